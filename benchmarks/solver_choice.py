@@ -1,0 +1,54 @@
+"""Does solver="auto" pick the fastest? Time of the chosen solver over that of the best, in one run.
+
+python benchmarks/solver_choice.py
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from inlier import GramOverlap
+from inlier.datasets import make_gaussian_pairs
+from inlier.overlap.plan import choose_eigen_solver, choose_row_sum_solver
+from inlier.preparation import prepare_pairs
+
+SHAPES = [(300, 3), (3000, 3), (3000, 6), (30_000, 6), (3000, 12), (10_000, 16), (10_000, 20), (300, 30), (3000, 30)]
+SHAPES += [(300, 100), (1000, 100), (3000, 100), (1000, 300), (4000, 300), (300, 1000), (1000, 1000)]
+TOO_WIDE = 1000  # K^T K of more columns than this is never the fastest, and slow to wait for
+
+
+def seconds(function, repeats: int = 3) -> float:
+    """Return the shortest of several timings."""
+    best = np.inf
+    for _ in range(repeats):
+        start = perf_counter()
+        function()
+        best = min(best, perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    """Print a line per shape: the choice, and what it costs relative to the best."""
+    print(f"{'n':>7} {'d':>5}  {'eigenvector':24} {'row sums':24}")
+    lost = []
+    for n, d in SHAPES:
+        data = make_gaussian_pairs(n, d, 0.7, rng=0)
+        overlap = GramOverlap.from_pairs(prepare_pairs(data.X, data.Y))
+        dense = ["dense"] if n <= 10_000 else []
+        moments = ["moments"] if d * d <= TOO_WIDE else []
+        eigen = {s: seconds(lambda s=s: overlap.leading_eigenvector(s)) for s in [*moments, "operator", *dense]}
+        sums = {s: seconds(lambda s=s: overlap.row_sums(s)) for s in ["operator", *dense]}
+        cells = []
+        for times, chosen in ((eigen, choose_eigen_solver(n, d, d)), (sums, choose_row_sum_solver(n, d, d))):
+            best = min(times, key=lambda s: times[s])
+            ratio = times[chosen] / times[best]
+            lost.append(ratio)
+            cells.append(f"{chosen} ({ratio:.2f} x {best})")
+        print(f"{n:7d} {d:5d}  {cells[0]:24} {cells[1]:24}")
+    print(f"chosen / best: median {np.median(lost):.2f}, worst {max(lost):.2f}")
+
+
+if __name__ == "__main__":
+    main()

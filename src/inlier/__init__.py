@@ -1,0 +1,53 @@
+"""Given two sets of paired points, which pairs are real?
+
+Start with `RowSumMatcher` or `EigenvectorMatcher`; ``fit(X, y)``, then look at ``inlier_mask_``.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inlier import datasets, metrics
+    from inlier.matching import EigenvectorMatcher, RowSumMatcher
+    from inlier.overlap import GramOverlap
+    from inlier.result import MatchResult
+    from inlier.splitting import SplitMatcher
+    from inlier.thresholds import eigenvector_threshold, row_sum_threshold
+
+__version__ = version("inlier")
+
+__all__ = [
+    "EigenvectorMatcher",
+    "GramOverlap",
+    "MatchResult",
+    "RowSumMatcher",
+    "SplitMatcher",
+    "datasets",
+    "eigenvector_threshold",
+    "metrics",
+    "row_sum_threshold",
+]
+
+_HOME = {
+    "EigenvectorMatcher": "matching",
+    "GramOverlap": "overlap",
+    "MatchResult": "result",
+    "RowSumMatcher": "matching",
+    "SplitMatcher": "splitting",
+    "eigenvector_threshold": "thresholds",
+    "row_sum_threshold": "thresholds",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: ``inlier --help`` need not wait for SciPy."""
+    if name not in __all__:
+        raise AttributeError(f"module 'inlier' has no attribute {name!r}")
+    module = import_module(f"inlier.{_HOME.get(name, name)}")
+    globals()[name] = value = getattr(module, name) if name in _HOME else module
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

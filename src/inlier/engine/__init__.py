@@ -1,0 +1,19 @@
+"""Where the rows live: they are read one block at a time, mapped, and summed.
+
+Nothing here knows what a matcher is; nothing above knows how rows are stored.
+"""
+
+from inlier.engine.columns import ColumnSummary, scatter_matrix, summarise_columns
+from inlier.engine.pairs import PairedRows
+from inlier.engine.row_maps import RowMap, identity_rows, unit_rows, whitened_rows
+
+__all__ = [
+    "ColumnSummary",
+    "PairedRows",
+    "RowMap",
+    "identity_rows",
+    "scatter_matrix",
+    "summarise_columns",
+    "unit_rows",
+    "whitened_rows",
+]

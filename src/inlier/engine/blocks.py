@@ -1,0 +1,36 @@
+"""Cut rows into blocks that stay in cache, and choose the precision to compute them in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Array = NDArray[Any]
+FloatArray = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+_BLOCK_BYTES = 256 * 1024  # both sides of a block and its temporaries stay in a second-level cache
+_FEWEST_ROWS = 1024  # wide rows: enough of them that matrix products run at full speed
+_MOST_ROWS = 32768
+
+
+def rows_per_block(row_width: int) -> int:
+    """Rows of ``row_width`` float64 numbers that make one block."""
+    return int(np.clip(_BLOCK_BYTES // (8 * max(row_width, 1)), _FEWEST_ROWS, _MOST_ROWS))
+
+
+def row_blocks(n_rows: int, row_width: int) -> Iterator[slice]:
+    """Consecutive slices that cover ``range(n_rows)``."""
+    step = rows_per_block(row_width)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def compute_dtype(dtype: DTypeLike) -> np.dtype[np.floating]:
+    """Return float32 where it holds every value of ``dtype`` exactly (float32, uint8, ...), else float64."""
+    if np.result_type(dtype, np.float32) == np.float32:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)

@@ -1,0 +1,221 @@
+"""Algorithms 1 and 2 of the paper as scikit-learn estimators.
+
+Notation (code <-> paper): rows are points here, columns there. X (n, d_x), y (n, d_y): the two sets;
+H: the overlap of eq. (1); S = H 1: row sums; v: leading eigenvector; t, T: thresholds on v and S;
+G, B: inliers and outliers, ``inlier_mask_`` and its complement; r = |G| / n.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from inlier.cluster import lloyd_cut, optimal_cut
+from inlier.engine import PairedRows
+from inlier.engine.blocks import Array, FloatArray, Mask
+from inlier.overlap import GramOverlap
+from inlier.overlap.moments import norm_product
+from inlier.overlap.plan import SOLVERS
+from inlier.preparation import prepare_pairs
+from inlier.result import MatchResult
+from inlier.validation import as_table, check_choice, check_number, check_paired
+
+
+class PairMatcher(BaseEstimator):
+    """What all matchers share: checked input, and a result."""
+
+    scores_: FloatArray
+    threshold_: float | FloatArray
+    inlier_mask_: Mask
+
+    @property
+    def result_(self) -> MatchResult:
+        """The answer as one frozen object, with tables and JSON."""
+        check_is_fitted(self, "inlier_mask_")
+        return MatchResult(type(self).__name__, self.inlier_mask_, self.scores_, self.threshold_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Check shapes and types; a one-dimensional ``y`` counts as one column."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. "
+                f"y holds the partners of the rows of X."
+            )
+        table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
+        check_paired(table_x, table_y)
+        validate_data(self, X, skip_check_array=True)  # records n_features_in_ and feature_names_in_
+        return table_x, table_y
+
+
+class _OverlapMatcher(PairMatcher):
+    """Score the pairs by the Gram overlap, then part the scores in two."""
+
+    def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
+        self.threshold = threshold
+        self.whiten = whiten
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            One side of the pairs.
+        y : array-like of shape (n, d_y) or (n,)
+            The other side: row i is the partner of row i of ``X``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        pairs = self.prepare(*self._read_pairs(X, y))  # step 1
+        self.scores_ = self._scores(pairs)  # steps 2 and 3
+        self.threshold_ = self._cut(self.scores_) if self.threshold == "kmeans" else float(self.threshold)
+        directionless = _directionless(pairs, self.scores_)
+        self.inlier_mask_ = self.scores_ >= self.threshold_  # steps 4 to 8
+        self.inlier_mask_[directionless] = False
+        return self
+
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Step 1: centre the columns and scale the rows to unit length, whitening between if asked."""
+        return prepare_pairs(X, Y, whiten=self.whiten)
+
+    def _check_parameters(self) -> None:
+        check_choice(self.solver, SOLVERS, "solver")
+        if self.threshold != "kmeans":
+            if isinstance(self.threshold, str):
+                raise ValueError(f"threshold must be 'kmeans' or a number; got {self.threshold!r}.")
+            check_number(self.threshold, "threshold")
+
+    @abstractmethod
+    def _scores(self, pairs: PairedRows) -> FloatArray:
+        """Steps 2 and 3: a number per pair, larger for inliers."""
+
+    @abstractmethod
+    def _cut(self, scores: FloatArray) -> float:
+        """Step 7: where k-means parts the scores."""
+
+
+class EigenvectorMatcher(_OverlapMatcher):
+    """Eigenvector matching, Algorithm 1: part the entries of the leading eigenvector of H.
+
+    Parameters
+    ----------
+    threshold : "kmeans" or float, default="kmeans"
+        The paper's t: pairs with ``sqrt(n) v_i >= t`` are inliers. Any t in (0, 1) separates in
+        expectation; `eigenvector_threshold` gives the best one for a known inlier fraction. "kmeans"
+        parts the entries by Lloyd's iteration from +-1, as the paper does.
+    whiten : bool, default=False
+        First map both sets to an orthonormal basis of their column space, so that they may differ by
+        any linear map and no direction dominates. Needs many more pairs than dimensions.
+    solver : {"auto", "moments", "operator", "dense"}, default="auto"
+        How the eigenvector is computed; the answer is the same. See `inlier.overlap.plan`.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n,)
+        ``sqrt(n) v_i``, near ``1 / sqrt(r)`` on inliers and near 0 on outliers.
+    threshold_ : float
+        The cut that was used, on the same scale.
+    inlier_mask_ : ndarray of bool, shape (n,)
+        True where ``scores_ >= threshold_``. A row equal to the mean has no direction and is never True.
+    result_ : MatchResult
+        The same as one object.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Examples
+    --------
+    >>> from inlier import EigenvectorMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.6, rng=0)
+    >>> matcher = EigenvectorMatcher().fit(data.X, data.Y)
+    >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
+    True
+    """
+
+    def _scores(self, pairs: PairedRows) -> FloatArray:
+        H = GramOverlap.from_pairs(pairs)  # step 2, never formed
+        v = H.leading_eigenvector(self.solver).vector  # step 3
+        return np.sqrt(pairs.n_pairs) * v
+
+    def _cut(self, scores: FloatArray) -> float:
+        return lloyd_cut(scores, low=-1.0, high=1.0)  # centroids +-n^(-1/2) of v
+
+
+class RowSumMatcher(_OverlapMatcher):
+    """Row-sum matching, Algorithm 2: part the row sums of H.
+
+    Parameters
+    ----------
+    threshold : "kmeans" or float, default="kmeans"
+        The paper's T: pairs with ``S_i - d^2 >= T`` are inliers, in (0, d(rn + 1)) to separate in
+        expectation; `row_sum_threshold` gives the middle of that. "kmeans" takes the best of all
+        two-cluster partitions.
+    whiten : bool, default=False
+        First map both sets to an orthonormal basis of their column space, so that they may differ by
+        any linear map and no direction dominates. Needs many more pairs than dimensions.
+    solver : {"auto", "moments", "operator", "dense"}, default="auto"
+        How the row sums are computed; the answer is the same ("moments" and "operator" are one
+        formula here). See `inlier.overlap.plan`.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n,)
+        ``d_x d_y (S_i - 1)`` with unit rows, which is the paper's ``S_i - d^2`` for rows of norm sqrt(d):
+        each pair's agreement with all the others, its own share left out.
+    threshold_ : float
+        The cut that was used, on the same scale.
+    inlier_mask_ : ndarray of bool, shape (n,)
+        True where ``scores_ >= threshold_``. A row equal to the mean has no direction and is never True.
+    result_ : MatchResult
+        The same as one object.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Examples
+    --------
+    >>> from inlier import RowSumMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.6, rng=0)
+    >>> matcher = RowSumMatcher().fit(data.X, data.Y)
+    >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
+    True
+    """
+
+    def _scores(self, pairs: PairedRows) -> FloatArray:
+        H = GramOverlap.from_pairs(pairs)  # step 2, never formed
+        S = H.leave_one_out_row_sums(self.solver)  # step 3, S_i - H_ii
+        d_x, d_y = pairs.dimensions
+        return d_x * d_y * S
+
+    def _cut(self, scores: FloatArray) -> float:
+        return optimal_cut(scores)
+
+
+def _directionless(pairs: PairedRows, scores: FloatArray) -> Array:
+    """Pairs of which a row equals the mean: their scores are exactly 0, and say nothing."""
+    zero = np.flatnonzero(scores == 0)
+    directionless = zero[norm_product(*pairs.take(zero)) == 0] if zero.size else zero
+    if directionless.size:
+        warnings.warn(
+            f"{directionless.size} of {pairs.n_pairs} pairs have a row equal to the mean of its set. Such a row has "
+            f"no direction to compare; its pair gets score 0 and is called an outlier.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return directionless

@@ -1,0 +1,175 @@
+"""H = (X X^T) o (Y Y^T), eq. (1) of the paper, as an operator that is never formed.
+
+Notation (code <-> paper): rows are points here, columns there. X (n, d_x), Y (n, d_y); H (n, n);
+S = H 1 the row sums; v the leading eigenvector. K, the row-wise Kronecker product of X and Y, has
+H = K K^T; it is not in the paper, and is what makes everything linear in n.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from inlier.engine import PairedRows, summarise_columns
+from inlier.engine.blocks import FloatArray
+from inlier.overlap.eigen import (
+    Eigenpair,
+    eigenpair_by_moments,
+    eigenpair_by_operator,
+    eigenpair_of_dense,
+)
+from inlier.overlap.moments import bilinear, cross_moment, leave_one_out, norm_product
+from inlier.overlap.plan import (
+    DEFAULT_MEMORY_BUDGET,
+    SOLVERS,
+    check_fits,
+    choose_eigen_solver,
+    choose_row_sum_solver,
+)
+from inlier.validation import as_table, check_choice, check_finite, check_paired
+
+
+class GramOverlap:
+    """The overlap H = (X X^T) o (Y Y^T) of two Gram matrices, as a linear operator.
+
+    ``H[i, j] = (x_i . x_j) (y_i . y_j)``: large when pairs i and j agree on how similar they are.
+    The rows are taken as they are; the matchers centre them and scale them to unit length first.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d_x)
+        One side of the pairs.
+    Y : array-like of shape (n, d_y) or (n,)
+        The other side, in the same order. ``d_x`` and ``d_y`` are free.
+    memory_budget : int, default=2 GiB
+        Bytes that a matrix formed on the way (the dense H, or K^T K) may take.
+
+    Notes
+    -----
+    ``row_sums`` takes O(n d_x d_y) time and O(n + d_x d_y) memory beyond the input. Its sum is
+    ``||X^T Y||_F^2``, so with centred rows S_i is pair i's share of the linear CKA (HSIC) of the two sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier import GramOverlap
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> H = GramOverlap(X, X)
+    >>> H.row_sums()
+    array([2., 2., 6.])
+    >>> np.allclose(H.row_sums(), H.to_dense().sum(axis=1))
+    True
+    """
+
+    def __init__(self, X: Any, Y: Any, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
+        X, Y = as_table(X, "X"), as_table(Y, "Y", one_column=True)
+        check_paired(X, Y)
+        for table, name in ((X, "X"), (Y, "Y")):
+            check_finite(table, summarise_columns(table), name)
+        self._pairs = PairedRows(X, Y)
+        self.memory_budget = memory_budget
+
+    @classmethod
+    def from_pairs(cls, pairs: PairedRows, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> GramOverlap:
+        """Overlap of rows that are prepared as they are read, and were checked before."""
+        overlap = cls.__new__(cls)
+        overlap._pairs = pairs
+        overlap.memory_budget = memory_budget
+        return overlap
+
+    def __repr__(self) -> str:
+        d_x, d_y = self._pairs.dimensions
+        return f"GramOverlap(n={self._pairs.n_pairs}, d_x={d_x}, d_y={d_y})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return self._pairs.n_pairs, self._pairs.n_pairs
+
+    def matvec(self, v: Any) -> FloatArray:
+        """H v = rowsum((X M_v) * Y) with M_v = X^T diag(v) Y: two thin products."""
+        v = self._as_vector(v)
+        return self._pairs.map(bilinear, matrix=self._pairs.sum(cross_moment, v))
+
+    def matmat(self, V: Any) -> FloatArray:
+        """H V, one column at a time."""
+        V = np.asarray(V, dtype=np.float64)
+        if V.ndim != 2 or len(V) != self.shape[0]:
+            raise ValueError(f"H has shape {self.shape}; it cannot multiply an array of shape {V.shape}.")
+        return np.stack([self.matvec(v) for v in V.T], axis=1) if V.shape[1] else V.copy()
+
+    def row_sums(self, solver: str = "auto") -> FloatArray:
+        """S = H 1, i.e. S_i = x_i^T (X^T Y) y_i."""
+        if self._row_sum_solver(solver) == "dense":
+            return self._dense_row_sums()
+        return self._pairs.map(bilinear, matrix=self._pairs.sum(cross_moment))
+
+    def leave_one_out_row_sums(self, solver: str = "auto") -> FloatArray:
+        """S_i - H_ii: each pair's agreement with all the others, its own share left out."""
+        if self._row_sum_solver(solver) == "dense":
+            return self._dense_row_sums() - self.diagonal()
+        return self._pairs.map(leave_one_out, matrix=self._pairs.sum(cross_moment))
+
+    def diagonal(self) -> FloatArray:
+        """H_ii = |x_i|^2 |y_i|^2."""
+        return self._pairs.map(norm_product)
+
+    def trace(self) -> float:
+        """Sum of the diagonal, which is also the sum of the eigenvalues."""
+        return float(self.diagonal().sum())
+
+    def leading_eigenvector(self, solver: str = "auto") -> Eigenpair:
+        """Largest eigenvalue of H and its unit eigenvector, signed so that its entries have a positive sum."""
+        check_choice(solver, SOLVERS, "solver")
+        n, (d_x, d_y) = self._pairs.n_pairs, self._pairs.dimensions
+        if solver == "auto":
+            solver = choose_eigen_solver(n, d_x, d_y, self.memory_budget)
+        check_fits(solver, n, d_x, d_y, self.memory_budget)
+        if solver == "moments":
+            return eigenpair_by_moments(self._pairs)
+        if solver == "operator":
+            return eigenpair_by_operator(self._pairs)
+        return eigenpair_of_dense(self.to_dense())
+
+    def to_dense(self) -> FloatArray:
+        """H itself, n x n, if it fits the memory budget."""
+        n, (d_x, d_y) = self._pairs.n_pairs, self._pairs.dimensions
+        check_fits("dense", n, d_x, d_y, self.memory_budget)
+        H = np.empty((n, n))
+        for rows in self._pairs.blocks():
+            self._fill_row_block(rows, H[rows])
+        return H
+
+    def as_linear_operator(self) -> LinearOperator:
+        """H as a SciPy ``LinearOperator``, for its iterative solvers."""
+        return LinearOperator(self.shape, matvec=self.matvec, rmatvec=self.matvec, matmat=self.matmat, dtype=np.float64)
+
+    def _row_sum_solver(self, solver: str) -> str:
+        check_choice(solver, SOLVERS, "solver")
+        if solver == "auto":
+            return choose_row_sum_solver(self._pairs.n_pairs, *self._pairs.dimensions)
+        return solver
+
+    def _dense_row_sums(self) -> FloatArray:
+        """Row sums of H from blocks of its rows: cheaper than X^T Y when d exceeds n, and never n x n."""
+        sums = np.empty(self.shape[0])
+        for rows in self._pairs.blocks():
+            block = np.empty((rows.stop - rows.start, self.shape[0]))
+            self._fill_row_block(rows, block)
+            sums[rows] = block.sum(axis=1)
+        return sums
+
+    def _fill_row_block(self, rows: slice, out: FloatArray) -> None:
+        """Write H[rows, :] into ``out``, reading the columns' rows again rather than keeping a copy."""
+        x, y = self._pairs.take(rows)
+        for columns in self._pairs.blocks():
+            other_x, other_y = self._pairs.take(columns)
+            np.multiply(x @ other_x.T, y @ other_y.T, out=out[:, columns])
+
+    def _as_vector(self, v: Any) -> FloatArray:
+        v = np.asarray(v, dtype=np.float64)
+        if v.size != self.shape[0] or v.ndim > 2:
+            raise ValueError(f"H has shape {self.shape}; it cannot multiply a vector of shape {v.shape}.")
+        return v.ravel()

@@ -1,0 +1,76 @@
+"""What a matcher found, apart from how."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inlier.engine.blocks import Array, FloatArray, Mask
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatchResult:
+    """Which pairs are real, with the evidence.
+
+    Attributes
+    ----------
+    method : str
+        Class of the matcher.
+    inlier_mask : ndarray of bool, shape (n,)
+        True where the pair was called real.
+    scores : ndarray of float, shape (n,)
+        Larger means more like a real pair.
+    threshold : float or ndarray of float
+        Scores at or above it are inliers; one per part where the pairs were split.
+    """
+
+    method: str
+    inlier_mask: Mask
+    scores: FloatArray
+    threshold: float | FloatArray
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return int(self.inlier_mask.size)
+
+    @property
+    def n_inliers(self) -> int:
+        """Number of pairs called real."""
+        return int(self.inlier_mask.sum())
+
+    def __repr__(self) -> str:
+        share = self.n_inliers / self.n_pairs
+        return f"<{self.method} result: {self.n_inliers:,} of {self.n_pairs:,} pairs are real ({share:.1%})>"
+
+    def worst(self, k: int = 10) -> Array:
+        """Row numbers of the ``k`` pairs with the lowest scores, the lowest first."""
+        if k < 0:
+            raise ValueError(f"k must not be negative; got {k}.")
+        k = min(int(k), self.n_pairs)
+        lowest = np.argpartition(self.scores, k - 1)[:k] if 0 < k < self.n_pairs else np.arange(self.n_pairs)[:k]
+        return lowest[np.lexsort((lowest, self.scores[lowest]))]
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row per pair: score, inlier."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; install it with: pip install 'inlier[io]'") from error
+        index = pandas.RangeIndex(self.n_pairs, name="pair")
+        return pandas.DataFrame({"score": self.scores, "inlier": self.inlier_mask}, index=index)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return everything as JSON text that any program can read."""
+        content = {
+            "method": self.method,
+            "n_pairs": self.n_pairs,
+            "n_inliers": self.n_inliers,
+            "threshold": np.asarray(self.threshold).tolist(),
+            "inlier": self.inlier_mask.tolist(),
+            "score": self.scores.tolist(),
+        }
+        return json.dumps(content, indent=indent, allow_nan=False)

@@ -1,0 +1,141 @@
+"""Bad input is answered here, in sentences that say what was seen and what to do."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from inlier.engine import ColumnSummary
+from inlier.engine.blocks import Array, row_blocks
+
+
+def as_table(data: Any, name: str, *, one_column: bool = False) -> Array:
+    """Return ``data`` as a two-dimensional array of real numbers, without a copy where it is one already.
+
+    With ``one_column`` a one-dimensional array counts as a table of one column.
+    """
+    table = _as_numbers(data, name)
+    if table.ndim == 1 and one_column:
+        table = table.reshape(-1, 1)
+    if table.ndim != 2:
+        raise ValueError(
+            f"{name} must be a table of shape (pairs, dimensions), but has {table.ndim} dimension(s), "
+            f"shape {table.shape}. Reshape your data: {name}.reshape(-1, 1) for pairs of one number each, "
+            f"or {name}.reshape(len({name}), -1) to flatten each entry."
+        )
+    return table
+
+
+def _as_numbers(data: Any, name: str) -> Array:
+    try:
+        array = check_array(
+            data,
+            dtype="numeric",
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+            input_name=name,
+        )
+    except (TypeError, ValueError) as error:
+        if "Complex data" in str(error):
+            message = (
+                f"Complex data not supported: {name} holds complex numbers. "
+                f"Pass its real and imaginary parts as separate columns."
+            )
+        else:
+            message = f"{name} could not be read as a table of numbers: {error}"
+        raise type(error)(message) from error
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} holds {array.dtype} values; convert them to numbers first.")
+    return array
+
+
+def check_paired(X: Array, Y: Array, *, fewest: int = 2) -> None:
+    """Row i of X belongs with row i of Y, so there must be as many of one as of the other, and some."""
+    if len(X) != len(Y):
+        raise ValueError(
+            f"X and y must have one row per pair, but X has {len(X)} rows and y has {len(Y)}. "
+            f"Put the two sets in the same order and drop the rows without a partner."
+        )
+    for table, name in ((X, "X"), (Y, "y")):
+        if table.shape[1] == 0:
+            raise ValueError(
+                f"{name} has no columns: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+            )
+    if len(X) < fewest:
+        raise ValueError(
+            f"At least {fewest} pairs are needed to compare, but X has {len(X)} "
+            f"(n_samples = {len(X)}, shape {X.shape})."
+        )
+
+
+def check_finite(table: Array, summary: ColumnSummary, name: str) -> None:
+    """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
+    if not summary.is_finite:
+        row, column, count = _locate_non_finite(table)
+        raise ValueError(
+            f"{name} contains NaN or infinity: {count} value(s), the first ({table[row, column]}) in row {row}, "
+            f"column {column}. Drop or fill those rows in both sets."
+        )
+    largest = summary.magnitude.max()
+    if largest > np.finfo(np.float64).max / summary.n_rows:
+        raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
+
+
+def check_varies(summary: ColumnSummary, name: str) -> None:
+    """Refuse a table of equal rows; warn about columns that say nothing."""
+    constant, total = summary.constant_columns, summary.mean.size
+    if constant.size == total:
+        raise ValueError(
+            f"{name} is constant: all {summary.n_rows} rows are the same (n_features = {total}), so no row has a "
+            f"direction from their mean and no pair can be told from another. Check that the right columns were read."
+        )
+    if constant.size:
+        shown = ", ".join(map(str, constant[:5])) + (", ..." if constant.size > 5 else "")
+        warnings.warn(
+            f"{constant.size} of the {total} columns of {name} hold a single value (column {shown}). "
+            f"They say nothing about which pairs match and are ignored; drop them to silence this.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
+    """Refuse a word that is not one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def check_number(value: Any, name: str, *, low: float = -np.inf, high: float = np.inf) -> float:
+    """Return ``value`` as a float if it is a real number in [low, high]."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be a finite number; got {value!r}.")
+    if not low <= float(value) <= high:
+        raise ValueError(f"{name} must lie between {low:g} and {high:g}; got {value!r}.")
+    return float(value)
+
+
+def check_count(value: Any, name: str, *, low: int = 1) -> int:
+    """Return ``value`` as an int if it is a whole number of at least ``low``."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}; got {value!r}.")
+    return int(value)
+
+
+def _locate_non_finite(table: Array) -> tuple[int, int, int]:
+    """Row and column of the first value that is not finite, and how many there are."""
+    first: tuple[int, int] | None = None
+    count = 0
+    for rows in row_blocks(len(table), table.shape[1]):
+        bad = np.argwhere(~np.isfinite(table[rows]))
+        if len(bad) and first is None:
+            first = (rows.start + int(bad[0, 0]), int(bad[0, 1]))
+        count += len(bad)
+    assert first is not None
+    return *first, count

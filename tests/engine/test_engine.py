@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlier.engine import PairedRows, scatter_matrix, summarise_columns, unit_rows
+from inlier.engine.blocks import compute_dtype, row_blocks, rows_per_block
+from inlier.preparation import prepare_pairs
+
+from .. import reference
+from ..strategies import paired_tables
+
+
+@given(n=st.integers(0, 200_000), width=st.integers(1, 5000))
+def test_blocks_cover_every_row_once(n, width):
+    blocks = list(row_blocks(n, width))
+    assert sum(block.stop - block.start for block in blocks) == n
+    assert all(before.stop == after.start for before, after in pairwise(blocks))
+    assert all(block.stop - block.start <= rows_per_block(width) for block in blocks)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("u1", "f4"), ("i2", "f4"), ("f2", "f4"), ("f4", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), ("f8", "f8")],
+)
+def test_precision_holds_every_value(dtype, expected):
+    assert compute_dtype(np.dtype(dtype)) == np.dtype(expected)
+
+
+@given(paired_tables())
+def test_column_summary_is_that_of_numpy(tables):
+    for X in tables:
+        summary = summarise_columns(X)
+        np.testing.assert_allclose(summary.mean, X.mean(axis=0), rtol=1e-12, atol=1e-12 * np.abs(X).max())
+        np.testing.assert_array_equal(summary.minimum, X.min(axis=0))
+        np.testing.assert_array_equal(summary.maximum, X.max(axis=0))
+
+
+def test_float32_columns_are_summed_in_float64():
+    X = np.full((3_000_000, 1), 0.1, dtype=np.float32)
+    assert summarise_columns(X).mean[0] == pytest.approx(np.float64(np.float32(0.1)), rel=1e-12)
+
+
+@given(paired_tables())
+def test_unit_rows_are_those_of_the_reference(tables):
+    x, y = prepare_pairs_quietly(*tables).take(slice(None))
+    np.testing.assert_allclose(x, reference.prepared(tables[0]), atol=1e-9)
+    np.testing.assert_allclose(y, reference.prepared(tables[1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e200, 1e290])
+def test_extreme_units_change_nothing(scale):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    np.testing.assert_allclose(
+        unit_rows(summarise_columns(X * scale))(X * scale), unit_rows(summarise_columns(X))(X), atol=1e-12
+    )
+
+
+def test_a_row_equal_to_the_mean_becomes_zero_even_after_rounding():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((51, 3)) + 1e6
+    X[50] = X[:50].mean(axis=0)  # the mean of all 51 is this row, up to rounding
+    assert np.all(unit_rows(summarise_columns(X))(X)[50] == 0)
+
+
+def test_far_float32_data_is_not_moved_by_a_rounded_mean():
+    rng = np.random.default_rng(0)
+    X = (rng.integers(0, 64, size=(500, 3)) + 2.0**20).astype(np.float32)  # exact in float32
+    np.testing.assert_allclose(unit_rows(summarise_columns(X))(X), reference.prepared(X), atol=1e-6)
+
+
+def test_whitened_columns_are_orthonormal_before_the_rows_are_scaled():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5)) @ rng.standard_normal((5, 5)) * [1e-6, 1, 1e6, 1, 1]
+    row_map = prepare_pairs(X, X, whiten=True).map_x
+    basis = (X - X.mean(axis=0)) @ row_map.linear
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-8)
+
+
+def test_whitening_cuts_directions_that_do_not_exist():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 8))  # rank 3 in 8 columns
+    pairs = prepare_pairs(X, X, whiten=True)
+    assert pairs.dimensions == (3, 3)
+    x, _ = pairs.take(slice(None))
+    np.testing.assert_allclose(x @ x.T, reference.whitened(X) @ reference.whitened(X).T, atol=1e-7)
+
+
+def test_scatter_is_summed_over_blocks(small_blocks):
+    X = np.random.default_rng(0).standard_normal((50, 4)) + 3
+    small_blocks(7)
+    scatter = scatter_matrix(X, summarise_columns(X), np.full(4, 2.0))
+    np.testing.assert_allclose(scatter, np.cov(X.T) * 49 / 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
+    rng = np.random.default_rng(0)
+    X, Y, w = rng.standard_normal((50, 2)), rng.standard_normal((50, 3)), rng.standard_normal(50)
+    small_blocks(rows)
+    pairs = PairedRows(X, Y)
+    np.testing.assert_allclose(pairs.sum(lambda x, y, w: x.T @ (w[:, None] * y), w), X.T @ (w[:, None] * Y))
+    np.testing.assert_allclose(
+        pairs.map(lambda x, y, power: (x[:, 0] * y[:, 0]) ** power, power=3), (X[:, 0] * Y[:, 0]) ** 3
+    )
+
+
+def prepare_pairs_quietly(X, Y):
+    return PairedRows(X, Y, unit_rows(summarise_columns(X)), unit_rows(summarise_columns(Y)))

@@ -1,0 +1,25 @@
+"""scikit-learn's own checks on every estimator, with no expected failure."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from inlier import EigenvectorMatcher, RowSumMatcher, SplitMatcher
+
+ESTIMATORS = [
+    RowSumMatcher(),
+    RowSumMatcher(whiten=True),
+    EigenvectorMatcher(),
+    EigenvectorMatcher(threshold=0.5, solver="operator"),
+    SplitMatcher(RowSumMatcher(), n_splits=2, random_state=0),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*columns of . hold a single value")
+@pytest.mark.filterwarnings("ignore:.*pairs have a row equal to the mean")
+@pytest.mark.filterwarnings("ignore:whiten=True has nothing to compare")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+    assert estimator.get_params()  # a check reports by raising; this line is reached when it has not
