@@ -5,6 +5,7 @@ python benchmarks/solver_choice.py
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -29,24 +30,29 @@ def seconds(function, repeats: int = 3) -> float:
     return best
 
 
+def chosen_over_best(overlap: GramOverlap, method: str, solvers: list[str], chosen: str) -> tuple[float, str]:
+    """Return time of the chosen solver over that of the fastest, and a cell that says so."""
+    times = {solver: seconds(partial(getattr(overlap, method), solver)) for solver in solvers}
+    best = min(times, key=lambda solver: times[solver])
+    ratio = times[chosen] / times[best]
+    return ratio, f"{chosen} ({ratio:.2f} x {best})"
+
+
 def main() -> None:
     """Print a line per shape: the choice, and what it costs relative to the best."""
-    print(f"{'n':>7} {'d':>5}  {'eigenvector':24} {'row sums':24}")
+    print(f"{'n':>7} {'d':>5}  {'eigenvector':30} {'row sums':30}")
     lost = []
     for n, d in SHAPES:
         data = make_gaussian_pairs(n, d, 0.7, rng=0)
         overlap = GramOverlap.from_pairs(prepare_pairs(data.X, data.Y))
         dense = ["dense"] if n <= 10_000 else []
         moments = ["moments"] if d * d <= TOO_WIDE else []
-        eigen = {s: seconds(lambda s=s: overlap.leading_eigenvector(s)) for s in [*moments, "operator", *dense]}
-        sums = {s: seconds(lambda s=s: overlap.row_sums(s)) for s in ["operator", *dense]}
-        cells = []
-        for times, chosen in ((eigen, choose_eigen_solver(n, d, d)), (sums, choose_row_sum_solver(n, d, d))):
-            best = min(times, key=lambda s: times[s])
-            ratio = times[chosen] / times[best]
-            lost.append(ratio)
-            cells.append(f"{chosen} ({ratio:.2f} x {best})")
-        print(f"{n:7d} {d:5d}  {cells[0]:24} {cells[1]:24}")
+        eigen = chosen_over_best(
+            overlap, "leading_eigenvector", [*moments, "operator", *dense], choose_eigen_solver(n, d, d)
+        )
+        sums = chosen_over_best(overlap, "row_sums", ["operator", *dense], choose_row_sum_solver(n, d, d))
+        lost += [eigen[0], sums[0]]
+        print(f"{n:7d} {d:5d}  {eigen[1]:30} {sums[1]:30}")
     print(f"chosen / best: median {np.median(lost):.2f}, worst {max(lost):.2f}")
 
 

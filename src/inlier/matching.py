@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier.cluster import lloyd_cut, optimal_cut
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray, Mask
+from inlier.engine.moments import norm_product
 from inlier.overlap import GramOverlap
-from inlier.overlap.moments import norm_product
 from inlier.overlap.plan import SOLVERS
 from inlier.preparation import prepare_pairs
 from inlier.result import MatchResult

@@ -45,8 +45,8 @@ def error_rates(true_mask: Any, mask: Any) -> ErrorRates:
         raise ValueError(f"true_mask has {truth.size} entries and mask has {guess.size}; they must be equal.")
     if truth.size == 0:
         raise ValueError("true_mask and mask are empty; there is nothing to compare.")
-    missed, accepted = np.count_nonzero(truth & ~guess), np.count_nonzero(~truth & guess)
-    n_inliers = np.count_nonzero(truth)
+    missed, accepted = int(np.sum(truth & ~guess)), int(np.sum(~truth & guess))
+    n_inliers = int(np.sum(truth))
     n_outliers = truth.size - n_inliers
     return ErrorRates(
         inliers=missed / max(n_inliers, 1),

@@ -77,15 +77,15 @@ def check_paired(X: Array, Y: Array, *, fewest: int = 2) -> None:
 
 def check_finite(table: Array, summary: ColumnSummary, name: str) -> None:
     """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
+    largest = summary.magnitude.max()
+    if np.finfo(np.float64).max / summary.n_rows < largest < np.inf:
+        raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
     if not summary.is_finite:
         row, column, count = _locate_non_finite(table)
         raise ValueError(
             f"{name} contains NaN or infinity: {count} value(s), the first ({table[row, column]}) in row {row}, "
             f"column {column}. Drop or fill those rows in both sets."
         )
-    largest = summary.magnitude.max()
-    if largest > np.finfo(np.float64).max / summary.n_rows:
-        raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
 
 
 def check_varies(summary: ColumnSummary, name: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.engine import PairedRows, scatter_matrix, summarise_columns, unit_rows
+from inlier.engine import PairedRows, moments, scatter_matrix, summarise_columns, unit_rows
 from inlier.engine.blocks import compute_dtype, row_blocks, rows_per_block
 from inlier.preparation import prepare_pairs
 
@@ -101,12 +101,11 @@ def test_scatter_is_summed_over_blocks(small_blocks):
 def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
     rng = np.random.default_rng(0)
     X, Y, w = rng.standard_normal((50, 2)), rng.standard_normal((50, 3)), rng.standard_normal(50)
+    U = rng.standard_normal((2, 3))
     small_blocks(rows)
     pairs = PairedRows(X, Y)
-    np.testing.assert_allclose(pairs.sum(lambda x, y, w: x.T @ (w[:, None] * y), w), X.T @ (w[:, None] * Y))
-    np.testing.assert_allclose(
-        pairs.map(lambda x, y, power: (x[:, 0] * y[:, 0]) ** power, power=3), (X[:, 0] * Y[:, 0]) ** 3
-    )
+    np.testing.assert_allclose(pairs.sum(moments.cross_moment, w), X.T @ (w[:, None] * Y))
+    np.testing.assert_allclose(pairs.map(moments.bilinear, matrix=U), np.diag(X @ U @ Y.T))
 
 
 def prepare_pairs_quietly(X, Y):

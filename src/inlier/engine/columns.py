@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
+from inlier.engine.fused import as_line, kernels_for, run_in_threads
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
     """Mean, minimum and maximum of every column.
 
-    A NaN or an infinity anywhere in a column shows in its minimum or maximum, and a constant column
-    has the two equal, so this one pass is also the check for both.
+    A NaN anywhere in a column makes its mean NaN, an infinity shows in its minimum or maximum, and a
+    constant column has the two equal, so this one pass is also the check for all three.
     """
 
     n_rows: int
@@ -25,7 +26,7 @@ class ColumnSummary:
     @property
     def is_finite(self) -> bool:
         """Whether every value of the table is a finite number."""
-        return bool(np.all(np.isfinite(self.minimum)) and np.all(np.isfinite(self.maximum)))
+        return all(bool(np.isfinite(values).all()) for values in (self.mean, self.minimum, self.maximum))
 
     @property
     def constant_columns(self) -> Array:
@@ -46,19 +47,24 @@ class ColumnSummary:
 def summarise_columns(X: Array) -> ColumnSummary:
     """Summarise the columns of ``X`` in one pass, in float64 whatever the type of ``X``."""
     n_rows, n_columns = X.shape
-    total = np.zeros(n_columns)
-    minimum = np.full(n_columns, np.inf)
-    maximum = np.full(n_columns, -np.inf)
-    for rows in row_blocks(n_rows, n_columns):
-        block = np.asarray(X[rows])
-        with np.errstate(invalid="ignore", over="ignore"):  # judged by the caller, from the summary
-            total += np.sum(block, axis=0, dtype=np.float64)
-        np.minimum(minimum, block.min(axis=0), out=minimum)
-        np.maximum(maximum, block.max(axis=0), out=maximum)
-    # Rounding may carry the mean of nearly constant columns outside their range; it never belongs there.
-    with np.errstate(invalid="ignore"):
-        mean = np.clip(total / n_rows, minimum, maximum)
+    kernels = kernels_for(X)
+    if kernels is not None:
+        line = as_line(X)
+        parts = run_in_threads(n_rows, lambda rows: kernels.column_summary(line, n_columns, rows.start, rows.stop))
+    else:
+        parts = [_summarise_block(np.asarray(X[rows])) for rows in row_blocks(n_rows, n_columns)]
+    totals, minima, maxima = (np.array(column) for column in zip(*parts, strict=True))
+    with np.errstate(invalid="ignore", over="ignore"):  # judged by the caller, from the summary
+        minimum, maximum = minima.min(axis=0), maxima.max(axis=0)
+        # Rounding may carry the mean of a nearly constant column outside its range; it never belongs there.
+        mean = np.clip(totals.sum(axis=0) / n_rows, minimum, maximum)
     return ColumnSummary(n_rows, mean, minimum, maximum)
+
+
+def _summarise_block(block: Array) -> tuple[Array, Array, Array]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        total: FloatArray = np.sum(block, axis=0, dtype=np.float64)
+    return total, block.min(axis=0), block.max(axis=0)
 
 
 def scatter_matrix(X: Array, summary: ColumnSummary, column_scale: FloatArray) -> FloatArray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, compute_dtype, row_blocks
+from inlier.engine.fused import fused_map, fused_sum
 from inlier.engine.row_maps import RowMap, identity_rows
 
 BlockFunction = Callable[..., FloatArray]
@@ -17,9 +17,9 @@ class PairedRows:
     """Two tables of equal length, read together in blocks through their row maps.
 
     Everything this package computes is one of two things: a *sum* over pairs of small matrices, or a
-    *map* from each pair to a number. Both take a function of one block,
-    ``function(x, y, *slices_of_row_vectors, **fixed)``, and neither holds more than a block of
-    prepared rows.
+    *map* from each pair to a number. Both take a function of one block from
+    `inlier.engine.moments`, and neither holds more than a block of prepared rows. Where
+    `inlier.engine.kernels` has a compiled version, that one runs.
 
     Parameters
     ----------
@@ -57,16 +57,22 @@ class PairedRows:
         """Slices that cover all pairs, each a block."""
         return row_blocks(self.n_pairs, self.X.shape[1] + self.Y.shape[1])
 
-    def sum(self, moment: BlockFunction, *row_vectors: Array, **fixed: Any) -> FloatArray:
+    def sum(self, moment: BlockFunction, *row_vectors: FloatArray, matrix: FloatArray | None = None) -> FloatArray:
         """Sum ``moment(x, y, ...)`` over all blocks, in float64."""
+        fused = fused_sum(self, moment, row_vectors, matrix)
+        if fused is not None:
+            return fused
+        fixed = {} if matrix is None else {"matrix": matrix}
         total: FloatArray = np.zeros(())
         for rows in self.blocks():
             total = total + moment(*self.take(rows), *(v[rows] for v in row_vectors), **fixed)
         return total
 
-    def map(self, score: BlockFunction, *row_vectors: Array, **fixed: Any) -> FloatArray:
+    def map(self, score: BlockFunction, *, matrix: FloatArray | None = None) -> FloatArray:
         """Return ``score(x, y, ...)``, one float64 number per pair."""
         scores = np.empty(self.n_pairs)
-        for rows in self.blocks():
-            scores[rows] = score(*self.take(rows), *(v[rows] for v in row_vectors), **fixed)
+        if not fused_map(self, score, matrix, scores):
+            fixed = {} if matrix is None else {"matrix": matrix}
+            for rows in self.blocks():
+                scores[rows] = score(*self.take(rows), **fixed)
         return scores

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from inlier.engine import PairedRows
 from inlier.engine.blocks import FloatArray
-from inlier.overlap.moments import bilinear, cross_moment, gram_step, kronecker_moment
+from inlier.engine.moments import bilinear, cross_moment, gram_step, kronecker_moment, product_moment
 
 _SMALLEST_FOR_LANCZOS = 32  # below this a full eigendecomposition is both faster and safer
 
@@ -25,7 +25,7 @@ class Eigenpair(NamedTuple):
 
 def eigenpair_by_moments(pairs: PairedRows) -> Eigenpair:
     """Form K^T K (d_x d_y square) in one pass; its leading eigenvector u gives v = K u / |K u|."""
-    moment = pairs.sum(kronecker_moment)
+    moment = kronecker_moment(pairs.sum(product_moment), *pairs.dimensions)
     value, u = _leading_of_dense(moment)
     return _from_side_of_moments(pairs, value, u)
 

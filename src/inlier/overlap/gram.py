@@ -14,13 +14,13 @@ from scipy.sparse.linalg import LinearOperator
 
 from inlier.engine import PairedRows, summarise_columns
 from inlier.engine.blocks import FloatArray
+from inlier.engine.moments import bilinear, cross_moment, leave_one_out, norm_product
 from inlier.overlap.eigen import (
     Eigenpair,
     eigenpair_by_moments,
     eigenpair_by_operator,
     eigenpair_of_dense,
 )
-from inlier.overlap.moments import bilinear, cross_moment, leave_one_out, norm_product
 from inlier.overlap.plan import (
     DEFAULT_MEMORY_BUDGET,
     SOLVERS,

@@ -8,7 +8,7 @@ what it loses where it does not.
 
 With D = d_x d_y, a *pass* the cost of reading and preparing all rows once, and L Lanczos steps:
 
-- ``moments``: 2 passes, form K (n D) and K^T K (n D^2 / 2), solve it (2 D^3); holds 8 D^2 bytes;
+- ``moments``: 2 passes, form the products (n D) and K^T K (n D^2 / 4), solve it (2 D^3); holds 8 D^2 bytes;
 - ``operator``: L times (one pass and 2 n D); when D > n, H v instead: L times (two passes and 2 n D);
 - ``dense``: form H, n^2 (d_x + d_y), write it, then read it L times; holds 8 n^2 bytes.
 
@@ -37,7 +37,7 @@ def choose_eigen_solver(n: int, d_x: int, d_y: int, memory_budget: int = DEFAULT
     one_pass = _pass_cost(n, d_x, d_y)
     passes_per_step = 1 if width <= n else 2
     costs: dict[Solver, float] = {
-        "moments": 2 * one_pass + n * width * (_PER_TEMPORARY + width / 2) + 2 * width**3,
+        "moments": 2 * one_pass + n * width * (_PER_TEMPORARY + width / 4) + 2 * width**3,
         "operator": _LANCZOS_STEPS * (passes_per_step * one_pass + 2 * n * width),
         "dense": _dense_cost(n, d_x, d_y) + n**2 * _PER_REREAD * _LANCZOS_STEPS,
     }
