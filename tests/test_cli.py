@@ -26,6 +26,7 @@ def test_demo_prints_a_table_and_a_sentence_and_writes_a_page(run, tmp_path):
     assert "Which pairs are real?" in page
     assert "data:image/png;base64," in page
     assert "http" not in page  # self-contained
+    assert (tmp_path / "inlier-demo" / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_as_json(run):

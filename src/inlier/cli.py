@@ -52,7 +52,7 @@ def main() -> None:
 def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bool) -> None:
     """Find the mispaired points of a brain surface that ships with inlier.
 
-    Prints a table and writes a page to look at, report.html.
+    Prints a table and writes a page to look at, report.html, and its picture.png.
 
     \b
     Example:
@@ -87,12 +87,15 @@ def _print_demo(outcome: DemoOutcome) -> None:
 
 
 def _write_demo_report(outcome: DemoOutcome, folder: Path) -> None:
+    from inlier.display import as_png
     from inlier.io import write_file
     from inlier.report import demo_page
 
     path = folder / "report.html"
     try:
-        write_file(path, demo_page(outcome))
+        picture = as_png(outcome.figure())
+        write_file(folder / "picture.png", picture)
+        write_file(path, demo_page(outcome, picture))
     except ImportError as error:
         click.echo(f"No report was written. {error}", err=True)
     except OSError as error:

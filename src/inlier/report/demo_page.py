@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from inlier import display
 from inlier.demo import DemoOutcome
 
 
-def demo_page(outcome: DemoOutcome) -> str:
-    """Render the demo's outcome as one HTML page that needs nothing else."""
-    picture = base64.b64encode(display.as_png(outcome.figure())).decode()
-    return _template("demo.html").render(outcome=outcome.to_dict(), picture=picture)
+def demo_page(outcome: DemoOutcome, picture: bytes) -> str:
+    """Render the demo's outcome and its picture as one HTML page that needs nothing else."""
+    return _template("demo.html").render(outcome=outcome.to_dict(), picture=base64.b64encode(picture).decode())
 
 
 def _template(name: str) -> Any:
