@@ -1,6 +1,6 @@
 """Given two sets of paired points, which pairs are real?
 
-Start with `RowSumMatcher` or `EigenvectorMatcher`; ``fit(X, y)``, then look at ``inlier_mask_``.
+Start with `CalibratedMatcher`; ``fit(X, y)``, then look at ``inlier_mask_``.
 """
 
 from importlib import import_module
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inlier import datasets, metrics
+    from inlier.calibrated import CalibratedMatcher
     from inlier.matching import EigenvectorMatcher, RowSumMatcher
     from inlier.overlap import GramOverlap
     from inlier.result import MatchResult
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = version("inlier")
 
 __all__ = [
+    "CalibratedMatcher",
     "EigenvectorMatcher",
     "GramOverlap",
     "MatchResult",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "CalibratedMatcher": "calibrated",
     "EigenvectorMatcher": "matching",
     "GramOverlap": "overlap",
     "MatchResult": "result",

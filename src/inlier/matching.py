@@ -46,7 +46,7 @@ class PairMatcher(BaseEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+    def _read_pairs(self, X: Any, y: Any, fewest: int = 2) -> tuple[Array, Array]:
         """Check shapes and types; a one-dimensional ``y`` counts as one column."""
         if y is None:
             raise ValueError(
@@ -54,7 +54,7 @@ class PairMatcher(BaseEstimator):
                 f"y holds the partners of the rows of X."
             )
         table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
-        check_paired(table_x, table_y)
+        check_paired(table_x, table_y, fewest=fewest)
         validate_data(self, X, skip_check_array=True)  # records n_features_in_ and feature_names_in_
         return table_x, table_y
 

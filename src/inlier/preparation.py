@@ -1,15 +1,14 @@
-"""Step 1 of Algorithms 1-3: centre the columns, scale the rows to unit length; optionally whiten between."""
+"""Step 1 of every matcher: check the values, centre the columns, and bring rows to comparable lengths."""
 
 from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
 from inlier.engine import (
+    ColumnSummary,
     PairedRows,
     RowMap,
-    scatter_matrix,
+    model_rows,
     summarise_columns,
     unit_rows,
     whitened_rows,
@@ -17,20 +16,24 @@ from inlier.engine import (
 from inlier.engine.blocks import Array
 from inlier.validation import check_finite, check_varies
 
+_ROWS_PER_DIRECTION = 8  # whitening more directions than this allows would amplify noise
+
 
 def prepare_pairs(X: Array, Y: Array, *, whiten: bool = False) -> PairedRows:
-    """Return the pairs with both sets centred, (whitened,) and scaled to unit length as they are read."""
-    return PairedRows(X, Y, _row_map(X, "X", whiten), _row_map(Y, "y", whiten))
+    """Step 1 of Algorithms 1-3: centre the columns, scale the rows to unit length; optionally whiten between."""
+    return PairedRows(X, Y, _unit_rows(X, "X", whiten), _unit_rows(Y, "y", whiten))
 
 
-def _row_map(table: Array, name: str, whiten: bool) -> RowMap:
-    summary = summarise_columns(table)
-    check_finite(table, summary, name)
-    check_varies(summary, name)
+def prepare_model_pairs(X: Array, Y: Array, *, whiten: bool) -> PairedRows:
+    """Centre, whiten as far as the number of pairs allows, and scale to unit mean square: rows of a linear model."""
+    return PairedRows(X, Y, _model_rows(X, "X", whiten), _model_rows(Y, "y", whiten))
+
+
+def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
+    summary = _checked_summary(table, name)
     if not whiten:
         return unit_rows(summary)
-    column_scale = np.where(summary.spread > 0, summary.spread, 1.0)
-    row_map = whitened_rows(summary, scatter_matrix(table, summary, column_scale), column_scale)
+    row_map = whitened_rows(summary, table)
     if row_map.n_columns >= summary.n_rows - 1:
         warnings.warn(
             f"whiten=True has nothing to compare: the {summary.n_rows} rows of {name} span {row_map.n_columns} "
@@ -40,3 +43,15 @@ def _row_map(table: Array, name: str, whiten: bool) -> RowMap:
             stacklevel=2,
         )
     return row_map
+
+
+def _model_rows(table: Array, name: str, whiten: bool) -> RowMap:
+    most_directions = max(1, len(table) // _ROWS_PER_DIRECTION)
+    return model_rows(_checked_summary(table, name), table, whiten=whiten, most_directions=most_directions)
+
+
+def _checked_summary(table: Array, name: str) -> ColumnSummary:
+    summary = summarise_columns(table)
+    check_finite(table, summary, name)
+    check_varies(summary, name)
+    return summary

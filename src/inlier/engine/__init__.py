@@ -3,16 +3,16 @@
 Nothing here knows what a matcher is; nothing above knows how rows are stored.
 """
 
-from inlier.engine.columns import ColumnSummary, scatter_matrix, summarise_columns
+from inlier.engine.columns import ColumnSummary, summarise_columns
 from inlier.engine.pairs import PairedRows
-from inlier.engine.row_maps import RowMap, identity_rows, unit_rows, whitened_rows
+from inlier.engine.row_maps import RowMap, identity_rows, model_rows, unit_rows, whitened_rows
 
 __all__ = [
     "ColumnSummary",
     "PairedRows",
     "RowMap",
     "identity_rows",
-    "scatter_matrix",
+    "model_rows",
     "summarise_columns",
     "unit_rows",
     "whitened_rows",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
 from inlier.engine.fused import as_line, kernels_for, run_in_threads
@@ -76,3 +77,20 @@ def scatter_matrix(X: Array, summary: ColumnSummary, column_scale: FloatArray) -
         block /= column_scale
         scatter += block.T @ block
     return scatter
+
+
+def principal_directions(X: Array, summary: ColumnSummary, column_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variances of the scaled columns' principal directions, rising, and the directions as columns.
+
+    Directions whose variance is rounding error are cut. Found from the d x d scatter matrix, or with fewer
+    rows than columns from the n x n matrix of inner products.
+    """
+    n_rows, n_columns = X.shape
+    if n_columns <= n_rows:
+        eigenvalues, directions = eigh(scatter_matrix(X, summary, column_scale))
+    else:
+        scaled = np.subtract(X, summary.mean, dtype=np.float64) / column_scale
+        eigenvalues, sides = eigh(scaled @ scaled.T)
+        directions = scaled.T @ (sides / np.sqrt(np.maximum(eigenvalues, np.finfo(np.float64).tiny)))
+    kept = eigenvalues > eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps
+    return eigenvalues[kept] / n_rows, directions[:, kept]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.optimize import brentq
 
 from inlier.engine.blocks import Array, FloatArray, compute_dtype
-from inlier.engine.columns import ColumnSummary
+from inlier.engine.columns import ColumnSummary, principal_directions
 
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps
@@ -63,18 +63,48 @@ def unit_rows(summary: ColumnSummary) -> RowMap:
     return RowMap(summary.mean.size, summary.mean, scale, unit_length=True, shortest=shortest)
 
 
-def whitened_rows(summary: ColumnSummary, scatter: FloatArray, column_scale: FloatArray) -> RowMap:
+def whitened_rows(summary: ColumnSummary, X: Array) -> RowMap:
     """Centre, whiten, then scale each row to unit length.
 
-    The whitened rows, before the last step, are an orthonormal basis of the centred column space:
-    with the scaled scatter Z^T Z = V diag(w) V^T the basis is Z V w^(-1/2). Directions whose
-    variance is rounding error are cut. Because the columns are first divided by their own spread,
-    the units of a column do not decide what is cut.
+    The whitened rows, before the last step, are an orthonormal basis of the centred column space. Because
+    the columns are first divided by their own spread, the units of a column do not decide what counts as
+    rounding error and is cut.
     """
-    eigenvalues, eigenvectors = eigh(scatter)
-    cut = eigenvalues[-1] * max(summary.n_rows, summary.mean.size) * np.finfo(np.float64).eps
-    kept = eigenvalues > cut
-    basis = eigenvectors[:, kept] / np.sqrt(eigenvalues[kept])
-    linear = basis / column_scale[:, None]
+    column_scale = _column_scale(summary)
+    variances, directions = principal_directions(X, summary, column_scale)
+    linear = directions / np.sqrt(variances * summary.n_rows) / column_scale[:, None]
     shortest = float(_ROUNDING_SLACK * np.linalg.norm(summary.magnitude @ np.abs(linear)))
-    return RowMap(int(kept.sum()), summary.mean, linear=linear, unit_length=True, shortest=shortest)
+    return RowMap(variances.size, summary.mean, linear=linear, unit_length=True, shortest=shortest)
+
+
+def model_rows(summary: ColumnSummary, X: Array, *, whiten: bool, most_directions: int) -> RowMap:
+    """Centre, turn to principal directions, whiten as far as there are rows for it; unit mean square.
+
+    Direction k, of variance w_k, is divided by sqrt(w_k + e) with e such that the directions count for
+    ``most_directions`` altogether, sum_k w_k / (w_k + e); e = 0 where there are no more than that. So a few
+    rows in many dimensions whiten the strong directions and leave the weak ones weak: fully whitened they
+    would all be equally far apart, and say nothing.
+    """
+    column_scale = _column_scale(summary) if whiten and summary.mean.size <= most_directions else np.ones(1)
+    variances, directions = principal_directions(X, summary, column_scale)
+    soft = _softening(variances, most_directions) if whiten else np.inf
+    scale = np.sqrt(variances + soft) if np.isfinite(soft) else np.ones(1)
+    mean_square = float(np.mean(variances / scale**2))
+    linear = directions / (scale * np.sqrt(mean_square)) / column_scale[:, None]
+    return RowMap(variances.size, summary.mean, linear=linear)
+
+
+def _column_scale(summary: ColumnSummary) -> FloatArray:
+    return np.where(summary.spread > 0, summary.spread, 1.0)
+
+
+def _softening(variances: FloatArray, most_directions: int) -> float:
+    if variances.size <= most_directions:
+        return 0.0
+    return float(
+        brentq(
+            lambda soft: np.sum(variances / (variances + soft)) - most_directions,
+            0.0,
+            variances[-1] * variances.size / most_directions,
+        )
+    )

@@ -1,0 +1,123 @@
+"""CalibratedMatcher: which pairs are real, with a false discovery rate."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from inlier.calibration import Calibration, calibrate
+from inlier.cross_fitting import cross_fit
+from inlier.engine import PairedRows
+from inlier.engine.blocks import Array
+from inlier.matching import PairMatcher
+from inlier.preparation import prepare_model_pairs
+from inlier.repeated_points import point_numbers
+from inlier.validation import check_count, check_number
+
+_FEWEST_PAIRS = 4  # two folds of two, the least that can be re-paired
+
+
+class CalibratedMatcher(PairMatcher):
+    """Matching with p-values, q-values and a false discovery rate: the default choice.
+
+    Learns the linear map between the two sets from the pairs that agree, scores each pair by a map that was
+    learned without it, and compares with re-paired data. Says "nothing matches" when nothing does, and keeps
+    everything when everything does.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Largest expected share of wrong pairs among those accepted.
+    whiten : bool, default=True
+        First map both sets to an orthonormal basis, so that no direction dominates; where there are too few
+        pairs for that, as far as they allow. Without it the directions keep their variances.
+    n_folds : int, default=5
+        Number of folds of the cross-fit.
+    random_state : int, RandomState or None, default=None
+        Deals the folds and the re-pairings.
+
+    Attributes
+    ----------
+    p_values_ : ndarray of shape (n,)
+        Chance that a wrong pair scores as high as this one.
+    q_values_ : ndarray of shape (n,)
+        Smallest ``alpha`` at which the pair is accepted (1 for pairs more likely wrong than real).
+    inlier_mask_ : ndarray of bool, shape (n,)
+        True where ``q_values_ <= alpha``.
+    inlier_fraction_, inlier_fraction_error_ : float
+        Estimated share of real pairs, accepted or not, and its standard error.
+    detection_p_value_ : float
+        Chance of evidence this strong if no pair at all were real.
+    scores_ : ndarray of shape (n,)
+        Log likelihood ratio of "real" against "wrong", by a map that has not seen the pair.
+    threshold_ : float
+        Scores at or above it are accepted; above every score if none is.
+    result_ : MatchResult
+        The answer as one object.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Notes
+    -----
+    The false discovery rate holds if the wrong pairs' x and y are independent of each other and drawn like the
+    others'. Pairs that are wrong in the same way (a second motion, a shifted block) agree with each other and
+    are found as if they were real. Equal points are recognised (up to 200,000 pairs): a point is never re-paired
+    with itself, and equal pairs share a fold.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.1, noise=0.3, rng=0)
+    >>> matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
+    True
+    >>> print(f"{matcher.inlier_fraction_:.2f} +- {matcher.inlier_fraction_error_:.2f}")
+    0.10 +- 0.00
+    """
+
+    def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:
+        self.alpha = alpha
+        self.whiten = whiten
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            One side of the pairs.
+        y : array-like of shape (n, d_y) or (n,)
+            The other side: row i is the partner of row i of ``X``.
+
+        Returns
+        -------
+        self
+        """
+        check_number(self.alpha, "alpha", low=0, high=0.5)
+        check_count(self.n_folds, "n_folds", low=2)
+        table_x, table_y = self._read_pairs(X, y, fewest=_FEWEST_PAIRS)
+        pairs = self.prepare(table_x, table_y)
+        points = np.stack([point_numbers(table_x), point_numbers(table_y)])
+        rng = check_random_state(self.random_state)
+        self.scores_, null_scores = cross_fit(pairs, points, self.n_folds, rng)
+        self._judge(calibrate(self.scores_, null_scores))
+        return self
+
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
+        return prepare_model_pairs(X, Y, whiten=self.whiten)
+
+    def _judge(self, calibration: Calibration) -> None:
+        self.p_values_ = calibration.p_values
+        self.q_values_ = calibration.q_values
+        self.inlier_fraction_ = calibration.inlier_fraction
+        self.inlier_fraction_error_ = calibration.inlier_fraction_error
+        self.detection_p_value_ = calibration.detection_p_value
+        self.inlier_mask_ = calibration.accepted(self.alpha)
+        accepted = self.scores_[self.inlier_mask_]
+        self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))

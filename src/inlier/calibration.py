@@ -1,0 +1,198 @@
+"""From scores and null scores to p-values, q-values and the share of real pairs.
+
+Usable on its own: give any scores that are larger for real pairs, and scores of the same kind for pairs that
+are known to be wrong (re-pairings), and `calibrate` says which scores are too large to be chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+from sklearn.isotonic import isotonic_regression
+
+from inlier.engine.blocks import FloatArray, Mask
+from inlier.validation import check_number
+
+_LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+_MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
+_TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
+_FEWEST_IN_TAIL = 20
+_FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
+_STUDENT_FREEDOM = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What the scores are worth, one entry per pair.
+
+    Attributes
+    ----------
+    p_values : ndarray of shape (n,)
+        Chance that a wrong pair scores as high.
+    q_values : ndarray of shape (n,)
+        Smallest false discovery rate at which the pair is accepted.
+    inlier_fraction, inlier_fraction_error : float
+        Share of real pairs, and its standard error.
+    detection_p_value : float
+        Chance of evidence this strong anywhere if no pair were real (Simes).
+    """
+
+    p_values: FloatArray
+    q_values: FloatArray
+    inlier_fraction: float
+    inlier_fraction_error: float
+    detection_p_value: float
+
+    def accepted(self, alpha: float) -> Mask:
+        """Pairs called real, with a false discovery rate of at most ``alpha``."""
+        return self.q_values <= alpha
+
+
+def calibrate(scores: Any, null_scores: Any) -> Calibration:
+    """Judge scores against the scores of pairs that are known to be wrong.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Larger means more like a real pair.
+    null_scores : array-like of shape (m,)
+        Scores of wrong pairs, drawn as the wrong ones among the n are.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.calibration import calibrate
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate([rng.normal(8, 1, 300), rng.normal(0, 1, 700)])
+    >>> found = calibrate(scores, rng.normal(0, 1, 100_000))
+    >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
+    (300, '0.30')
+    """
+    scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
+    p = p_values(scores, null_scores)
+    null_fraction, error = estimate_null_fraction(p)
+    detection = float(_step_up(p, 1.0).min())
+    wrong = local_fdr(scores, null_scores, p, null_fraction)
+    # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
+    q = np.maximum(_step_up(p, null_fraction), detection)
+    q = np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q)
+    return Calibration(p, _never_falling_as_p_rises(q, p), 1.0 - null_fraction, error, detection)
+
+
+def p_values(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
+    """(1 + number of null scores at or above) / (1 + number of null scores)."""
+    ordered = np.sort(null_scores)
+    order = np.argsort(scores)  # searching in order is several times faster for many scores
+    above = np.empty(scores.size)
+    above[order] = ordered.size - np.searchsorted(ordered, scores[order], side="left")
+    return (1.0 + above) / (1.0 + ordered.size)
+
+
+def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
+    """Benjamini-Hochberg q-values, scaled by the share of wrong pairs (Storey's estimate if not given).
+
+    Examples
+    --------
+    >>> from inlier.calibration import q_values
+    >>> q_values([0.01, 0.02, 0.9], null_fraction=1.0).tolist()
+    [0.03, 0.03, 0.9]
+    """
+    p = np.asarray(p, dtype=np.float64)
+    if null_fraction is None:
+        null_fraction = estimate_null_fraction(p)[0]
+    return _step_up(p, check_number(null_fraction, "null_fraction", low=0, high=1))
+
+
+def estimate_null_fraction(p: FloatArray) -> tuple[float, float]:
+    """Storey's estimate of the share of wrong pairs, and its standard error.
+
+    Wrong pairs have uniform p-values, so their share is #{p > lambda} / (n (1 - lambda)) wherever no real
+    pair has p > lambda. The estimate falls to that as lambda grows, and gets noisier; taken is the smallest
+    lambda whose estimate no later one undercuts by more than its standard error.
+    """
+    n = p.size
+    beyond = np.array([(p > level).sum() for level in _LAMBDAS])
+    estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
+    error = np.sqrt((beyond + 1) * np.maximum(1 - beyond / n, 1 / n)) / (n * (1 - _LAMBDAS))
+    lowest_later = np.minimum.accumulate((estimate + error)[::-1])[::-1]
+    chosen = int(np.argmax(estimate <= lowest_later))
+    return float(estimate[chosen]), float(error[chosen])
+
+
+def p_value_density(p: FloatArray) -> FloatArray:
+    """Grenander's estimate of the density of the p-values, at each: the steepest that does not rise with p."""
+    distinct, position, count = np.unique(p, return_inverse=True, return_counts=True)
+    gap = np.diff(distinct, prepend=0.0)
+    density = isotonic_regression(count / (p.size * gap), sample_weight=gap, increasing=False)
+    return density[position]
+
+
+def local_fdr(scores: FloatArray, null_scores: FloatArray, p: FloatArray, null_fraction: float) -> FloatArray:
+    """Chance that a pair with this very score is wrong; the larger of two estimates.
+
+    One compares the density of the p-values with that of wrong pairs. Where the real pairs stand far out
+    it cannot see how far, for their p-values are all the smallest possible; so the other compares the
+    density of the null scores, exponential in its tail, with a Student t around the clear inliers.
+    """
+    by_rank = np.clip(null_fraction / p_value_density(p), 0.0, 1.0)
+    clear = scores[by_rank < _MOST_LIKELY_WRONG]
+    if clear.size < _FEWEST_CLEAR:
+        return by_rank
+    centre = np.median(clear)
+    null_density, tail_scale = _null_density(null_scores)
+    spread = max(1.4826 * float(np.median(np.abs(clear - centre))), tail_scale)
+    real = (1 - null_fraction) * student.pdf((scores - centre) / spread, _STUDENT_FREEDOM) / spread
+    wrong = null_fraction * null_density(scores)
+    by_score = np.where(scores >= centre, 0.0, wrong / np.maximum(wrong + real, np.finfo(np.float64).tiny))
+    return np.maximum(by_rank, by_score)
+
+
+def _null_density(null_scores: FloatArray) -> tuple[Any, float]:
+    """Density of the null scores: a histogram between quantiles, an exponential tail; and the tail's scale."""
+    n_tail = min(max(int(_TAIL_SHARE * null_scores.size), _FEWEST_IN_TAIL), null_scores.size)
+    levels = np.linspace(0.0, 1.0 - n_tail / null_scores.size, 51)
+    edges = np.quantile(null_scores, levels)
+    start = edges[-1]
+    tail = null_scores[null_scores >= start]
+    scale = max(float((tail - start).mean()), np.finfo(np.float64).tiny)
+    height = np.diff(levels) / np.maximum(np.diff(edges), np.finfo(np.float64).tiny)
+
+    def density(scores: FloatArray) -> FloatArray:
+        bulk = height[np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, height.size - 1)]
+        beyond = tail.size / null_scores.size / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
+        return np.where(scores >= start, beyond, bulk)
+
+    return density, scale
+
+
+def _step_up(p: FloatArray, null_fraction: float) -> FloatArray:
+    """Benjamini and Hochberg: min over k >= rank of null_fraction n p_(k) / k."""
+    n = p.size
+    order = np.argsort(p)
+    ratio = null_fraction * n * p[order] / np.arange(1, n + 1)
+    q = np.empty(n)
+    q[order] = np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
+    return q
+
+
+def _never_falling_as_p_rises(q: FloatArray, p: FloatArray) -> FloatArray:
+    order = np.argsort(p, kind="stable")
+    result = np.empty_like(q)
+    result[order] = np.maximum.accumulate(q[order])
+    return result
+
+
+def _as_scores(values: Any, name: str) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be a list of at least one number; got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity in {int((~np.isfinite(array)).sum())} place(s).")
+    return array
