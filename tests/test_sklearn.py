@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from inlier import EigenvectorMatcher, RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
 
 ESTIMATORS = [
     RowSumMatcher(),
@@ -13,6 +13,8 @@ ESTIMATORS = [
     EigenvectorMatcher(),
     EigenvectorMatcher(threshold=0.5, solver="operator"),
     SplitMatcher(RowSumMatcher(), n_splits=2, random_state=0),
+    CalibratedMatcher(random_state=0),
+    CalibratedMatcher(whiten=False, random_state=0),
 ]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from inlier import EigenvectorMatcher, RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
 
 GOOD = np.random.default_rng(0).standard_normal((12, 3))
 
@@ -28,8 +28,8 @@ BAD = {
     "unequal": (GOOD, GOOD[:9], ValueError, "X has 12 rows and y has 9.*drop the rows without a partner"),
     "nan": (with_value(np.nan), GOOD, ValueError, r"X contains NaN or infinity: 1 value\(s\).*row 4, column 1"),
     "infinity": (GOOD, with_value(-np.inf), ValueError, r"y contains NaN or infinity: .*\(-inf\) in row 4, column 1"),
-    "one pair": (GOOD[:1], GOOD[:1], ValueError, "At least 2 pairs are needed.*X has 1"),
-    "no pairs": (GOOD[:0], GOOD[:0], ValueError, "At least 2 pairs are needed.*X has 0"),
+    "one pair": (GOOD[:1], GOOD[:1], ValueError, "At least [24] pairs are needed.*X has 1"),
+    "no pairs": (GOOD[:0], GOOD[:0], ValueError, "At least [24] pairs are needed.*X has 0"),
     "no columns": (GOOD[:, :0], GOOD, ValueError, r"X has no columns.*shape=\(12, 0\)"),
     "constant rows": (np.ones((12, 3)), GOOD, ValueError, "X is constant: all 12 rows are the same"),
     "constant y": (GOOD, np.full(12, 7), ValueError, "y is constant: all 12 rows are the same"),
@@ -50,7 +50,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("matcher", [RowSumMatcher(), EigenvectorMatcher(), SplitMatcher(RowSumMatcher(), 2)])
+@pytest.mark.parametrize(
+    "matcher", [RowSumMatcher(), EigenvectorMatcher(), SplitMatcher(RowSumMatcher(), 2), CalibratedMatcher()]
+)
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_answered_in_a_sentence(matcher, case):
     X, y, error, message = BAD[case]

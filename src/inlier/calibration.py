@@ -6,6 +6,7 @@ are known to be wrong (re-pairings), and `calibrate` says which scores are too l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from inlier.validation import check_number
 
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
+_CAUTION = 2.0  # standard errors by which the share of wrong pairs is taken larger than estimated
 _TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
 _FEWEST_IN_TAIL = 20
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
@@ -51,7 +53,7 @@ class Calibration:
         return self.q_values <= alpha
 
 
-def calibrate(scores: Any, null_scores: Any) -> Calibration:
+def calibrate(scores: Any, null_scores: Any, null_fraction: tuple[float, float] | None = None) -> Calibration:
     """Judge scores against the scores of pairs that are known to be wrong.
 
     Parameters
@@ -60,6 +62,8 @@ def calibrate(scores: Any, null_scores: Any) -> Calibration:
         Larger means more like a real pair.
     null_scores : array-like of shape (m,)
         Scores of wrong pairs, drawn as the wrong ones among the n are.
+    null_fraction : (float, float), optional
+        Share of wrong pairs and its standard error, where it is known better than from these scores.
 
     Returns
     -------
@@ -73,26 +77,36 @@ def calibrate(scores: Any, null_scores: Any) -> Calibration:
     >>> scores = np.concatenate([rng.normal(8, 1, 300), rng.normal(0, 1, 700)])
     >>> found = calibrate(scores, rng.normal(0, 1, 100_000))
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
-    (300, '0.30')
+    (300, '0.29')
     """
     scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
-    p = p_values(scores, null_scores)
-    null_fraction, error = estimate_null_fraction(p)
-    detection = float(_step_up(p, 1.0).min())
-    wrong = local_fdr(scores, null_scores, p, null_fraction)
+    order = np.argsort(-scores)  # everything below is computed in this order, the most convincing pair first
+    scores = scores[order]
+    p = _sorted_p_values(scores, null_scores)
+    share, error = estimate_null_fraction(p) if null_fraction is None else null_fraction
+    cautious = min(1.0, share + _CAUTION * error)
+    detection = float(_step_up(p, 1.0)[0])
+    wrong = _local_fdr(scores, null_scores, p, cautious)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
-    q = np.maximum(_step_up(p, null_fraction), detection)
-    q = np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q)
-    return Calibration(p, _never_falling_as_p_rises(q, p), 1.0 - null_fraction, error, detection)
+    q = np.maximum(_step_up(p, cautious), detection)
+    q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return Calibration(p[place], q[place], 1.0 - share, error, detection)
 
 
 def p_values(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
     """(1 + number of null scores at or above) / (1 + number of null scores)."""
-    ordered = np.sort(null_scores)
-    order = np.argsort(scores)  # searching in order is several times faster for many scores
-    above = np.empty(scores.size)
-    above[order] = ordered.size - np.searchsorted(ordered, scores[order], side="left")
-    return (1.0 + above) / (1.0 + ordered.size)
+    order = np.argsort(-scores)
+    p = np.empty(scores.size)
+    p[order] = _sorted_p_values(scores[order], null_scores)
+    return p
+
+
+def _sorted_p_values(falling_scores: FloatArray, null_scores: FloatArray) -> FloatArray:
+    ordered = np.sort(null_scores)  # sorted against sorted: several times faster than searching at random
+    below = np.searchsorted(ordered, falling_scores[::-1], side="left")[::-1]
+    return (1.0 + ordered.size - below) / (1.0 + ordered.size)
 
 
 def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
@@ -107,7 +121,10 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
     p = np.asarray(p, dtype=np.float64)
     if null_fraction is None:
         null_fraction = estimate_null_fraction(p)[0]
-    return _step_up(p, check_number(null_fraction, "null_fraction", low=0, high=1))
+    order = np.argsort(p)
+    q = np.empty(p.size)
+    q[order] = _step_up(p[order], check_number(null_fraction, "null_fraction", low=0, high=1))
+    return q
 
 
 def estimate_null_fraction(p: FloatArray) -> tuple[float, float]:
@@ -128,41 +145,50 @@ def estimate_null_fraction(p: FloatArray) -> tuple[float, float]:
 
 def p_value_density(p: FloatArray) -> FloatArray:
     """Grenander's estimate of the density of the p-values, at each: the steepest that does not rise with p."""
-    distinct, position, count = np.unique(p, return_inverse=True, return_counts=True)
-    gap = np.diff(distinct, prepend=0.0)
-    density = isotonic_regression(count / (p.size * gap), sample_weight=gap, increasing=False)
-    return density[position]
+    order = np.argsort(p)
+    density = np.empty(p.size)
+    density[order] = _sorted_density(p[order])
+    return density
 
 
-def local_fdr(scores: FloatArray, null_scores: FloatArray, p: FloatArray, null_fraction: float) -> FloatArray:
-    """Chance that a pair with this very score is wrong; the larger of two estimates.
+def _sorted_density(rising_p: FloatArray) -> FloatArray:
+    first = np.flatnonzero(np.diff(rising_p, prepend=-1.0))  # of each run of equal values
+    count = np.diff(first, append=rising_p.size)
+    gap = np.diff(rising_p[first], prepend=0.0)
+    density = isotonic_regression(count / (rising_p.size * gap), sample_weight=gap, increasing=False)
+    return np.repeat(density, count)
+
+
+def _local_fdr(scores: FloatArray, null_scores: FloatArray, p: FloatArray, null_fraction: float) -> FloatArray:
+    """Chance that a pair with this very score is wrong; the larger of two estimates. Scores fall, p rises.
 
     One compares the density of the p-values with that of wrong pairs. Where the real pairs stand far out
     it cannot see how far, for their p-values are all the smallest possible; so the other compares the
     density of the null scores, exponential in its tail, with a Student t around the clear inliers.
     """
-    by_rank = np.clip(null_fraction / p_value_density(p), 0.0, 1.0)
+    by_rank = np.clip(null_fraction / _sorted_density(p), 0.0, 1.0)
     clear = scores[by_rank < _MOST_LIKELY_WRONG]
     if clear.size < _FEWEST_CLEAR:
         return by_rank
     centre = np.median(clear)
     null_density, tail_scale = _null_density(null_scores)
     spread = max(1.4826 * float(np.median(np.abs(clear - centre))), tail_scale)
-    real = (1 - null_fraction) * student.pdf((scores - centre) / spread, _STUDENT_FREEDOM) / spread
+    real = clear.size / scores.size * student.pdf((scores - centre) / spread, _STUDENT_FREEDOM) / spread
     wrong = null_fraction * null_density(scores)
     by_score = np.where(scores >= centre, 0.0, wrong / np.maximum(wrong + real, np.finfo(np.float64).tiny))
     return np.maximum(by_rank, by_score)
 
 
-def _null_density(null_scores: FloatArray) -> tuple[Any, float]:
+def _null_density(null_scores: FloatArray) -> tuple[Callable[[FloatArray], FloatArray], float]:
     """Density of the null scores: a histogram between quantiles, an exponential tail; and the tail's scale."""
     n_tail = min(max(int(_TAIL_SHARE * null_scores.size), _FEWEST_IN_TAIL), null_scores.size)
     levels = np.linspace(0.0, 1.0 - n_tail / null_scores.size, 51)
     edges = np.quantile(null_scores, levels)
     start = edges[-1]
     tail = null_scores[null_scores >= start]
-    scale = max(float((tail - start).mean()), np.finfo(np.float64).tiny)
-    height = np.diff(levels) / np.maximum(np.diff(edges), np.finfo(np.float64).tiny)
+    smallest = 1e-9 * max(1.0, float(np.abs(null_scores).max()))  # equal scores have no spread of their own
+    scale = max(float((tail - start).mean()), smallest)
+    height = np.diff(levels) / np.maximum(np.diff(edges), smallest)
 
     def density(scores: FloatArray) -> FloatArray:
         bulk = height[np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, height.size - 1)]
@@ -172,21 +198,11 @@ def _null_density(null_scores: FloatArray) -> tuple[Any, float]:
     return density, scale
 
 
-def _step_up(p: FloatArray, null_fraction: float) -> FloatArray:
+def _step_up(rising_p: FloatArray, null_fraction: float) -> FloatArray:
     """Benjamini and Hochberg: min over k >= rank of null_fraction n p_(k) / k."""
-    n = p.size
-    order = np.argsort(p)
-    ratio = null_fraction * n * p[order] / np.arange(1, n + 1)
-    q = np.empty(n)
-    q[order] = np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
-    return q
-
-
-def _never_falling_as_p_rises(q: FloatArray, p: FloatArray) -> FloatArray:
-    order = np.argsort(p, kind="stable")
-    result = np.empty_like(q)
-    result[order] = np.maximum.accumulate(q[order])
-    return result
+    n = rising_p.size
+    ratio = null_fraction * n * rising_p / np.arange(1, n + 1)
+    return np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
 
 
 def _as_scores(values: Any, name: str) -> FloatArray:

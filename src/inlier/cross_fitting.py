@@ -10,24 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
+from inlier.calibration import calibrate
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
 from inlier.robust_map import RobustMap, learn_map
 
-_TRAINING_PAIRS = 20_000  # a map learned on more is hardly better; more are used only if these find nothing
+_TRAINING_PAIRS = 10_000  # a map learned on more is hardly better; more are used only if these do not suffice
 _TRAINING_PAIRS_PER_DIMENSION = 40
-_GROWTH = 4  # of the training pairs, when they found nothing
-_MOST_RE_PAIRINGS = 4_000_000
+_GROWTH = 4  # of the training pairs, when what they found is not confirmed
+_CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
+_MOST_RE_PAIRINGS = 2_000_000
+_WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
+_NARROW = 500  # dimensions up to which threads inside a matrix product cost more than they save
 _PAIRS_AT_ONCE = 50_000
-_STEADY_PAIRS = 2_000  # with fewer, the folds are dealt several times and the scores averaged
+_STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
 _MOST_DEALS = 10
 
 
 def cross_fit(
     pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of all pairs and the scores of re-pairings.
+    """Return the scores of all pairs, one row per deal of the folds, and the scores of re-pairings.
 
     Parameters
     ----------
@@ -41,24 +46,31 @@ def cross_fit(
     rng : RandomState
         Deals the folds, the training pairs and the re-pairings.
     """
+    with threadpool_limits(1 if max(pairs.dimensions) <= _NARROW else None, user_api="blas"):
+        return _cross_fit(pairs, points, n_folds, rng)
+
+
+def _cross_fit(
+    pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
     n = pairs.n_pairs
-    total, count, null = np.zeros(n), np.zeros(n), []
-    for _ in range(int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))):
+    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
+    scores, null = np.full((n_deals, n), np.nan), []
+    for deal in scores:
         fold_of = _deal(points, min(n_folds, n // 2), rng)
         for fold in range(fold_of.max() + 1):
             learned = _learn(pairs, rng.permutation(np.flatnonzero(fold_of != fold)), rng)
             if learned is None:
                 continue
             for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
-                x, y = (side.astype(np.float64, copy=False) for side in pairs.take(mine))
-                total[mine] += learned.scores(x, y)
-                count[mine] += 1
-                null.append(_re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // n))
+                x, y = _rows(pairs, mine)
+                deal[mine] = learned.scores(x, y)
+                null.append(_re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals)))
     if not null:  # no fold found anything: every pair looks like every re-pairing
-        return np.zeros(n), np.zeros(1)
+        return np.zeros((1, n)), np.zeros(1)
     null_scores = np.concatenate(null)
-    lowest = min(null_scores.min(), np.min(total[count > 0] / count[count > 0]))
-    return np.where(count > 0, total / np.maximum(count, 1), lowest), null_scores
+    # A fold that found nothing says nothing for its pairs: they rank below every re-pairing.
+    return np.nan_to_num(scores, nan=min(null_scores.min(), np.nanmin(scores))), null_scores
 
 
 def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
@@ -75,14 +87,25 @@ def _has_repeats(points: Array) -> bool:
 
 
 def _learn(pairs: PairedRows, shuffled: Array, rng: np.random.RandomState) -> RobustMap | None:
-    """Learn from a part of the training pairs if there are very many, from more if that finds nothing."""
+    """Learn from a part of the training pairs if there are very many; from more if the rest does not confirm it."""
     size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
-    while True:
-        x, y = (side.astype(np.float64, copy=False) for side in pairs.take(shuffled[:size]))
-        learned = learn_map(x, y, rng)
-        if learned is not None or size >= shuffled.size:
+    while size < shuffled.size:
+        learned = learn_map(*_rows(pairs, shuffled[:size]), rng)
+        if learned is not None and _is_confirmed(learned, *_rows(pairs, shuffled[size : 2 * size])):
             return learned
         size *= _GROWTH
+    return learn_map(*_rows(pairs, shuffled), rng)
+
+
+def _is_confirmed(learned: RobustMap, x: FloatArray, y: FloatArray) -> bool:
+    """Whether pairs that the map has not seen score higher than their re-pairings."""
+    null = np.concatenate([learned.scores(x, np.roll(y, shift, axis=0)) for shift in (1, 2, 3, 4)])
+    return calibrate(learned.scores(x, y), null).detection_p_value <= _CONFIRMED
+
+
+def _rows(pairs: PairedRows, rows: Array) -> tuple[FloatArray, FloatArray]:
+    x, y = pairs.take(rows)
+    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
 
 def _handfuls(rows: Array) -> Iterator[Array]:
@@ -90,11 +113,11 @@ def _handfuls(rows: Array) -> Iterator[Array]:
 
 
 def _re_paired_scores(learned: RobustMap, x: FloatArray, y: FloatArray, points: Array, per_pair: int) -> FloatArray:
-    """Scores of x_i with y_j where neither point is one of pair i's own; all of them, or ``per_pair`` for each i."""
-    n = len(x)
-    if n - 1 <= per_pair:
-        different = (points[0][:, None] != points[0]) & (points[1][:, None] != points[1])
-        return learned.scores_of_all_pairings(x, y)[different]
+    """Scores of x_i with y_j where neither point is one of pair i's own, about ``per_pair`` for each i."""
+    if per_pair >= _WORTH_A_MATRIX or len(x) <= _WORTH_A_MATRIX:  # the rows come shuffled: the first are as good as any
+        some = slice(0, max(per_pair, _WORTH_A_MATRIX))
+        different = (points[0][:, None] != points[0][some]) & (points[1][:, None] != points[1][some])
+        return learned.scores_of_all_pairings(x, y[some])[different]
     scores = []
     for shift in range(1, max(per_pair, 1) + 1):
         different = (points != np.roll(points, shift, axis=1)).all(axis=0)

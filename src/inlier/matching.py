@@ -38,7 +38,14 @@ class PairMatcher(BaseEstimator):
     def result_(self) -> MatchResult:
         """The answer as one frozen object, with tables and JSON."""
         check_is_fitted(self, "inlier_mask_")
-        return MatchResult(type(self).__name__, self.inlier_mask_, self.scores_, self.threshold_)
+        return MatchResult(
+            type(self).__name__,
+            self.inlier_mask_,
+            self.scores_,
+            self.threshold_,
+            getattr(self, "p_values_", None),
+            getattr(self, "q_values_", None),
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

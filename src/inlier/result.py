@@ -25,12 +25,17 @@ class MatchResult:
         Larger means more like a real pair.
     threshold : float or ndarray of float
         Scores at or above it are inliers; one per part where the pairs were split.
+    p_values, q_values : ndarray of float, shape (n,), optional
+        From a calibrated matcher: the chance that a wrong pair scores as high, and the smallest false
+        discovery rate at which the pair is accepted.
     """
 
     method: str
     inlier_mask: Mask
     scores: FloatArray
     threshold: float | FloatArray
+    p_values: FloatArray | None = None
+    q_values: FloatArray | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -55,13 +60,13 @@ class MatchResult:
         return lowest[np.lexsort((lowest, self.scores[lowest]))]
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame with a row per pair: score, inlier."""
+        """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier."""
         try:
             import pandas
         except ImportError as error:
             raise ImportError("to_frame needs pandas; install it with: pip install 'inlier[io]'") from error
         index = pandas.RangeIndex(self.n_pairs, name="pair")
-        return pandas.DataFrame({"score": self.scores, "inlier": self.inlier_mask}, index=index)
+        return pandas.DataFrame(self._columns(), index=index)
 
     def to_json(self, indent: int | None = None) -> str:
         """Return everything as JSON text that any program can read."""
@@ -70,7 +75,11 @@ class MatchResult:
             "n_pairs": self.n_pairs,
             "n_inliers": self.n_inliers,
             "threshold": np.asarray(self.threshold).tolist(),
-            "inlier": self.inlier_mask.tolist(),
-            "score": self.scores.tolist(),
+            **{name: column.tolist() for name, column in self._columns().items()},
         }
         return json.dumps(content, indent=indent, allow_nan=False)
+
+    def _columns(self) -> dict[str, Array]:
+        """Everything that there is per pair, by name."""
+        columns = {"score": self.scores, "p_value": self.p_values, "q_value": self.q_values, "inlier": self.inlier_mask}
+        return {name: column for name, column in columns.items() if column is not None}

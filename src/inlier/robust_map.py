@@ -67,7 +67,8 @@ def learn_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) -> Robus
         Draws the re-pairings.
     """
     n, d_x = x.shape
-    weights, variance = np.ones(n), np.ones(y.shape[1])
+    weights: FloatArray = np.ones(n)
+    variance: FloatArray = np.ones(y.shape[1])
     for iteration, sharpness in enumerate(_SHARPNESS):
         fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=iteration == 0)
         variance = fit.residual_variance()

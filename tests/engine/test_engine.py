@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.engine import PairedRows, moments, scatter_matrix, summarise_columns, unit_rows
+from inlier.engine import PairedRows, moments, summarise_columns, unit_rows
 from inlier.engine.blocks import compute_dtype, row_blocks, rows_per_block
+from inlier.engine.columns import principal_directions, scatter_matrix
+from inlier.engine.row_maps import model_rows
 from inlier.preparation import prepare_pairs
 
 from .. import reference
@@ -95,6 +97,47 @@ def test_scatter_is_summed_over_blocks(small_blocks):
     small_blocks(7)
     scatter = scatter_matrix(X, summarise_columns(X), np.full(4, 2.0))
     np.testing.assert_allclose(scatter, np.cov(X.T) * 49 / 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(80, 6), (6, 80)])
+def test_principal_directions_are_those_of_the_svd(shape):
+    X = np.random.default_rng(0).standard_normal(shape) * np.linspace(1, 3, shape[1]) + 5
+    variances, directions = principal_directions(X, summarise_columns(X), np.ones(1))
+    _, singular_values, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    rank = min(shape[0] - 1, shape[1])
+    np.testing.assert_allclose(variances[::-1], singular_values[:rank] ** 2 / shape[0])
+    np.testing.assert_allclose(np.abs(np.diag(Vt[:rank] @ directions[:, ::-1])), 1, rtol=1e-9)
+
+
+class TestModelRows:
+    def rows(self, X, **options):
+        return model_rows(summarise_columns(X), X, **options)(X)
+
+    def test_enough_rows_whiten_fully_whatever_the_units(self):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((400, 5)) @ rng.standard_normal((5, 5)) * 10.0 ** np.arange(-6, 9, 3)
+        Z = self.rows(X, whiten=True, most_directions=50)
+        np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(5), atol=1e-8)
+
+    def test_too_few_rows_whiten_the_strong_directions_only(self):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((200, 100)) / np.arange(1, 101)
+        Z = self.rows(X, whiten=True, most_directions=20)
+        variances = np.sort(Z.var(axis=0))[::-1]
+        assert np.mean(Z**2) == pytest.approx(1)
+        assert variances[0] / variances[9] < 2  # among the strongest, nearly equal ...
+        assert variances[0] / variances[-1] > 20  # ... and the weak ones stay weak
+        shares = X.var(axis=0)
+        assert shares.max() / np.sort(shares)[-10] > 50
+
+    def test_without_whitening_only_the_scale_changes(self):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((60, 4)) * [1, 2, 3, 4] + 7
+        Z = self.rows(X, whiten=False, most_directions=7)
+        centred = X - X.mean(axis=0)
+        gram = centred @ centred.T
+        np.testing.assert_allclose(Z @ Z.T, gram * (Z**2).sum() / np.trace(gram), atol=1e-9)
+        assert np.mean(Z**2) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 1000])

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from inlier import CalibratedMatcher, SplitMatcher
+from inlier.cross_fitting import _deal, _re_paired_scores, cross_fit
+from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
+from inlier.metrics import error_rates
+from inlier.preparation import prepare_model_pairs
+from inlier.repeated_points import point_numbers
+from inlier.robust_map import RobustMap
+
+
+def judged(data, **parameters):
+    matcher = CalibratedMatcher(random_state=0, **parameters).fit(data.X, data.Y)
+    accepted = matcher.inlier_mask_
+    recall = (accepted & data.inlier_mask).sum() / max(data.inlier_mask.sum(), 1)
+    return matcher, recall, (accepted & ~data.inlier_mask).sum() / max(accepted.sum(), 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "fraction", "noise"),
+    [
+        (5000, 50, 0.05, 0.0),
+        (1000, 50, 0.1, 0.0),
+        (1000, 300, 0.1, 0.0),
+        (2000, 50, 0.05, 0.3),
+        (2000, 300, 0.05, 0.3),
+        (1000, 6, 0.2, 0.05),
+        (1000, 3, 0.5, 0.0),
+        (200, 300, 0.5, 0.05),
+        (1000, 50, 1.0, 0.3),
+        (200, 3, 1.0, 0.0),
+    ],
+)
+def test_real_pairs_are_found_and_counted(n, d, fraction, noise):
+    matcher, recall, false = judged(make_gaussian_pairs(n, d, fraction, noise=noise, rng=1))
+    assert recall >= 0.97
+    assert false <= 0.03
+    assert matcher.inlier_fraction_ == pytest.approx(fraction, abs=0.03 if n >= 1000 else 0.1)
+    assert matcher.detection_p_value_ <= 0.01
+
+
+def test_the_rate_of_false_discoveries_over_many_draws():
+    """A weak case, where real and wrong pairs overlap and the rate is really used up."""
+    proportions, recalls = [], []
+    for seed in range(40):
+        data = make_gaussian_pairs(600, 3, 0.5, noise=0.3, rng=seed)
+        _, recall, false = judged(data, alpha=0.05)
+        proportions.append(false)
+        recalls.append(recall)
+    assert 0.02 <= np.mean(proportions) <= 0.06
+    assert np.mean(recalls) > 0.8
+
+
+def test_wrong_pairs_have_uniform_p_values():
+    p = np.concatenate(
+        [
+            judged(data)[0].p_values_[~data.inlier_mask]
+            for data in (make_gaussian_pairs(1000, 6, 0.3, noise=0.2, rng=seed) for seed in range(15))
+        ]
+    )
+    for level in (0.01, 0.1, 0.5, 0.9):
+        assert (p <= level).mean() == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / p.size))
+
+
+def test_nothing_matches_when_nothing_does():
+    found = [judged(make_gaussian_pairs(300, 10, 0.0, rng=seed), alpha=0.05)[0] for seed in range(40)]
+    assert sum(matcher.inlier_mask_.any() for matcher in found) <= 6
+    silent = next(matcher for matcher in found if not matcher.inlier_mask_.any())
+    assert silent.threshold_ > silent.scores_.max()
+    assert silent.result_.n_inliers == 0
+
+
+def test_brain_is_solved_where_k_means_errs():
+    for fraction in (0.3, 0.8, 1.0):
+        data = make_mispaired(load_brain().features, 4000, fraction, rng=0)
+        matcher, _, _ = judged(data)
+        assert error_rates(data.inlier_mask, matcher.inlier_mask_).overall < 0.005
+
+
+def test_the_threshold_and_the_mask_agree():
+    data = make_gaussian_pairs(500, 10, 0.4, noise=0.2, rng=0)
+    matcher, _, _ = judged(data, alpha=0.05)
+    np.testing.assert_array_equal(matcher.inlier_mask_, matcher.scores_ >= matcher.threshold_)
+    np.testing.assert_array_equal(matcher.inlier_mask_, matcher.q_values_ <= 0.05)
+
+
+def test_a_linear_map_between_spaces_of_different_width():
+    rng = np.random.default_rng(0)
+    data = make_gaussian_pairs(2000, 8, 0.4, noise=0.05, rng=0)
+    Y = data.Y @ (rng.standard_normal((8, 20)) * 10.0 ** rng.uniform(-3, 3, 20))
+    accepted = CalibratedMatcher(random_state=0).fit(data.X, Y).inlier_mask_
+    assert (accepted & data.inlier_mask).sum() > 0.97 * data.inlier_mask.sum()
+    assert (accepted & ~data.inlier_mask).sum() < 0.03 * accepted.sum()
+
+
+def test_without_whitening():
+    _, recall, false = judged(make_gaussian_pairs(1000, 30, 0.3, noise=0.1, rng=0), whiten=False)
+    assert recall > 0.97
+    assert false < 0.03
+
+
+def test_one_column_on_each_side():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(2000)
+    y = np.where(rng.uniform(size=2000) < 0.5, 2 * x + 1, rng.normal(1, 2, 2000))
+    accepted = CalibratedMatcher(alpha=0.05, random_state=0).fit(x.reshape(-1, 1), y).inlier_mask_
+    assert accepted[y == 2 * x + 1].mean() > 0.95
+    assert accepted[y != 2 * x + 1].mean() < 0.1
+
+
+def test_the_seed_decides_and_the_answer_hardly_depends_on_it():
+    data = make_gaussian_pairs(400, 6, 0.4, noise=0.2, rng=0)
+    masks = [CalibratedMatcher(random_state=seed).fit(data.X, data.Y).inlier_mask_ for seed in (0, 0, 1, 2)]
+    np.testing.assert_array_equal(masks[0], masks[1])
+    assert max((masks[0] != mask).mean() for mask in masks[2:]) < 0.05
+
+
+def test_works_in_parts():
+    data = make_gaussian_pairs(3000, 20, 0.3, noise=0.1, rng=0)
+    split = SplitMatcher(CalibratedMatcher(), n_splits=3, random_state=0).fit(data.X, data.Y)
+    assert error_rates(data.inlier_mask, split.inlier_mask_).overall < 0.01
+
+
+def test_result_has_the_p_and_q_values():
+    data = make_gaussian_pairs(100, 5, 0.5, rng=0)
+    result = CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_
+    assert list(result.to_frame().columns) == ["score", "p_value", "q_value", "inlier"]
+    assert json.loads(result.to_json())["q_value"] == result.q_values.tolist()
+
+
+class TestRepeatedPoints:
+    def test_equal_rows_get_equal_numbers(self):
+        table = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [2.0, 1.0]])
+        numbers = point_numbers(table)
+        assert numbers[0] == numbers[2]
+        assert len(set(numbers.tolist())) == 3
+
+    def test_equal_pairs_share_a_fold(self):
+        points = np.array([[0, 0, 1, 1, 2, 3, 4, 5], [0, 0, 1, 1, 0, 3, 4, 4]])
+        for seed in range(10):
+            fold = _deal(points, 3, np.random.RandomState(seed))
+            assert fold[0] == fold[1]
+            assert fold[2] == fold[3]
+
+    @pytest.mark.parametrize("per_pair", [10, 1000])
+    def test_a_point_is_never_re_paired_with_itself(self, per_pair):
+        rng = np.random.default_rng(0)
+        numbers = np.stack([np.arange(300), rng.integers(0, 40, 300)])
+        marker = np.zeros((300, 300))
+        x, y = np.arange(300.0)[:, None], numbers[1][:, None].astype(float)
+        learned = _Recorder()
+        _re_paired_scores(learned, x, y, numbers, per_pair)
+        for i, j in learned.seen(numbers):
+            marker[i, j] += 1
+            assert numbers[1][i] != j
+
+    def test_many_to_one_pairs_keep_their_p_values(self, monkeypatch):
+        # 25 sources per target. A re-pairing that met the same target again would be a true pair in disguise:
+        # one in forty, too many for alpha = 0.02 with half of the pairs wrong.
+        rng = np.random.default_rng(0)
+        targets = rng.standard_normal((40, 5))
+        which = np.repeat(np.arange(40), 25)
+        X = targets[which] + 0.02 * rng.standard_normal((1000, 5))
+        wrong = rng.permutation(1000)[:500]
+        which[wrong] = (which[wrong] + rng.integers(1, 40, 500)) % 40
+        real = np.setdiff1d(np.arange(1000), wrong)
+        accepted = CalibratedMatcher(alpha=0.02, random_state=0).fit(X, targets[which]).inlier_mask_
+        assert accepted[real].mean() > 0.97
+        assert accepted[wrong].mean() < 0.02
+        monkeypatch.setattr("inlier.calibrated.point_numbers", lambda table: np.arange(len(table)))
+        naive = CalibratedMatcher(alpha=0.02, random_state=0).fit(X, targets[which]).inlier_mask_
+        assert naive[real].mean() < 0.5
+
+
+class _Recorder(RobustMap):
+    """A map whose score is which y was used for which x."""
+
+    def __init__(self):
+        object.__setattr__(self, "calls", [])
+
+    def scores(self, x, y):
+        self.calls.append((x[:, 0], y[:, 0]))
+        return np.zeros(len(x))
+
+    def scores_of_all_pairings(self, x, y):
+        self.matrix = x[:, :1] * 1000 + y[:, 0]
+        return self.matrix
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+    def seen(self, numbers):
+        if self.calls:
+            return [(int(i), int(j)) for xs, ys in self.calls for i, j in zip(xs, ys, strict=True)]
+        different = numbers[1][:, None] != numbers[1][: self.matrix.shape[1]]
+        return [divmod(int(code), 1000) for code in self.matrix[different]]
+
+
+def test_large_tables_are_learned_from_a_part_and_scored_in_handfuls(monkeypatch):
+    monkeypatch.setattr("inlier.cross_fitting._TRAINING_PAIRS", 300)
+    monkeypatch.setattr("inlier.cross_fitting._PAIRS_AT_ONCE", 70)
+    monkeypatch.setattr("inlier.cross_fitting._MOST_RE_PAIRINGS", 5000)
+    data = make_gaussian_pairs(3000, 5, 0.4, noise=0.05, rng=0)
+    _, recall, false = judged(data)
+    assert recall > 0.95
+    assert false < 0.03
+
+
+def test_more_pairs_are_used_when_a_part_finds_nothing(monkeypatch):
+    monkeypatch.setattr("inlier.cross_fitting._TRAINING_PAIRS", 50)
+    monkeypatch.setattr("inlier.cross_fitting._TRAINING_PAIRS_PER_DIMENSION", 1)
+    data = make_gaussian_pairs(4000, 20, 0.05, rng=0)
+    _, recall, _ = judged(data)
+    assert recall > 0.9
+
+
+def test_a_fold_that_finds_nothing_leaves_its_pairs_at_the_bottom(monkeypatch):
+    data = make_gaussian_pairs(2000, 5, 0.5, rng=0)
+    pairs = prepare_model_pairs(data.X, data.Y, whiten=True)
+    points = np.stack([np.arange(2000)] * 2)
+    monkeypatch.setattr("inlier.cross_fitting._learn", lambda *_: None)
+    scores, null = cross_fit(pairs, points, 5, np.random.RandomState(0))
+    assert (scores == 0).all()
+    assert (null == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 0.9}, "alpha must lie between 0 and 0.5"),
+        ({"alpha": "low"}, "alpha must be a finite number"),
+        ({"n_folds": 1}, "n_folds must be a whole number of at least 2"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    data = make_gaussian_pairs(50, 3, 0.5, rng=0)
+    with pytest.raises(ValueError, match=message):
+        CalibratedMatcher(**parameters).fit(data.X, data.Y)
+
+
+def test_too_few_pairs():
+    with pytest.raises(ValueError, match=r"At least 4 pairs are needed.*X has 3"):
+        CalibratedMatcher().fit(np.eye(3), np.eye(3))
+
+
+@pytest.mark.parametrize("n", [4, 5, 7, 20])
+def test_small_tables_are_answered(n):
+    data = make_gaussian_pairs(n, 2, 1.0, rng=0)
+    matcher = CalibratedMatcher(alpha=0.2, random_state=0).fit(data.X, data.Y)
+    assert matcher.inlier_mask_.shape == (n,)
+    if n == 20:
+        assert matcher.inlier_mask_.all()
