@@ -34,9 +34,11 @@ def test_demo_as_json(run):
     content = json.loads(outcome.stdout)
     assert content["n_pairs"] == 12_000
     assert content["n_wrong"] == 2400
-    for method in content["methods"]:
+    *of_the_paper, calibrated = content["methods"]
+    for method in of_the_paper:
         assert method["error_overall"] == pytest.approx(0.076, abs=0.01)
-        assert method["seconds"] > 0
+    assert calibrated["error_overall"] < 0.001
+    assert all(method["seconds"] > 0 for method in content["methods"])
 
 
 def test_the_seed_decides(run):

@@ -132,13 +132,14 @@ def estimate_null_fraction(p: FloatArray) -> tuple[float, float]:
 
     Wrong pairs have uniform p-values, so their share is #{p > lambda} / (n (1 - lambda)) wherever no real
     pair has p > lambda. The estimate falls to that as lambda grows, and gets noisier; taken is the smallest
-    lambda whose estimate no later one undercuts by more than its standard error.
+    lambda whose estimate no later one undercuts by more than two of its standard errors.
     """
     n = p.size
     beyond = np.array([(p > level).sum() for level in _LAMBDAS])
     estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
-    error = np.sqrt((beyond + 1) * np.maximum(1 - beyond / n, 1 / n)) / (n * (1 - _LAMBDAS))
-    lowest_later = np.minimum.accumulate((estimate + error)[::-1])[::-1]
+    # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
+    error = np.sqrt(n * estimate * _LAMBDAS * (1 - _LAMBDAS) + 1) / (n * (1 - _LAMBDAS))
+    lowest_later = np.minimum.accumulate((estimate + 2 * error)[::-1])[::-1]
     chosen = int(np.argmax(estimate <= lowest_later))
     return float(estimate[chosen]), float(error[chosen])
 

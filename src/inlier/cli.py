@@ -79,7 +79,7 @@ def _print_demo(outcome: DemoOutcome) -> None:
     for heading in ("method", "real missed", "wrong accepted", "all misjudged", "seconds", "pairs/s"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for method in outcome.methods:
-        errors = (f"{share:.1%}" for share in (method.errors.inliers, method.errors.outliers, method.errors.overall))
+        errors = (f"{share:.2%}" for share in (method.errors.inliers, method.errors.outliers, method.errors.overall))
         table.add_row(method.name, *errors, f"{method.seconds:.4f}", f"{method.pairs_per_second:,.0f}")
     console = Console()
     console.print(table)

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from inlier import display
+from inlier.calibrated import CalibratedMatcher
 from inlier.datasets import BrainTable, PairedData, load_brain, make_mispaired
 from inlier.matching import EigenvectorMatcher, PairMatcher, RowSumMatcher
 from inlier.metrics import ErrorRates, error_rates
@@ -44,8 +45,8 @@ class DemoOutcome:
         right = [1 - method.errors.overall for method in self.methods]
         return (
             f"{n:,} points of a brain surface were paired with a rotated copy of themselves, {wrong:,} of them with "
-            f"the wrong partner; without being told the rotation or the number of wrong pairs, the two methods "
-            f"judged {' and '.join(f'{share:.1%}' for share in right)} of all pairs correctly."
+            f"the wrong partner; without being told the rotation or the number of wrong pairs, the paper's two methods "
+            f"judged {right[0]:.1%} and {right[1]:.1%} of all pairs correctly, the calibrated one {right[2]:.1%}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,27 +71,33 @@ class DemoOutcome:
 
     def figure(self) -> Any:
         """Draw what was wrong, and how the scores tell."""
-        figure = display.new_figure(figsize=(11, 3.4))
+        figure = display.new_figure(figsize=(14, 3.4))
         surface, *histograms = figure.subplots(1, 1 + len(self.methods))
         side_view = self.data.X[:, [1, 2]]
         display.plot_surface(side_view, ~self.data.inlier_mask, surface, "paired with the wrong point")
         surface.set_title("The problem")
         for method, ax in zip(self.methods, histograms, strict=True):
             display.plot_scores(method.result, self.data.inlier_mask, ax)
-            ax.set_title(f"{method.name}: {method.errors.overall:.1%} misjudged")
+            ax.set_title(f"{method.name}: {method.errors.overall:.2%} misjudged")
         return figure
 
 
 def run_demo(n: int = 12_000, inlier_fraction: float = 0.8, seed: int = 0) -> DemoOutcome:
-    """Mispair a share of the brain table's rows and let both of the paper's matchers find them."""
+    """Mispair a share of the brain table's rows; let both of the paper's matchers and the calibrated one find them."""
     brain = load_brain()
     data = make_mispaired(brain.features, n, inlier_fraction, rng=seed)
-    methods = [("Row sum", RowSumMatcher()), ("Eigenvector", EigenvectorMatcher())]
+    methods = [
+        ("Row sum", RowSumMatcher()),
+        ("Eigenvector", EigenvectorMatcher()),
+        ("Calibrated", CalibratedMatcher(random_state=seed)),
+    ]
     return DemoOutcome(brain, data, [_time_and_judge(name, matcher, data) for name, matcher in methods])
 
 
 def _time_and_judge(name: str, matcher: PairMatcher, data: PairedData) -> MethodOutcome:
-    start = perf_counter()
-    matcher.fit(data.X, data.Y)
-    seconds = perf_counter() - start
+    seconds = float("inf")
+    for _ in range(2):  # the first fit may also load compiled code
+        start = perf_counter()
+        matcher.fit(data.X, data.Y)
+        seconds = min(seconds, perf_counter() - start)
     return MethodOutcome(name, matcher.result_, error_rates(data.inlier_mask, matcher.inlier_mask_), seconds)

@@ -40,20 +40,29 @@ def plot_scores(result: MatchResult, true_mask: Mask | None = None, ax: Any = No
     """
     if ax is None:
         ax = new_figure(figsize=(5, 3.2)).subplots()
-    edges = np.histogram_bin_edges(result.scores, bins=60)
+    scores, clipped = _within_sight(result)
+    edges = np.histogram_bin_edges(scores, bins=60)
     if true_mask is None:
-        ax.hist(result.scores, edges, color=QUIET)
+        ax.hist(scores, edges, color=QUIET)
     else:
-        groups = [result.scores[true_mask], result.scores[~true_mask]]
+        groups = [scores[true_mask], scores[~true_mask]]
         ax.hist(groups, edges, stacked=True, color=[REAL, WRONG], label=["real pairs", "wrong pairs"])
     for threshold in np.atleast_1d(result.threshold):
         ax.axvline(threshold, color="black", linestyle="--", linewidth=1.2)
     ax.plot([], [], color="black", linestyle="--", linewidth=1.2, label="threshold")
-    ax.set(xlabel="score: agreement with the other pairs", ylabel="number of pairs")
+    xlabel = "score (lower ones at the edge)" if clipped else "score: agreement with the other pairs"
+    ax.set(xlabel=xlabel, ylabel="number of pairs")
     ax.locator_params(axis="x", nbins=5)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     ax.legend(frameon=False)
     return ax
+
+
+def _within_sight(result: MatchResult) -> tuple[FloatArray, bool]:
+    """Clip scores that lie so far below the threshold that nothing else could be seen."""
+    cut = float(np.min(result.threshold))
+    lowest = cut - 2 * max(float(result.scores.max()) - cut, 1e-12)
+    return np.maximum(result.scores, lowest), bool(result.scores.min() < lowest)
 
 
 def plot_surface(points: FloatArray, highlighted: Mask, ax: Any, label: str) -> None:
