@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control
+from scipy.stats import t as student
 
-from inlier.calibration import calibrate, estimate_null_fraction, p_value_density, p_values, q_values
+from inlier.calibration import _student_density, calibrate, estimate_null_fraction, p_value_density, p_values, q_values
 
 numbers = st.floats(-50, 50, width=16)
 score_lists = arrays(np.float64, st.integers(1, 40), elements=numbers)
@@ -60,6 +61,11 @@ def test_share_of_wrong_pairs(share, weak):
     assert estimate == pytest.approx(share, abs=0.02)
     spread = np.std([value for value, _ in estimates])
     assert error == pytest.approx(spread, rel=0.6, abs=0.003)
+
+
+def test_student_density():
+    z = np.linspace(-8, 8, 33)
+    np.testing.assert_allclose(_student_density(z), student.pdf(z, 5))
 
 
 def mixture(rng, n, share_real, distance):

@@ -105,11 +105,14 @@ class CalibratedMatcher(PairMatcher):
         points = np.stack([point_numbers(table_x), point_numbers(table_y)])
         rng = check_random_state(self.random_state)
         deals, null_scores = cross_fit(pairs, points, self.n_folds, rng)
-        self.scores_ = np.median(deals, axis=0)
+        self.scores_ = np.median(deals, axis=0) if len(deals) > 1 else deals[0]
         # Medians vary less than the re-pairings' scores: good for the p-values, but the share of wrong pairs is
         # read off p-values that must be uniform, those of single deals.
-        share, error = estimate_null_fraction(p_values(deals.ravel(), null_scores))
-        self._judge(calibrate(self.scores_, null_scores, (share, error * len(deals) ** 0.5)))
+        share = None
+        if len(deals) > 1:
+            estimate, error = estimate_null_fraction(p_values(deals.ravel(), null_scores))
+            share = estimate, error * len(deals) ** 0.5  # the deals share their pairs: no more information than one
+        self._judge(calibrate(self.scores_, null_scores, share))
         return self
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
 from inlier.engine.blocks import FloatArray, Mask
@@ -23,7 +22,6 @@ _CAUTION = 2.0  # standard errors by which the share of wrong pairs is taken lar
 _TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
 _FEWEST_IN_TAIL = 20
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
-_STUDENT_FREEDOM = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +79,12 @@ def calibrate(scores: Any, null_scores: Any, null_fraction: tuple[float, float] 
     """
     scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
     order = np.argsort(-scores)  # everything below is computed in this order, the most convincing pair first
-    scores = scores[order]
-    p = _sorted_p_values(scores, null_scores)
+    scores, rising_null = scores[order], np.sort(null_scores)
+    p = _sorted_p_values(scores, rising_null)
     share, error = estimate_null_fraction(p) if null_fraction is None else null_fraction
     cautious = min(1.0, share + _CAUTION * error)
     detection = float(_step_up(p, 1.0)[0])
-    wrong = _local_fdr(scores, null_scores, p, cautious)
+    wrong = _local_fdr(scores, rising_null, p, cautious)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
     q = np.maximum(_step_up(p, cautious), detection)
     q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
@@ -99,14 +97,14 @@ def p_values(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
     """(1 + number of null scores at or above) / (1 + number of null scores)."""
     order = np.argsort(-scores)
     p = np.empty(scores.size)
-    p[order] = _sorted_p_values(scores[order], null_scores)
+    p[order] = _sorted_p_values(scores[order], np.sort(null_scores))
     return p
 
 
-def _sorted_p_values(falling_scores: FloatArray, null_scores: FloatArray) -> FloatArray:
-    ordered = np.sort(null_scores)  # sorted against sorted: several times faster than searching at random
-    below = np.searchsorted(ordered, falling_scores[::-1], side="left")[::-1]
-    return (1.0 + ordered.size - below) / (1.0 + ordered.size)
+def _sorted_p_values(falling_scores: FloatArray, rising_null: FloatArray) -> FloatArray:
+    # Sorted against sorted: several times faster than searching at random.
+    below = np.searchsorted(rising_null, falling_scores[::-1], side="left")[::-1]
+    return (1.0 + rising_null.size - below) / (1.0 + rising_null.size)
 
 
 def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
@@ -160,7 +158,7 @@ def _sorted_density(rising_p: FloatArray) -> FloatArray:
     return np.repeat(density, count)
 
 
-def _local_fdr(scores: FloatArray, null_scores: FloatArray, p: FloatArray, null_fraction: float) -> FloatArray:
+def _local_fdr(scores: FloatArray, rising_null: FloatArray, p: FloatArray, null_fraction: float) -> FloatArray:
     """Chance that a pair with this very score is wrong; the larger of two estimates. Scores fall, p rises.
 
     One compares the density of the p-values with that of wrong pairs. Where the real pairs stand far out
@@ -172,28 +170,33 @@ def _local_fdr(scores: FloatArray, null_scores: FloatArray, p: FloatArray, null_
     if clear.size < _FEWEST_CLEAR:
         return by_rank
     centre = np.median(clear)
-    null_density, tail_scale = _null_density(null_scores)
+    null_density, tail_scale = _null_density(rising_null)
     spread = max(1.4826 * float(np.median(np.abs(clear - centre))), tail_scale)
-    real = clear.size / scores.size * student.pdf((scores - centre) / spread, _STUDENT_FREEDOM) / spread
+    real = clear.size / scores.size * _student_density((scores - centre) / spread) / spread
     wrong = null_fraction * null_density(scores)
     by_score = np.where(scores >= centre, 0.0, wrong / np.maximum(wrong + real, np.finfo(np.float64).tiny))
     return np.maximum(by_rank, by_score)
 
 
-def _null_density(null_scores: FloatArray) -> tuple[Callable[[FloatArray], FloatArray], float]:
+def _student_density(z: FloatArray) -> FloatArray:
+    """Density of Student's t with five degrees of freedom."""
+    return 8 / (3 * np.pi * np.sqrt(5)) / (1 + z * z / 5) ** 3
+
+
+def _null_density(rising_null: FloatArray) -> tuple[Callable[[FloatArray], FloatArray], float]:
     """Density of the null scores: a histogram between quantiles, an exponential tail; and the tail's scale."""
-    n_tail = min(max(int(_TAIL_SHARE * null_scores.size), _FEWEST_IN_TAIL), null_scores.size)
-    levels = np.linspace(0.0, 1.0 - n_tail / null_scores.size, 51)
-    edges = np.quantile(null_scores, levels)
-    start = edges[-1]
-    tail = null_scores[null_scores >= start]
-    smallest = 1e-9 * max(1.0, float(np.abs(null_scores).max()))  # equal scores have no spread of their own
+    n = rising_null.size
+    n_tail = min(max(int(_TAIL_SHARE * n), _FEWEST_IN_TAIL), n)
+    ranks = np.linspace(0, n - n_tail, 51).astype(int)
+    edges = rising_null[ranks]
+    start, tail = edges[-1], rising_null[n - n_tail :]
+    smallest = 1e-9 * max(1.0, float(np.abs(rising_null[[0, -1]]).max()))  # equal scores have no spread of their own
     scale = max(float((tail - start).mean()), smallest)
-    height = np.diff(levels) / np.maximum(np.diff(edges), smallest)
+    height = np.diff(ranks) / n / np.maximum(np.diff(edges), smallest)
 
     def density(scores: FloatArray) -> FloatArray:
         bulk = height[np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, height.size - 1)]
-        beyond = tail.size / null_scores.size / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
+        beyond = n_tail / n / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
         return np.where(scores >= start, beyond, bulk)
 
     return density, scale
