@@ -106,9 +106,7 @@ class Experiment:
                 settings["dense_repetitions"] = min(repetitions, settings["dense_repetitions"])
         return settings
 
-    def prepare(
-        self, sources: Sources, *, seed: int = 0, quick: bool = False, repetitions: int | None = None
-    ) -> Run:
+    def prepare(self, sources: Sources, *, seed: int = 0, quick: bool = False, repetitions: int | None = None) -> Run:
         """Return the run of this experiment on the given data; only the data it needs travels with it."""
         return Run(self.name, self.settings(quick=quick, repetitions=repetitions), sources.only(self.data), seed)
 

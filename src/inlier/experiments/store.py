@@ -1,0 +1,48 @@
+"""Finished cells are kept beside the output until the command is done, so that an interrupted run resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from inlier.experiments.model import Cell, Record, Run
+from inlier.experiments.versions import versions
+from inlier.io import write_file
+
+FOLDER = ".unfinished"
+
+
+class CellStore:
+    """The records of one run's finished cells, each in a file of its own.
+
+    The folder's name holds a hash of all that decides the numbers, so that a run with other settings,
+    another seed, other data or another version finds nothing.
+    """
+
+    def __init__(self, out: Path, run: Run, cells: Sequence[Cell]) -> None:
+        decides = [run.settings, run.seed, run.sources.describe(), versions(), list(cells)]
+        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+        self._folder = out / FOLDER / f"{run.name}-{digest}"
+
+    def read(self, number: int) -> list[Record] | None:
+        """Return the records of a cell, or None if it is not finished."""
+        try:
+            records: list[Record] = json.loads(self._path(number).read_text())
+        except (OSError, ValueError):
+            return None
+        return records
+
+    def write(self, number: int, records: list[Record]) -> None:
+        """Keep the records of a finished cell."""
+        write_file(self._path(number), json.dumps(records))
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:05d}.json"
+
+
+def forget_finished_cells(out: Path) -> None:
+    """Remove what was kept: the command is done."""
+    shutil.rmtree(out / FOLDER, ignore_errors=True)
