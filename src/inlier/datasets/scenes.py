@@ -17,7 +17,7 @@ Photo = NDArray[np.uint8]
 
 Layer = tuple[list[tuple[float, float]], tuple[int, int, int]]  # corners as (column, row), and a colour
 
-_BOX_SHADOW, _CUSHION_SHADOW = (366, 276, 480, 312), (480, 280, 592, 314)  # left, top, right, bottom
+_BOX_SHADOW, _CUSHION_SHADOW = (348, 276, 462, 312), (451, 280, 563, 314)  # left, top, right, bottom
 _SHADOW_BRIGHTNESS = 0.8
 _LIGHT = ((1.0, 1.0, 1.0), (1.015, 1.01, 1.0), (0.985, 0.985, 0.99))  # gain of red, green, blue in each photo
 _SENSOR_NOISE = 2.0  # standard deviation, in grey levels of 255
@@ -59,8 +59,8 @@ def load_scenes(paths: Sequence[str | PathLike[str]]) -> Scenes:
 def make_scenes(seed: int = 0) -> Scenes:
     """Make three photos of one scene from scikit-learn's ``china.jpg``, where the objects are known to the pixel.
 
-    The scene; the scene with a drawn yellow box; the scene with the box and a drawn orange cushion. Each object
-    darkens what is just below it; each photo has slightly other light, and its own sensor noise.
+    The scene; the scene with a drawn yellow box; the scene with the box and a drawn orange cushion, both in front of
+    the lake. Each object darkens what is just below it; each photo has slightly other light, and its own sensor noise.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def _add(scene: Photo, layers: list[Layer], shadow: tuple[int, int, int, int]) -
 def _box_layers() -> list[Layer]:
     """Front, side and lid of a yellow box."""
     return [
-        ([(374, 238), (434, 246), (434, 300), (374, 288)], (222, 184, 30)),
-        ([(434, 246), (466, 234), (466, 282), (434, 300)], (170, 136, 16)),
-        ([(374, 238), (408, 228), (466, 234), (434, 246)], (250, 222, 84)),
+        ([(356, 238), (416, 246), (416, 300), (356, 288)], (222, 184, 30)),
+        ([(416, 246), (448, 234), (448, 282), (416, 300)], (170, 136, 16)),
+        ([(356, 238), (390, 228), (448, 234), (416, 246)], (250, 222, 84)),
     ]
 
 
@@ -119,7 +119,7 @@ def _cushion_layers() -> list[Layer]:
     layers = []
     for step in np.linspace(0, 1, 24):
         size, light = 1 - 0.8 * step, 0.8 + 0.35 * step
-        corners = [(534 + size * c, 272 - 8 * step + size * r) for c, r in zip(column, row, strict=True)]
+        corners = [(505 + size * c, 272 - 8 * step + size * r) for c, r in zip(column, row, strict=True)]
         layers.append((corners, (round(205 * light), round(92 * light), round(24 * light))))
     return layers
 

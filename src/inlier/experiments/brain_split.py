@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from inlier import display
-from inlier.datasets import make_mispaired
+from inlier.datasets import PairedData, make_mispaired
 from inlier.experiments import style
 from inlier.experiments.model import Cell, Claim, Experiment, Record, Row, Run, Settings
 from inlier.experiments.tables import cells_of, only, repetitions_of, select, summarise
@@ -41,14 +41,20 @@ def run_cell(method: str, run: Run, cell: Cell) -> list[Record]:
     for repetition in repetitions_of(cell):
         data = make_mispaired(run.sources.features, n, r, rng=run.generator(repetition))
         matcher = SplitMatcher(_matcher(method, solver), n_splits=splits, random_state=repetition)
-        if repetition == cell["first"] and solver == OURS:
-            matcher.fit(data.X, data.Y)  # compiled kernels are loaded before the clock starts
+        if repetition == cell["first"]:
+            _warm_up(matcher, data, solver)
         start = perf_counter()
         matcher.fit(data.X, data.Y)
         seconds = perf_counter() - start
         error = error_rates(data.inlier_mask, matcher.inlier_mask_).overall
         records.append({"solver": solver, "splits": splits, ERROR: error, SECONDS: seconds})
     return records
+
+
+def _warm_up(matcher: SplitMatcher, data: PairedData, solver: str) -> None:
+    """Load what a first fit loads, compiled kernels and libraries, before the clock starts."""
+    few = len(data.X) if solver == OURS else min(len(data.X), 100 * matcher.n_splits)
+    matcher.fit(data.X[:few], data.Y[:few])
 
 
 def _matcher(method: str, solver: str) -> PairMatcher:

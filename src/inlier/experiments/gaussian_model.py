@@ -14,10 +14,8 @@ from inlier.engine.blocks import FloatArray
 def draw_rows(n: int, d: int, n_inliers: int, random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Return X and Y whose Gram matrices are those of Assumption 1; the first ``n_inliers`` pairs are real."""
     n_distinct = 2 * n - n_inliers  # rows of X, and those of Y that are not rows of X
-    if d >= n_distinct:
-        rows = _bartlett_factor(n_distinct, d, random)
-    else:
-        rows = random.standard_normal((n_distinct, d))
+    direct = d >= n_distinct
+    rows = _bartlett_factor(n_distinct, d, random) if direct else random.standard_normal((n_distinct, d))
     return rows[:n], np.concatenate([rows[:n_inliers], rows[n:]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def method_look(method: str) -> dict[str, Any]:
     }
 
 
-def plot_with_band(ax: Any, x: list[float], rows: list[Row], **look: Any) -> None:
+def plot_with_band(ax: Any, x: Sequence[float], rows: list[Row], **look: Any) -> None:
     """Draw the means as a line with a band of two standard errors to either side."""
     mean = np.array([row["mean"] for row in rows])
     half = BAND_IN_ERRORS * np.array([row["stderr"] for row in rows])
@@ -42,6 +43,14 @@ def legend_below(figure: Any, ax: Any, columns: int) -> None:
     """Put one legend for all panels under them."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def plain_log_axis(axis: Any) -> None:
+    """Label a logarithmic axis at 1, 2 and 5, with plain numbers."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
 def quiet_axes(*axes: Any) -> None:

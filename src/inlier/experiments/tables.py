@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,6 +103,19 @@ def point_of(row: Row) -> dict[str, Any]:
 def repetition_count(settings: Settings) -> int:
     """How often each point is repeated."""
     return int(settings["repetitions"])
+
+
+def never_rises(curve: Sequence[Row]) -> bool:
+    """Whether no step of the curve goes up by more than three standard errors."""
+    return not any(
+        after["mean"] - before["mean"] > 3 * math.hypot(before["stderr"], after["stderr"])
+        for before, after in pairwise(curve)
+    )
+
+
+def largest_relative_gap(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the largest difference of two curves at one place, as a share of the larger value."""
+    return max((abs(a - b) / max(a, b, 1e-12) for a, b in zip(first, second, strict=True)), default=0.0)
 
 
 def _mean_and_sd(values: Sequence[float]) -> tuple[float, float]:

@@ -96,6 +96,7 @@ def plot(run: Run, rows: list[Row]) -> Any:
         )
         ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
         ax.minorticks_off()
+        style.plain_log_axis(ax.yaxis)
     style.quiet_axes(*axes)
     style.legend_below(figure, axes[0], columns=2)
     return figure

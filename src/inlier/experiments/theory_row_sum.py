@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,16 +179,9 @@ def _plot_regime(ax: Any, rows: list[Row], regime: str) -> Any:
     sizes_tried = sorted({line["n"] for line in tried})
     ax.set_xticks(sizes_tried, [f"{n:,}" for n in sizes_tried])
     ax.minorticks_off()
-    ax.yaxis.set_major_locator(_one_two_five())
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    style.plain_log_axis(ax.yaxis)
     ax.margins(0.14, 0.06)
     return shades
-
-
-def _one_two_five() -> Any:
-    from matplotlib.ticker import LogLocator
-
-    return LogLocator(base=10, subs=(1.0, 2.0, 5.0))
 
 
 def claims(rows: list[Row]) -> list[Claim]:
@@ -209,7 +203,7 @@ def _vanishing(rows: list[Row]) -> Claim:
     shares = [line["mean"] / line["n"] for line in half]
     return Claim(
         "With d of the order of n, exact recovery is possible even when the inlier fraction vanishes.",
-        len(shares) >= 2 and all(a > b for a, b in zip(shares, shares[1:], strict=False)),
+        len(shares) >= 2 and all(a > b for a, b in pairwise(shares)),
         "The share of inliers at the transition is "
         + ", ".join(f"{share:.2f} at n = {line['n']:,}" for share, line in zip(shares, half, strict=True))
         + ".",
@@ -224,18 +218,18 @@ EXPERIMENT = Experiment(
         "sizes": {
             PROPORTIONAL: [400, 800, 1600, 3200],
             LOGARITHMIC: [1000, 4000, 16_000, 64_000],
-            QUADRATIC: [200, 400, 800, 1600],
+            QUADRATIC: [300, 600, 1200, 2400],
         },
-        "multiples": [float(m) for m in np.geomspace(1.8, 5.0, 11).round(3)],
+        "multiples": [float(m) for m in np.geomspace(2.0, 5.0, 10).round(3)],
         "repetitions": 30,
     },
     quick={
         "sizes": {
-            PROPORTIONAL: [200, 400, 800],
-            LOGARITHMIC: [500, 1000, 2000],
-            QUADRATIC: [200, 400, 800],
+            PROPORTIONAL: [200, 400, 800, 1200],
+            LOGARITHMIC: [1000, 2000, 4000, 8000],
+            QUADRATIC: [300, 600, 900],
         },
-        "multiples": [float(m) for m in np.geomspace(1.8, 5.0, 7).round(3)],
+        "multiples": [float(m) for m in np.geomspace(2.0, 5.0, 8).round(3)],
         "repetitions": 10,
     },
     cells=cells,
