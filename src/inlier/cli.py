@@ -213,14 +213,21 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, op
 
 def _print_outcomes(outcomes: list[Outcome]) -> None:
     from rich.console import Console
+    from rich.markup import escape
+    from rich.padding import Padding
     from rich.table import Table
 
-    table = Table("experiment", "in the paper", "claim", "verdict", show_lines=True)
+    console = Console(highlight=False)
     for outcome in outcomes:
+        experiment, lines = outcome.experiment, outcome.headline()
+        console.print(f"[bold]{experiment.name}[/bold] ({experiment.reference}): {experiment.title}")
+        table = Table(*(lines[0] if lines else ()))
+        for line in lines:
+            table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in line.values()))
+        console.print(table)
         for claim in outcome.claims:
-            verdict = "holds" if claim.holds else "does not hold here"
-            table.add_row(outcome.experiment.name, outcome.experiment.reference, claim.text, verdict)
-    Console().print(table)
+            verdict = "[green]holds[/green]" if claim.holds else "[red]does not hold here[/red]"
+            console.print(Padding(f"{verdict}: {escape(claim.text)} {escape(claim.evidence)}", (0, 2)))
 
 
 def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:

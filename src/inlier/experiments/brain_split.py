@@ -98,6 +98,28 @@ def plot(run: Run, rows: list[Row]) -> Any:
     return figure
 
 
+def headline(rows: list[Row]) -> list[Row]:
+    """Errors and times of both solvers beside the paper's, a line a number of splits."""
+    lines = []
+    for splits in dict.fromkeys(line["splits"] for line in rows):
+        ours, dense = (select(rows, splits=splits, solver=solver) for solver in (OURS, DENSE))
+        lines.append(
+            {
+                "splits": splits,
+                "error, linear": only(ours, quantity=ERROR)["mean"],
+                "its sd": only(ours, quantity=ERROR)["sd"],
+                "error, dense": only(dense, quantity=ERROR)["mean"],
+                "error, paper": only(ours, quantity=ERROR)["paper"],
+                "seconds, linear": only(ours, quantity=SECONDS)["mean"],
+                "seconds, dense": only(dense, quantity=SECONDS)["mean"],
+                "seconds, paper": only(dense, quantity=SECONDS)["paper"],
+                "repetitions": ours[0]["repetitions"],
+                "repetitions, dense": dense[0]["repetitions"],
+            }
+        )
+    return lines
+
+
 def claims(method: str, rows: list[Row]) -> list[Claim]:
     """Judge what section 6.2 says about Tables 1 and 2."""
     splits = sorted({row["splits"] for row in rows})
@@ -180,6 +202,7 @@ def _experiment(method: str, name: str, reference: str) -> Experiment:
         run_cell=partial(run_cell, method),
         table=partial(table, method),
         plot=plot,
+        headline=headline,
         claims=partial(claims, method),
         notes="Every time is that of one core. The dense solver, which forms the n x n matrix as the paper does, has "
         "fewer repetitions than ours: both are in the table. The paper's times are for another machine and 1,000 "

@@ -75,6 +75,8 @@ class Experiment:
         From a run and the rows to a matplotlib figure.
     claims : callable
         From the rows to the paper's claims and whether they hold.
+    headline : callable
+        From the rows to a small table to read, a line a point: what a paper would print.
     notes : str
         How it was done where the paper leaves a choice.
     data : tuple of str
@@ -93,6 +95,7 @@ class Experiment:
     table: Callable[[Run, list[Record]], list[Row]]
     plot: Callable[[Run, list[Row]], Any]
     claims: Callable[[list[Row]], list[Claim]]
+    headline: Callable[[list[Row]], list[Row]]
     notes: str = ""
     data: tuple[str, ...] = ()
     whole_machine: bool = False
@@ -126,6 +129,10 @@ class Outcome:
         """Make the table of the records and judge the claims."""
         rows = experiment.table(run, records)
         return replace(cls(experiment, run, rows, seconds), claims=experiment.claims(rows))
+
+    def headline(self) -> list[Row]:
+        """Return the small table to read."""
+        return self.experiment.headline(self.rows)
 
     def figure(self) -> Any:
         """Draw the experiment's picture."""

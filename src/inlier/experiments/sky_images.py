@@ -11,7 +11,7 @@ from inlier.datasets import random_cycle
 from inlier.experiments import style
 from inlier.experiments.model import Cell, Claim, Experiment, Record, Row, Run, Settings
 from inlier.experiments.sky_pairs import PERMUTATION, SCENARIOS, SWAP, Photo, squares_of
-from inlier.experiments.tables import row
+from inlier.experiments.tables import point_of, row
 
 SHARE = "share of the pixels that move"
 _PAPER_SHARE = {SWAP: 0.25, PERMUTATION: 0.185}
@@ -65,6 +65,11 @@ def plot(run: Run, rows: list[Row]) -> Any:
     return figure
 
 
+def headline(rows: list[Row]) -> list[Row]:
+    """Share of the pixels that move, beside the paper's."""
+    return [{**point_of(line), "here": line["mean"], "paper": line["paper"]} for line in rows]
+
+
 def claims(rows: list[Row]) -> list[Claim]:
     """The squares must take the share that the paper gives."""
     off = max(abs(line["mean"] - line["paper"]) for line in rows)
@@ -100,6 +105,7 @@ EXPERIMENT = Experiment(
     table=table,
     plot=plot,
     claims=claims,
+    headline=headline,
     notes="The paper does not say where its squares are: here they are in the middle of the cells of an even grid, "
     "in proportion to the photo. The pictures are thinned to about 195 pixels a row, as the paper shows them.",
     data=("sky",),

@@ -95,6 +95,24 @@ def only(rows: Iterable[Row], **wanted: Any) -> Row:
     return found
 
 
+def pivot(rows: Iterable[Row], index: Sequence[str], column: str, **wanted: Any) -> list[Row]:
+    """Return one line per value of the ``index`` columns, with the means side by side, named by ``column``.
+
+    Examples
+    --------
+    >>> from inlier.experiments.tables import pivot, row
+    >>> rows = [row({"r": 0.8, "method": name}, "error", mean) for name, mean in (("a", 0.1), ("b", 0.2))]
+    >>> pivot(rows, ["r"], "method", quantity="error")
+    [{'r': 0.8, 'a': 0.1, 'b': 0.2}]
+    """
+    lines: dict[tuple[Any, ...], Row] = {}
+    for found in select(rows, **wanted):
+        point = tuple(found[name] for name in index)
+        line = lines.setdefault(point, dict(zip(index, point, strict=True)))
+        line[found[column]] = found["mean"]
+    return list(lines.values())
+
+
 def point_of(row: Row) -> dict[str, Any]:
     """What was measured, without the statistics."""
     return {name: value for name, value in row.items() if name not in STATISTICS}

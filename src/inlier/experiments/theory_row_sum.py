@@ -184,6 +184,20 @@ def _plot_regime(ax: Any, rows: list[Row], regime: str) -> Any:
     return shades
 
 
+def headline(rows: list[Row]) -> list[Row]:
+    """Slope of the transition beside the theory's, a line a regime."""
+    return [
+        {
+            "regime": line["regime"],
+            "slope of the transition": line["mean"],
+            "standard error": line["stderr"],
+            "slope of the paper's curve": line["paper"],
+            CONSTANT: only(rows, regime=line["regime"], quantity=CONSTANT)["mean"],
+        }
+        for line in select(rows, quantity=SLOPE)
+    ]
+
+
 def claims(rows: list[Row]) -> list[Claim]:
     """Judge Theorem 2 and Corollary 2 by the transition's slope in each regime."""
     return [_slope_claim(line) for line in select(rows, quantity=SLOPE)] + [_vanishing(rows)]
@@ -237,6 +251,7 @@ EXPERIMENT = Experiment(
     table=table,
     plot=plot,
     claims=claims,
+    headline=headline,
     notes="Rows are drawn from Assumption 1 and not normalised. A trial succeeds if the smallest row sum of an inlier "
     "exceeds the largest of an outlier, so that some threshold parts them. The tried numbers of inliers are multiples "
     "of the paper's curve, which is drawn with one fitted constant; the slope is that of the least squares line "

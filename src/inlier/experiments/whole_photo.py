@@ -10,7 +10,7 @@ from inlier.experiments import style
 from inlier.experiments.methods import EIGENVECTOR, ROW_SUM
 from inlier.experiments.model import Cell, Claim, Experiment, Record, Row, Run, Settings
 from inlier.experiments.sky_pairs import SCENARIOS, draw_pairs
-from inlier.experiments.tables import cells_of, repetitions_of, select, summarise
+from inlier.experiments.tables import cells_of, pivot, repetitions_of, select, summarise
 from inlier.matching import EigenvectorMatcher, PairMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
@@ -80,6 +80,11 @@ def plot(run: Run, rows: list[Row]) -> Any:
     return figure
 
 
+def headline(rows: list[Row]) -> list[Row]:
+    """Error of both methods, on all pixels and on a sample, a line a scenario and noise level."""
+    return pivot(rows, ["scenario", "noise_variance", "pixels", "n"], "method", quantity=ERROR)
+
+
 def claims(rows: list[Row]) -> list[Claim]:
     """Judge whether all pixels can be done, and whether they tell the same as a sample."""
     seconds = {
@@ -119,6 +124,7 @@ EXPERIMENT = Experiment(
     table=table,
     plot=plot,
     claims=claims,
+    headline=headline,
     notes="As sky-noise, but on all pixels; a sample of 5,000 from the same changed photo is judged beside it.",
     data=("sky",),
     whole_machine=True,

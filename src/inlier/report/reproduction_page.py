@@ -29,5 +29,5 @@ def _section(outcome: Outcome) -> dict[str, Any]:
         "notes": outcome.experiment.notes,
         "picture": base64.b64encode(display.as_png(outcome.figure(), dpi=110)).decode(),
         "columns": list(dict.fromkeys(name for row in rows for name in row if name not in STATISTICS)),
-        "printed": [row for row in rows if row["paper"] is not None],
+        "headline": outcome.headline(),
     }
