@@ -103,12 +103,12 @@ def _load_arrays(path: Path) -> BrainTable:
     if not path.is_file():
         raise FileNotFoundError(f"There is no brain table at {path}.")
     try:
-        with np.load(path, allow_pickle=False) as table:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
             missing = [name for name in _ARRAY_NAMES if name not in table.files]
             if missing:
                 raise ValueError(f"it holds no array named {' or '.join(missing)}, only {', '.join(table.files)}")
             features = brain_features(*(table[name] for name in _ARRAY_NAMES))
-    except (ValueError, OSError, BadZipFile) as error:
+    except (ValueError, EOFError, OSError, BadZipFile) as error:
         raise ValueError(f"{path} could not be read as a brain table: {error}") from error
     return BrainTable(features, FEATURE_NAMES, path.name)
 

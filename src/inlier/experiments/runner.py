@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 
@@ -61,25 +63,32 @@ def run_experiment(
             found[number] = kept
     report(run.name, len(found), len(cells))
     missing = [number for number in range(len(cells)) if number not in found]
-    for number, records in _compute(experiment, run, cells, missing, jobs):
-        found[number] = records
-        if store is not None:
-            store.write(number, records)
-        report(run.name, len(found), len(cells))
+    with closing(_compute(experiment, run, cells, missing, jobs)) as computed:
+        for number, records in computed:
+            found[number] = records
+            if store is not None:
+                store.write(number, records)
+            report(run.name, len(found), len(cells))
     records = [record for number in range(len(cells)) for record in found[number]]
     return Outcome.of(experiment, run, records, perf_counter() - start)
 
 
 def _compute(
     experiment: Experiment, run: Run, cells: Sequence[Cell], missing: Sequence[int], jobs: int
-) -> Iterator[tuple[int, list[Record]]]:
+) -> Generator[tuple[int, list[Record]]]:
     """Yield the missing cells' numbers and records as they are finished."""
     if experiment.whole_machine or jobs == 1 or len(missing) < 2:
         work = _run_whole if experiment.whole_machine else _run_on_one_core
         yield from (work(experiment, run, number, cells[number]) for number in missing)
         return
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from parallel(delayed(_run_on_one_core)(experiment, run, number, cells[number]) for number in missing)
+    found = parallel(delayed(_run_on_one_core)(experiment, run, number, cells[number]) for number in missing)
+    try:
+        yield from found
+    finally:
+        with warnings.catch_warnings():  # an interrupted run cancels its cells; joblib need not say so
+            warnings.simplefilter("ignore", UserWarning)
+            found.close()
 
 
 def _run_whole(experiment: Experiment, run: Run, number: int, cell: Cell) -> tuple[int, list[Record]]:

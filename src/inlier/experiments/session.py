@@ -56,6 +56,7 @@ def run_all(
     """
     options = options or Options()
     jobs = options.jobs or cpu_count() or 1
+    out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
     outcomes = []
     for experiment in experiments:
         run = experiment.prepare(sources, seed=options.seed, quick=options.quick, repetitions=options.repetitions)
