@@ -4,7 +4,7 @@ import pytest
 
 from inlier.experiments.tables import (
     cells_of,
-    largest_relative_gap,
+    gaps,
     means,
     never_rises,
     only,
@@ -51,6 +51,5 @@ def test_a_rise_must_exceed_the_errors(table_of, values, answer):
     assert never_rises(table_of("error", [{}] * 3, values)) is answer
 
 
-def test_relative_gap():
-    assert largest_relative_gap([0.1, 0.4], [0.1, 0.5]) == pytest.approx(0.2)
-    assert largest_relative_gap([0.0], [0.0]) == 0
+def test_gaps():
+    assert gaps([0.1, 0.4], [0.1, 0.5]) == pytest.approx((0.05, 0.1))

@@ -131,9 +131,10 @@ def never_rises(curve: Sequence[Row]) -> bool:
     )
 
 
-def largest_relative_gap(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the largest difference of two curves at one place, as a share of the larger value."""
-    return max((abs(a - b) / max(a, b, 1e-12) for a, b in zip(first, second, strict=True)), default=0.0)
+def gaps(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """Return the mean and the largest distance of two curves."""
+    apart = [abs(a - b) for a, b in zip(first, second, strict=True)]
+    return sum(apart) / len(apart), max(apart)
 
 
 def _mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
