@@ -25,6 +25,14 @@ def test_each_experiment_leaves_four_files_and_nothing_unfinished(tiny, sources,
     assert record["data"]["brain"]["name"] == "conte69 left hemisphere (shipped)"
 
 
+def test_what_another_experiment_has_finished_is_kept(tiny, sources, tmp_path):
+    kept = tmp_path / ".unfinished" / "brain-ratio-0123456789abcdef"
+    kept.mkdir(parents=True)
+    run_all([tiny("sky-images")], sources, tmp_path, Options(quick=True, jobs=1))
+    assert kept.is_dir()
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
+
+
 def test_the_record_has_no_path_of_this_machine(tiny, tmp_path):
     import numpy as np
 

@@ -18,7 +18,7 @@ from inlier.matching import EigenvectorMatcher, RowSumMatcher
 FLAGGED = "share of pixels called different"
 FOUND, WRONGLY = "share of the new objects found", "share of the other pixels called different"
 _TASKS = tuple(combinations(range(3), 2))
-_NAMES = ("the scene", "with one object", "with two objects")
+_IN_THEM = ("the scene", "with one object", "with two objects")
 _YELLOW = (255, 255, 0)
 _FOUND_ENOUGH, _FEW = 0.8, 0.02
 
@@ -39,8 +39,9 @@ def differing(run: Run, first: int, second: int, method: str) -> Mask:
 def run_cell(run: Run, cell: Cell) -> list[Record]:
     """Compare two photos; where the objects' places are known, count how much of them is found."""
     flagged = differing(run, cell["first"], cell["second"], cell["method"])
-    found = {"first photo": _NAMES[cell["first"]], "second photo": _NAMES[cell["second"]], "method": cell["method"]}
-    record = {**found, FLAGGED: float(flagged.mean())}
+    names = _names(run)
+    point = {"first photo": names[cell["first"]], "second photo": names[cell["second"]], "method": cell["method"]}
+    record = {**point, FLAGGED: float(flagged.mean())}
     truth = run.sources.three_scenes.changed(cell["first"], cell["second"])
     if truth is not None:
         record |= {FOUND: float(flagged[truth].mean()), WRONGLY: float(flagged[~truth].mean())}
@@ -66,7 +67,7 @@ def plot(run: Run, rows: list[Row]) -> Any:
     for i, j in np.ndindex(3, 3):
         first, second = min(i, j), max(i, j)
         if i == j:
-            picture, colour, title = photos[i], style.BLACK, f"photo {i + 1}: {_NAMES[i]}"
+            picture, colour, title = photos[i], style.BLACK, f"photo {_names(run)[i]}"
         else:
             method, colour = (ROW_SUM, style.GREEN) if j > i else (EIGENVECTOR, style.VERMILION)
             picture = photos[second].copy()
@@ -74,6 +75,12 @@ def plot(run: Run, rows: list[Row]) -> Any:
             title = f"photos {first + 1} and {second + 1}, {method.split(',')[0]}"
         _framed(axes[i, j], picture, colour, title)
     return figure
+
+
+def _names(run: Run) -> list[str]:
+    """Number the photos, and say what is in them if that is known."""
+    known = run.sources.three_scenes.objects is not None
+    return [f"{number}: {content}" if known else str(number) for number, content in enumerate(_IN_THEM, start=1)]
 
 
 def _framed(ax: Any, picture: Any, colour: str, title: str) -> None:

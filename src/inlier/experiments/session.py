@@ -64,7 +64,7 @@ def run_all(
         write_numbers(outcome, out)
         _draw(outcome, out, on_missing_library)
         outcomes.append(outcome)
-    forget_finished_cells(out)
+    forget_finished_cells(out, [experiment.name for experiment in experiments])
     return outcomes
 
 

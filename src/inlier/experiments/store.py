@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from inlier.experiments.model import Cell, Record, Run
@@ -13,6 +14,7 @@ from inlier.experiments.versions import versions
 from inlier.io import write_file
 
 FOLDER = ".unfinished"
+_DIGITS = 16
 
 
 class CellStore:
@@ -24,7 +26,7 @@ class CellStore:
 
     def __init__(self, out: Path, run: Run, cells: Sequence[Cell]) -> None:
         decides = [run.settings, run.seed, run.sources.describe(), versions(), list(cells)]
-        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:_DIGITS]
         self._folder = out / FOLDER / f"{run.name}-{digest}"
 
     def read(self, number: int) -> list[Record] | None:
@@ -43,6 +45,11 @@ class CellStore:
         return self._folder / f"{number:05d}.json"
 
 
-def forget_finished_cells(out: Path) -> None:
-    """Remove what was kept: the command is done."""
-    shutil.rmtree(out / FOLDER, ignore_errors=True)
+def forget_finished_cells(out: Path, names: Iterable[str]) -> None:
+    """Remove what was kept of the named experiments: they are done."""
+    folder = out / FOLDER
+    for name in names:
+        for kept in folder.glob(f"{name}-{'[0-9a-f]' * _DIGITS}"):
+            shutil.rmtree(kept, ignore_errors=True)
+    with suppress(OSError):  # not there, or other experiments are still unfinished
+        folder.rmdir()
