@@ -8,7 +8,7 @@ demo: .venv/.installed-report
 	$(BIN)/inlier demo
 
 reproduce: .venv/.installed-report
-	$(BIN)/inlier reproduce --all --quick
+	$(BIN)/inlier reproduce --all --quick --compare
 
 test: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto

@@ -115,7 +115,7 @@ class TestReproduce:
         assert record["settings"]["repetitions"] == 2
 
     def test_all_writes_a_page(self, run_light, tmp_path):
-        outcome = run_light("reproduce", "--all", "--quick", "--out", "here")
+        outcome = run_light("reproduce", "--all", "--quick", "--jobs", "1", "--out", "here")
         assert outcome.exit_code == 0, outcome.output
         page = (tmp_path / "here" / "reproduction.html").read_text()
         assert page.count("data:image/png;base64,") == 2
@@ -123,7 +123,7 @@ class TestReproduce:
         assert "://" not in page  # self-contained
 
     def test_compare(self, run_light, monkeypatch):
-        assert "agrees with the baseline" in run_light("reproduce", "--compare").stdout
+        assert "agrees with the baseline" in run_light("reproduce", "--compare", "--jobs", "1").stdout
         from inlier.experiments import compare
 
         def moved(name):
@@ -134,7 +134,7 @@ class TestReproduce:
 
         compare_load = compare.load_baselines
         monkeypatch.setattr(compare, "load_baselines", moved)
-        outcome = run_light("reproduce", "case-study", "--compare")
+        outcome = run_light("reproduce", "case-study", "--compare", "--jobs", "1")
         assert outcome.exit_code == 1
         assert "1 of 18 numbers differ" in outcome.stdout
 

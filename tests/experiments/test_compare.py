@@ -57,6 +57,9 @@ def test_other_settings_are_not_compared_but_repetitions_are_free(record):
     other = copy.deepcopy(record)
     other["settings"]["repetitions"] = 99
     assert compare(other, [record]).n_compared > 0
+    other["settings"]["inlier_fractions"] = [0.9]
+    other["rows"] = [line for line in other["rows"] if line["inlier_fraction"] == 0.9]
+    assert compare(other, [record]).n_compared == len(record["rows"]) / 2
     other["settings"]["n"] = 7
     assert compare(other, [record]).summary == "not compared: its settings are not the baseline's (n)"
 
@@ -73,6 +76,16 @@ def test_few_repetitions_allow_more():
     once = row(point, "error", 0.1)
     assert allowed_difference(once, many) == pytest.approx(4 * 0.01, rel=0.01)  # one value borrows the spread
     assert allowed_difference(once, once) == 1e-4
+
+
+def test_a_few_repetitions_without_an_error_do_not_claim_to_know_the_rate():
+    none, rare = row({}, "error", 0.0, 0.0, 20), row({}, "error", 2e-4, 4e-3, 1000)
+    assert allowed_difference(none, rare) == pytest.approx(4 * 4e-3 * (1 / 20) ** 0.5, rel=0.05)
+
+
+def test_fitted_numbers_bring_their_standard_errors():
+    slope = row({}, "slope", 0.5, stderr=0.03)
+    assert allowed_difference(slope, slope) == pytest.approx(4 * 0.03 * 2**0.5)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

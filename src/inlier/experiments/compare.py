@@ -19,7 +19,8 @@ Record = Mapping[str, Any]
 ALLOWED_ERRORS = 4.0  # standard errors, when these are well known; more when there were few repetitions
 _SMALLEST = 1e-4  # below this a difference is rounding: a pixel on the edge of a threshold
 _NOT_COMPARED = ("seconds per repetition",)  # times are the machine's, not the method's
-_FREE_SETTINGS = ("repetitions", "dense_repetitions")
+# A run may have other repetitions, or try other points of a grid: the points that both have are compared.
+_FREE_SETTINGS = ("repetitions", "dense_repetitions", "inlier_fractions", "noise_variances", "splits")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def compare(record: Record, baselines: Iterable[Record]) -> Comparison:
     """Compare a run, as `output.as_record` gives it, with the baseline of the same data.
 
     A number differs if the difference is larger than ``ALLOWED_ERRORS`` joint standard errors; where these
-    come from few repetitions, by as many more as Student's distribution (Welch) asks for.
+    come from few repetitions, by as many more as Student's distribution asks for.
     """
     name = record["experiment"]
     baselines = list(baselines)
@@ -108,21 +109,17 @@ def _compare_rows(name: str, rows: list[Row], baseline_rows: list[Row]) -> Compa
 
 
 def allowed_difference(first: Row, second: Row) -> float:
-    """How far two means may be apart before they differ by more than chance."""
-    a, b = _variance_and_freedom(first, second), _variance_and_freedom(second, first)
-    total = a[0] + b[0]
-    if total == 0:
-        return _SMALLEST
-    freedom = total**2 / sum(variance**2 / free for variance, free in (a, b))
-    errors = float(t.isf(norm.sf(ALLOWED_ERRORS), freedom))
-    return max(_SMALLEST, errors * math.sqrt(total))
+    """How far two means may be apart before they differ by more than chance.
 
-
-def _variance_and_freedom(row: Row, other: Row) -> tuple[float, float]:
-    """Squared standard error, and from how many values it is known; one value borrows the other's spread."""
-    if row["sd"] == 0 and row["repetitions"] == 1 and row["stderr"] == 0:
-        return other["sd"] ** 2, max(other["repetitions"] - 1, 1)
-    return row["stderr"] ** 2, row["repetitions"] - 1 if row["repetitions"] > 1 else math.inf
+    If nothing has changed both runs draw from one distribution, so its spread is estimated from both together:
+    a few repetitions without a single error do not claim to know that there are none.
+    """
+    freedom = first["repetitions"] + second["repetitions"] - 2
+    if freedom == 0:  # fitted numbers, which bring their standard errors, or numbers without chance
+        return max(_SMALLEST, ALLOWED_ERRORS * math.hypot(first["stderr"], second["stderr"]))
+    variance = sum((row["repetitions"] - 1) * row["sd"] ** 2 for row in (first, second)) / freedom
+    error = math.sqrt(variance * sum(1 / row["repetitions"] for row in (first, second)))
+    return max(_SMALLEST, float(t.isf(norm.sf(ALLOWED_ERRORS), freedom)) * error)
 
 
 def _label(row: Row) -> str:

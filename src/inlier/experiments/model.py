@@ -83,6 +83,12 @@ class Experiment:
         The sources that decide its numbers: "brain", "sky", "scenes".
     whole_machine : bool
         A cell uses all cores and much memory, so that cells run one after another.
+
+    Examples
+    --------
+    >>> from inlier.experiments import EXPERIMENTS
+    >>> EXPERIMENTS["brain-ratio"].settings(quick=True)["n"]
+    2000
     """
 
     name: str

@@ -53,6 +53,17 @@ def run_all(
     Returns
     -------
     list of Outcome
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from inlier.experiments import find_experiments, load_sources
+    >>> from inlier.experiments.session import run_all
+    >>> with TemporaryDirectory() as folder:
+    ...     (outcome,) = run_all(find_experiments(["sky-images"]), load_sources(["sky"]), Path(folder))
+    >>> outcome.claims[0].holds
+    True
     """
     options = options or Options()
     jobs = options.jobs or cpu_count() or 1

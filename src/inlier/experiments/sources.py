@@ -104,6 +104,12 @@ def load_sources(
     Returns
     -------
     Sources
+
+    Examples
+    --------
+    >>> from inlier.experiments import load_sources
+    >>> load_sources(["brain"]).features.shape
+    (29268, 6)
     """
     if len(photos) not in (0, 1, 3):
         raise ValueError(
