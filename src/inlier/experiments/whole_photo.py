@@ -67,11 +67,15 @@ def plot(run: Run, rows: list[Row]) -> Any:
     axes = figure.subplots(1, 2, sharey=True)
     for ax, scenario in zip(axes, SCENARIOS, strict=True):
         for method, look in _LOOKS.items():
-            for pixels, line in ((ALL, "-"), (SAMPLE, ":")):
-                found = select(rows, scenario=scenario, method=method, pixels=pixels, quantity=ERROR)
-                label = f"{method}, {'all' if pixels == ALL else 'a sample of'} {found[0]['n']:,} pixels"
-                x = [row["noise_variance"] for row in found]
-                style.plot_with_band(ax, x, found, linestyle=line, label=label, **look)
+            whole, sample = (
+                select(rows, scenario=scenario, method=method, pixels=pixels, quantity=ERROR)
+                for pixels in (ALL, SAMPLE)
+            )
+            noise = [row["noise_variance"] for row in whole]
+            style.plot_with_band(ax, noise, whole, label=f"{method}, all {whole[0]['n']:,} pixels", **look)
+            hollow = {**look, "markerfacecolor": "white", "markersize": 8, "linestyle": "none", "zorder": 1}
+            label = f"{method}, a sample of {sample[0]['n']:,}"
+            ax.plot(noise, [row["mean"] for row in sample], label=label, **hollow)
         ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
     axes[0].set_ylabel("share of pixels misjudged")
     axes[0].set_ylim(bottom=0)
@@ -117,7 +121,7 @@ EXPERIMENT = Experiment(
     name="whole-photo",
     reference="new",
     title="Sky: every pixel of the photo instead of a sample",
-    full={"noise_variances": [0.0, 20.0, 40.0, 60.0, 80.0, 100.0], "sample": 5000, "repetitions": 3},
+    full={"noise_variances": [0.0, 20.0, 40.0, 60.0, 80.0, 100.0], "sample": 5000, "repetitions": 8},
     quick={"noise_variances": [0.0, 100.0], "repetitions": 2},
     cells=cells,
     run_cell=run_cell,
