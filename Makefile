@@ -2,10 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo reproduce test lint clean
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
+
+reproduce: .venv/.installed-report
+	$(BIN)/inlier reproduce --all --quick --compare
 
 test: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto
@@ -26,4 +29,4 @@ lint: .venv/.installed-lint
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction

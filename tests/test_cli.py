@@ -91,3 +91,87 @@ def test_help_has_an_example_and_loads_nothing_heavy():
 def test_every_command_has_an_example(run):
     for name in main.commands:
         assert "Example:" in run(name, "--help").output
+
+
+class TestReproduce:
+    @pytest.fixture
+    def run_light(self, run, monkeypatch):
+        """Only the two experiments that take a moment."""
+        from inlier.experiments import EXPERIMENTS
+
+        for name in [name for name in EXPERIMENTS if name not in ("sky-images", "case-study")]:
+            monkeypatch.delitem(EXPERIMENTS, name)
+        return run
+
+    def test_list(self, run):
+        outcome = run("reproduce", "--list")
+        assert outcome.exit_code == 0
+        for name in ("brain-ratio", "Table 2", "whole-photo"):
+            assert name in outcome.stdout
+
+    def test_named(self, run, tmp_path):
+        outcome = run("reproduce", "brain-ratio", "--quick", "--repetitions", "2", "--jobs", "1", "--out", "here")
+        assert outcome.exit_code == 0, outcome.output
+        assert "does not hold here: A larger threshold decreases the error on G" in " ".join(outcome.stdout.split())
+        assert outcome.stderr == ""  # no bar where there is no terminal
+        record = json.loads((tmp_path / "here" / "brain-ratio.json").read_text())
+        assert record["settings"]["repetitions"] == 2
+
+    def test_all_writes_a_page(self, run_light, tmp_path):
+        outcome = run_light("reproduce", "--all", "--quick", "--jobs", "1", "--out", "here")
+        assert outcome.exit_code == 0, outcome.output
+        page = (tmp_path / "here" / "reproduction.html").read_text()
+        assert page.count("data:image/png;base64,") == 2
+        assert "does not hold here" in page
+        assert "://" not in page  # self-contained
+
+    def test_compare(self, run_light, monkeypatch):
+        assert "agrees with the baseline" in run_light("reproduce", "--compare", "--jobs", "1").stdout
+        from inlier.experiments import compare
+
+        def moved(name):
+            baselines = compare_load(name)
+            for baseline in baselines:
+                baseline["rows"][0]["mean"] += 1
+            return baselines
+
+        compare_load = compare.load_baselines
+        monkeypatch.setattr(compare, "load_baselines", moved)
+        outcome = run_light("reproduce", "case-study", "--compare", "--jobs", "1")
+        assert outcome.exit_code == 1
+        assert "1 of 18 numbers differ" in outcome.stdout
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "Name an experiment"),
+            (["figure-9"], "no experiment named 'figure-9'"),
+            (["sky-images", "--photo", "nowhere.jpg"], "no photo at nowhere.jpg"),
+            (["sky-images", "--photo", "blocker"], "could not be read as an image"),
+            (["case-study", "--photo", "blocker", "--photo", "blocker"], "2 photos were given"),
+            (["sky-images", "--photo", "tiny.png"], "do not fit into a photo of 3 x 3 pixels"),
+            (["brain-ratio", "--brain", "nowhere.npz"], "no brain table at nowhere.npz"),
+            (["brain-ratio", "--brain", "blocker"], "is not a folder"),
+            (["brain-ratio", "--brain", "words.npz"], "could not be read as a brain table"),
+            (["sky-images", "--out", "blocker/inside"], "could not be written"),
+            (["sky-images", "--repetitions", "0"], "not in the range"),
+            (["sky-images", "--jobs", "-1"], "not in the range"),
+        ],
+    )
+    def test_bad_input_is_a_sentence_and_exit_code_2(self, run, tmp_path, arguments, message):
+        from PIL import Image
+
+        (tmp_path / "blocker").write_text("a file, not a folder")
+        (tmp_path / "words.npz").write_text("words")
+        Image.new("RGB", (3, 3)).save(tmp_path / "tiny.png")
+        outcome = run("reproduce", *arguments)
+        assert outcome.exit_code == 2
+        assert message in " ".join(outcome.stderr.split())
+        assert "Traceback" not in outcome.output
+
+    def test_without_matplotlib_the_numbers_are_still_written(self, run, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        outcome = run("reproduce", "sky-images", "--out", "here")
+        assert outcome.exit_code == 0
+        assert "pip install 'inlier[report]'" in outcome.stderr
+        assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["sky-images.csv", "sky-images.json"]

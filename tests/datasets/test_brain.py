@@ -113,3 +113,43 @@ class TestWorkbenchFiles:
         monkeypatch.setitem(sys.modules, "nibabel", None)
         with pytest.raises(ImportError, match=r"pip install 'inlier\[io\]'"):
             load_brain(tmp_path)
+
+
+class TestArrays:
+    @pytest.fixture
+    def arrays(self):
+        rng = np.random.default_rng(0)
+        return {
+            "xyz": rng.normal(size=(50, 3)),
+            **{k: rng.uniform(size=50) for k in ("thickness", "curvature", "myelin")},
+        }
+
+    def test_npz(self, arrays, tmp_path):
+        np.savez(tmp_path / "mine.npz", faces=np.zeros((4, 3), dtype=int), **arrays)
+        brain = load_brain(tmp_path / "mine.npz")
+        np.testing.assert_array_equal(brain.features, brain_features(*arrays.values()))
+        assert brain.source == "mine.npz"
+
+    def test_a_missing_array_is_named(self, arrays, tmp_path):
+        del arrays["myelin"]
+        np.savez(tmp_path / "mine.npz", **arrays)
+        with pytest.raises(ValueError, match="no array named myelin, only xyz, thickness, curvature"):
+            load_brain(tmp_path / "mine.npz")
+
+    @pytest.mark.parametrize("content", [b"", b"words", b"PK\x03\x04 torn"])
+    def test_not_an_npz(self, tmp_path, content):
+        (tmp_path / "mine.npz").write_bytes(content)
+        with pytest.raises(ValueError, match="could not be read as a brain table"):
+            load_brain(tmp_path / "mine.npz")
+
+    def test_no_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="no brain table at"):
+            load_brain(tmp_path / "nowhere.npz")
+
+    def test_wrong_shapes(self, arrays, tmp_path):
+        np.savez(tmp_path / "mine.npz", **{**arrays, "xyz": np.ones((50, 2))})
+        with pytest.raises(ValueError, match=r"could not be read as a brain table: xyz must have.*\(50, 2\)"):
+            load_brain(tmp_path / "mine.npz")
+
+    def test_the_papers_table(self, real_data):
+        assert load_brain(real_data / "brain" / "S1200_L_32k.npz").features.shape == (32_488, 6)

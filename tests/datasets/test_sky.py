@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inlier.datasets import load_sky
+from inlier.datasets import load_sky, permuted_squares, random_cycle, squares_on_grid, swapped_squares
 
 
 def test_the_photo_that_needs_no_download():
@@ -43,3 +43,52 @@ def test_a_decompression_bomb(tmp_path, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
     with pytest.raises(ValueError, match=r"could not be read as an image.*decompression bomb"):
         load_sky(tmp_path / "bomb.png")
+
+
+class TestMovingSquares:
+    @pytest.mark.parametrize("squares_of", [swapped_squares, permuted_squares])
+    @pytest.mark.parametrize("size", [(427, 640), (2080, 3120), (61, 200)])
+    def test_squares_do_not_overlap_and_take_their_share(self, squares_of, size):
+        squares = squares_of(*size)
+        counts = np.bincount(squares.square_of_pixel[squares.square_of_pixel >= 0])
+        assert (counts == squares.side**2).all()
+        assert np.mean(squares.square_of_pixel >= 0) == pytest.approx(squares.share)
+        assert squares.share == pytest.approx(0.25 if squares_of is swapped_squares else 0.185, rel=0.1)
+
+    def test_the_papers_squares(self):
+        assert swapped_squares(2080, 3120).side == 900
+        assert permuted_squares(2080, 3120).side == 200
+
+    def test_a_moved_square_shows_its_origin(self):
+        photo = np.arange(40 * 60).reshape(40, 60)
+        squares = squares_on_grid(40, 60, 10, 1, 3)
+        source, unmoved = squares.rearrange(np.array([1, 2, 0]))
+        changed = photo.ravel()[source].reshape(photo.shape)
+        for here, origin in ((0, 1), (1, 2), (2, 0)):
+            (a, b), (c, d) = squares.corners[here], squares.corners[origin]
+            np.testing.assert_array_equal(changed[a : a + 10, b : b + 10], photo[c : c + 10, d : d + 10])
+        np.testing.assert_array_equal(unmoved, (changed == photo).ravel())
+        assert np.mean(~unmoved) == pytest.approx(squares.share)
+
+    def test_a_square_that_stays_is_unmoved(self):
+        squares = squares_on_grid(40, 60, 10, 1, 3)
+        _, unmoved = squares.rearrange(np.array([1, 0, 2]))
+        assert unmoved[squares.square_of_pixel == 2].all()
+        assert not unmoved[squares.square_of_pixel == 0].any()
+
+    def test_some_pixels_only(self):
+        squares = permuted_squares(427, 640)
+        origin = random_cycle(30, np.random.default_rng(0))
+        pixels = np.random.default_rng(1).choice(427 * 640, 500, replace=False)
+        for part, whole in zip(squares.rearrange(origin, pixels), squares.rearrange(origin), strict=True):
+            np.testing.assert_array_equal(part, whole[pixels])
+
+    def test_a_cycle_leaves_nothing_in_place(self):
+        for seed in range(20):
+            origin = random_cycle(30, np.random.default_rng(seed))
+            assert sorted(origin) == list(range(30))
+            assert (origin != np.arange(30)).all()
+
+    def test_too_small_a_photo(self):
+        with pytest.raises(ValueError, match="1 x 2 squares of 5 x 5 pixels do not fit into a photo of 4 x 20"):
+            squares_on_grid(4, 20, 5, 1, 2)

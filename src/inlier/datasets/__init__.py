@@ -1,15 +1,31 @@
 """Data to try the matchers on, made or loaded, always with the truth."""
 
 from inlier.datasets.brain import BrainTable, brain_features, load_brain
-from inlier.datasets.sky import load_sky
+from inlier.datasets.scenes import Scenes, load_scenes, make_scenes
+from inlier.datasets.sky import (
+    MovableSquares,
+    load_sky,
+    permuted_squares,
+    random_cycle,
+    squares_on_grid,
+    swapped_squares,
+)
 from inlier.datasets.synthetic import PairedData, make_gaussian_pairs, make_mispaired
 
 __all__ = [
     "BrainTable",
+    "MovableSquares",
     "PairedData",
+    "Scenes",
     "brain_features",
     "load_brain",
+    "load_scenes",
     "load_sky",
     "make_gaussian_pairs",
     "make_mispaired",
+    "make_scenes",
+    "permuted_squares",
+    "random_cycle",
+    "squares_on_grid",
+    "swapped_squares",
 ]

@@ -7,6 +7,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from inlier.engine.blocks import FloatArray
 FEATURE_NAMES = ("x", "y", "z", "thickness", "curvature", "myelin")
 _COORDINATE_RANGE = 3.0  # Appendix A: "after centralisation, value is ranged between [-3, 3]"
 _MYELIN_QUANTILE = 0.9999  # Appendix A: "omit the extreme values according to its 99.99 % quantile"
+_ARRAY_NAMES = ("xyz", "thickness", "curvature", "myelin")
 _LEFT_CORTEX = "CIFTI_STRUCTURE_CORTEX_LEFT"
 
 
@@ -45,7 +47,8 @@ def load_brain(directory: str | PathLike[str] | None = None) -> BrainTable:
     directory : path, optional
         Folder with Connectome Workbench files: a left ``*.midthickness*.surf.gii`` surface and the maps
         ``*corrThickness*``, ``*curvature*`` and ``*MyelinMap*`` as GIFTI (``.gii``) or CIFTI
-        (``.dscalar.nii``). Reading them needs nibabel. By default the group-average table inside the
+        (``.dscalar.nii``). Reading them needs nibabel. Or an ``.npz`` file with the arrays ``xyz``,
+        ``thickness``, ``curvature`` and ``myelin``. By default the group-average table inside the
         package is used: 29,271 cortical vertices from BrainSpace 0.3.0 (BSD-3-Clause), itself an average
         of Human Connectome Project subjects.
 
@@ -61,7 +64,8 @@ def load_brain(directory: str | PathLike[str] | None = None) -> BrainTable:
     (29268, 6)
     """
     if directory is not None:
-        return _load_workbench(Path(directory))
+        path = Path(directory)
+        return _load_arrays(path) if path.suffix == ".npz" else _load_workbench(path)
     packaged = files("inlier.datasets") / "data" / "brain_conte69_left.npz"
     with packaged.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
         features = brain_features(table["xyz"], table["thickness"], table["curvature"], table["myelin"])
@@ -95,9 +99,23 @@ def brain_features(xyz: Any, thickness: Any, curvature: Any, myelin: Any) -> Flo
     return np.hstack([_COORDINATE_RANGE * xyz / np.abs(xyz).max(axis=0), maps[kept]])
 
 
+def _load_arrays(path: Path) -> BrainTable:
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no brain table at {path}.")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
+            missing = [name for name in _ARRAY_NAMES if name not in table.files]
+            if missing:
+                raise ValueError(f"it holds no array named {' or '.join(missing)}, only {', '.join(table.files)}")
+            features = brain_features(*(table[name] for name in _ARRAY_NAMES))
+    except (ValueError, EOFError, OSError, BadZipFile) as error:
+        raise ValueError(f"{path} could not be read as a brain table: {error}") from error
+    return BrainTable(features, FEATURE_NAMES, path.name)
+
+
 def _load_workbench(directory: Path) -> BrainTable:
     if not directory.is_dir():
-        raise NotADirectoryError(f"{directory} is not a folder; give the folder with the Workbench files.")
+        raise NotADirectoryError(f"{directory} is not a folder; give the folder with the Workbench files, or an .npz.")
     surface = _only_file(directory, "*.L.*midthickness*.surf.gii")
     xyz = _read_image(surface).agg_data("pointset")
     maps = [

@@ -1,7 +1,9 @@
-"""A photograph with much sky, whose pixels are the points of section 6.3."""
+"""A photograph with much sky, whose pixels are the points of section 6.3, and squares of it that change places."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -9,6 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from sklearn.datasets import load_sample_image
+
+from inlier.engine.blocks import Mask
+from inlier.validation import check_count
+
+Indices = NDArray[np.intp]
+
+_PAPER_PIXELS = 2080 * 3120
+_SWAPPED_SHARE = 2 * 900**2 / _PAPER_PIXELS  # scenario 1: two squares, "25 %"
+_PERMUTED_SHARE = 30 * 200**2 / _PAPER_PIXELS  # scenario 2: thirty squares, "18.5 %"
+_PERMUTED_GRID = (5, 6)
 
 
 def load_sky(photo: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
@@ -39,3 +51,129 @@ def load_sky(photo: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
             return np.array(image.convert("RGB"))
     except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
         raise ValueError(f"{path} could not be read as an image: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class MovableSquares:
+    """Squares of one size in a photo that can change places.
+
+    Pixels are counted along the rows: pixel ``row * width + column``.
+
+    Attributes
+    ----------
+    height, width : int
+        Size of the photo.
+    side : int
+        Side of every square, in pixels.
+    corners : ndarray of int, shape (k, 2)
+        Row and column of each square's upper left pixel.
+    """
+
+    height: int
+    width: int
+    side: int
+    corners: Indices
+
+    @cached_property
+    def square_of_pixel(self) -> NDArray[np.int16]:
+        """Which square each pixel lies in; -1 outside of all."""
+        squares = np.full((self.height, self.width), -1, dtype=np.int16)
+        for number, (row, column) in enumerate(self.corners):
+            squares[row : row + self.side, column : column + self.side] = number
+        return squares.ravel()
+
+    @property
+    def share(self) -> float:
+        """Share of the photo's pixels that lie in a square."""
+        return len(self.corners) * self.side**2 / (self.height * self.width)
+
+    def rearrange(self, origin: Indices, pixels: Indices | None = None) -> tuple[Indices, Mask]:
+        """Say where pixels come from once square k shows what was in square ``origin[k]``.
+
+        Parameters
+        ----------
+        origin : ndarray of int, shape (k,)
+            A permutation of the squares.
+        pixels : ndarray of int, optional
+            Which pixels to answer for; all by default.
+
+        Returns
+        -------
+        source : ndarray of int
+            The pixel whose colour each pixel shows now.
+        unmoved : ndarray of bool
+            True where that is the pixel itself: the pairs (pixel, source) that are real. A square that
+            stays in place is unmoved. A moved pixel counts as moved even if its new colour is the same.
+        """
+        if pixels is None:
+            pixels = np.arange(self.height * self.width)
+        first_pixel = self.corners @ np.array([self.width, 1])
+        shift = np.append(first_pixel[origin] - first_pixel, 0)  # the last entry serves the pixels outside: -1
+        source = pixels + shift[self.square_of_pixel[pixels]]
+        return source, source == pixels
+
+
+def squares_on_grid(height: int, width: int, side: int, rows: int, columns: int) -> MovableSquares:
+    """Place ``rows x columns`` squares, each in the middle of a cell of an even grid, so that none overlap.
+
+    Examples
+    --------
+    >>> from inlier.datasets import squares_on_grid
+    >>> squares_on_grid(2080, 3120, 900, 1, 2).corners.tolist()
+    [[590, 330], [590, 1890]]
+    """
+    height, width, side = check_count(height, "height"), check_count(width, "width"), check_count(side, "side")
+    if rows * side > height or columns * side > width:
+        raise ValueError(
+            f"{rows} x {columns} squares of {side} x {side} pixels do not fit into a photo of "
+            f"{height} x {width} pixels without overlap; give a larger photo."
+        )
+    tops = np.round((np.arange(rows) + 0.5) * height / rows - side / 2).astype(np.intp)
+    lefts = np.round((np.arange(columns) + 0.5) * width / columns - side / 2).astype(np.intp)
+    corners = np.stack(np.meshgrid(tops, lefts, indexing="ij"), axis=-1).reshape(-1, 2)
+    return MovableSquares(height, width, side, corners)
+
+
+def swapped_squares(height: int, width: int) -> MovableSquares:
+    """Two squares of 25 % of the pixels: scenario 1. In a photo of 2080 x 3120 they are 900 x 900.
+
+    Examples
+    --------
+    >>> from inlier.datasets import swapped_squares
+    >>> round(swapped_squares(427, 640).share, 3)
+    0.25
+    """
+    return squares_on_grid(height, width, _side(_SWAPPED_SHARE * height * width / 2), 1, 2)
+
+
+def permuted_squares(height: int, width: int) -> MovableSquares:
+    """Thirty squares of 18.5 % of the pixels: scenario 2. In a photo of 2080 x 3120 they are 200 x 200.
+
+    Examples
+    --------
+    >>> from inlier.datasets import permuted_squares
+    >>> permuted_squares(2080, 3120).side
+    200
+    """
+    rows, columns = _PERMUTED_GRID
+    return squares_on_grid(height, width, _side(_PERMUTED_SHARE * height * width / (rows * columns)), rows, columns)
+
+
+def random_cycle(k: int, random: np.random.Generator) -> Indices:
+    """Draw a permutation of k things that is one cycle, so that none stays in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.datasets import random_cycle
+    >>> random_cycle(2, np.random.default_rng(0)).tolist()
+    [1, 0]
+    """
+    order = random.permutation(check_count(k, "k", low=2))
+    origin = np.empty(k, dtype=np.intp)
+    origin[order] = np.roll(order, 1)
+    return origin
+
+
+def _side(area: float) -> int:
+    return max(1, round(area**0.5))

@@ -1,5 +1,6 @@
 """One self-contained HTML page: summary, then template, then file."""
 
 from inlier.report.demo_page import demo_page
+from inlier.report.reproduction_page import reproduction_page
 
-__all__ = ["demo_page"]
+__all__ = ["demo_page", "reproduction_page"]

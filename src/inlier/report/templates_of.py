@@ -1,0 +1,17 @@
+"""Find the page templates; jinja2 is an optional dependency."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def template(name: str) -> Any:
+    """Return a template that escapes what it is given and refuses what it was not."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("Reports need jinja2; install it with: pip install 'inlier[report]'") from error
+    environment = Environment(
+        loader=PackageLoader("inlier.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template(name)
