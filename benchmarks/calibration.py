@@ -29,6 +29,7 @@ from inlier.cluster import optimal_cut
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.display import as_png, new_figure
 from inlier.preparation import prepare_pairs
+from timing import seconds
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = RESULTS / "calibration_runs.csv"
@@ -285,16 +286,8 @@ def speed() -> None:
     """Time of a calibrated fit over that of one row-sum pass, from raw rows, in one run."""
     data = make_gaussian_pairs(1_000_000, 6, 0.3, noise=0.05, rng=0)
 
-    def best(function, repeats):
-        times = []
-        for _ in range(repeats):
-            start = perf_counter()
-            function()
-            times.append(perf_counter() - start)
-        return min(times[1:])
-
-    one_pass = best(lambda: GramOverlap.from_pairs(prepare_pairs(data.X, data.Y)).row_sums(), 20)
-    fit = best(lambda: CalibratedMatcher(random_state=0).fit(data.X, data.Y), 4)
+    one_pass = seconds(lambda: GramOverlap.from_pairs(prepare_pairs(data.X, data.Y)).row_sums(), 20)
+    fit = seconds(lambda: CalibratedMatcher(random_state=0).fit(data.X, data.Y), 4)
     print(f"n = 1,000,000, d = 6: calibrated fit / row-sum pass = {fit / one_pass:.1f}")
 
 

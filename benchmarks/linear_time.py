@@ -12,9 +12,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 from scipy.sparse.linalg import eigsh
@@ -22,16 +20,7 @@ from scipy.sparse.linalg import eigsh
 from inlier import GramOverlap
 from inlier.datasets import load_brain, make_mispaired
 from inlier.preparation import prepare_pairs
-
-
-def seconds(function: Callable[[], object], repeats: int) -> float:
-    """Return the shortest of several timings: what the work takes when nothing else interferes."""
-    best = np.inf
-    for _ in range(repeats):
-        start = perf_counter()
-        function()
-        best = min(best, perf_counter() - start)
-    return best
+from timing import seconds
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

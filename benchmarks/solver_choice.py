@@ -6,7 +6,6 @@ python benchmarks/solver_choice.py
 from __future__ import annotations
 
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 
@@ -14,20 +13,11 @@ from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
 from inlier.overlap.plan import choose_eigen_solver, choose_row_sum_solver
 from inlier.preparation import prepare_pairs
+from timing import seconds
 
 SHAPES = [(300, 3), (3000, 3), (3000, 6), (30_000, 6), (3000, 12), (10_000, 16), (10_000, 20), (300, 30), (3000, 30)]
 SHAPES += [(300, 100), (1000, 100), (3000, 100), (1000, 300), (4000, 300), (300, 1000), (1000, 1000)]
 TOO_WIDE = 1000  # K^T K of more columns than this is never the fastest, and slow to wait for
-
-
-def seconds(function, repeats: int = 3) -> float:
-    """Return the shortest of several timings."""
-    best = np.inf
-    for _ in range(repeats):
-        start = perf_counter()
-        function()
-        best = min(best, perf_counter() - start)
-    return best
 
 
 def chosen_over_best(overlap: GramOverlap, method: str, solvers: list[str], chosen: str) -> tuple[float, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,8 +15,6 @@ from inlier.matching import PairMatcher
 from inlier.preparation import prepare_model_pairs
 from inlier.repeated_points import point_numbers
 from inlier.validation import check_count, check_number
-
-_FEWEST_PAIRS = 4  # two folds of two, the least that can be re-paired
 
 
 class CalibratedMatcher(PairMatcher):
@@ -78,31 +76,19 @@ class CalibratedMatcher(PairMatcher):
     0.09 +- 0.00
     """
 
+    _fewest_pairs = 4  # two folds of two, the least that can be re-paired
+
     def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:
         self.alpha = alpha
         self.whiten = whiten
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Decide which rows of ``X`` and ``y`` are real pairs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_x)
-            One side of the pairs.
-        y : array-like of shape (n, d_y) or (n,)
-            The other side: row i is the partner of row i of ``X``.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Array, Y: Array) -> None:
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_count(self.n_folds, "n_folds", low=2)
-        table_x, table_y = self._read_pairs(X, y, fewest=_FEWEST_PAIRS)
-        pairs = self.prepare(table_x, table_y)
-        points = np.stack([point_numbers(table_x), point_numbers(table_y)])
+        pairs = self.prepare(X, Y)
+        points = np.stack([point_numbers(X), point_numbers(Y)])
         rng = check_random_state(self.random_state)
         deals, null_scores = cross_fit(pairs, points, self.n_folds, rng)
         self.scores_ = np.median(deals, axis=0) if len(deals) > 1 else deals[0]
@@ -113,7 +99,6 @@ class CalibratedMatcher(PairMatcher):
             estimate, error = estimate_null_fraction(p_values(deals.ravel(), null_scores))
             share = estimate, error * len(deals) ** 0.5  # the deals share their pairs: no more information than one
         self._judge(calibrate(self.scores_, null_scores, share))
-        return self
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""

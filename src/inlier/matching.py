@@ -34,6 +34,29 @@ class PairMatcher(BaseEstimator):
     threshold_: float | FloatArray
     inlier_mask_: Mask
 
+    _fewest_pairs = 2
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            One side of the pairs.
+        y : array-like of shape (n, d_y) or (n,)
+            The other side: row i is the partner of row i of ``X``.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(*self._read_pairs(X, y))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Array, Y: Array) -> None:
+        """Set the attributes that end in an underscore, from checked tables."""
+
     @property
     def result_(self) -> MatchResult:
         """The answer as one frozen object, with tables and JSON."""
@@ -53,7 +76,7 @@ class PairMatcher(BaseEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def _read_pairs(self, X: Any, y: Any, fewest: int = 2) -> tuple[Array, Array]:
+    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Check shapes and types; a one-dimensional ``y`` counts as one column."""
         if y is None:
             raise ValueError(
@@ -61,7 +84,7 @@ class PairMatcher(BaseEstimator):
                 f"y holds the partners of the rows of X."
             )
         table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
-        check_paired(table_x, table_y, fewest=fewest)
+        check_paired(table_x, table_y, fewest=self._fewest_pairs)
         validate_data(self, X, skip_check_array=True)  # records n_features_in_ and feature_names_in_
         return table_x, table_y
 
@@ -74,28 +97,14 @@ class _OverlapMatcher(PairMatcher):
         self.whiten = whiten
         self.solver = solver
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Decide which rows of ``X`` and ``y`` are real pairs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_x)
-            One side of the pairs.
-        y : array-like of shape (n, d_y) or (n,)
-            The other side: row i is the partner of row i of ``X``.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Array, Y: Array) -> None:
         self._check_parameters()
-        pairs = self.prepare(*self._read_pairs(X, y))  # step 1
+        pairs = self.prepare(X, Y)  # step 1
         self.scores_ = self._scores(pairs)  # steps 2 and 3
         self.threshold_ = self._cut(self.scores_) if self.threshold == "kmeans" else float(self.threshold)
         directionless = _directionless(pairs, self.scores_)
         self.inlier_mask_ = self.scores_ >= self.threshold_  # steps 4 to 8
         self.inlier_mask_[directionless] = False
-        return self
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Step 1: centre the columns and scale the rows to unit length, whitening between if asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -74,32 +74,17 @@ class SplitMatcher(PairMatcher):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Decide which rows of ``X`` and ``y`` are real pairs, part by part.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_x)
-            One side of the pairs.
-        y : array-like of shape (n, d_y) or (n,)
-            The other side: row i is the partner of row i of ``X``.
-
-        Returns
-        -------
-        self
-        """
-        table_x, table_y = self._read_pairs(X, y)
-        self._check_parameters(len(table_x))
+    def _fit(self, X: Array, Y: Array) -> None:
+        self._check_parameters(len(X))
         rng = check_random_state(self.random_state)
-        pairs = self._prepare(table_x, table_y)  # step 1
-        parts = np.array_split(rng.permutation(len(table_x)), self.n_splits)  # step 2
+        pairs = self._prepare(X, Y)  # step 1
+        parts = np.array_split(rng.permutation(len(X)), self.n_splits)  # step 2
         seeds = rng.randint(_LARGEST_SEED, size=self.n_splits)
         fitted = Parallel(n_jobs=self.n_jobs)(  # steps 3 to 7
             delayed(_fit_part)(self.matcher, *pairs.take(part), seed)  # only the part travels
             for part, seed in zip(parts, seeds, strict=True)
         )
         self._gather(parts, fitted)  # steps 8 to 12
-        return self
 
     def _prepare(self, X: Array, Y: Array) -> PairedRows:
         prepare = getattr(self.matcher, "prepare", prepare_pairs)
