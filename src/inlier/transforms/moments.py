@@ -39,6 +39,13 @@ class Side:
     rounding: FloatArray
     length: float
 
+    def relative(self, points: Array) -> FloatArray:
+        """Return z of these rows, as columns."""
+        z = np.empty(points.shape[::-1])
+        np.subtract(points.T, self.centre[:, None], out=z, dtype=np.float64)
+        z /= self.unit
+        return z
+
 
 class CentredPairs:
     """n weighted pairs about their centroids (or the origin), of which only moments are kept.
@@ -64,8 +71,8 @@ class CentredPairs:
         """Return the sums of w z_x z_x^T and of w z_y z_y^T."""
         of_x, of_y = (np.zeros((side.centre.size,) * 2) for side in (self.x, self.y))
         for w, z_x, z_y in self._blocks():
-            of_x += (w[:, None] * z_x).T @ z_x
-            of_y += (w[:, None] * z_y).T @ z_y
+            of_x += (w * z_x) @ z_x.T
+            of_y += (w * z_y) @ z_y.T
         return of_x, of_y
 
     def triangle(self) -> FloatArray:
@@ -73,7 +80,7 @@ class CentredPairs:
         width = self.x.centre.size + self.y.centre.size
         R: Any = np.zeros((0, width))
         for w, z_x, z_y in self._blocks():
-            R = np.linalg.qr(np.vstack([R, np.sqrt(w)[:, None] * np.hstack([z_x, z_y])]), mode="r")
+            R = np.linalg.qr(np.vstack([R, (np.sqrt(w) * np.vstack([z_x, z_y])).T]), mode="r")
         return R
 
     def rank_of_cross(self, U: FloatArray, s: FloatArray, Vt: FloatArray) -> int:
@@ -100,7 +107,10 @@ class CentredPairs:
         return float(np.sqrt(self.total_weight) * np.linalg.norm(side.rounding))
 
     def _blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Weights, z_x and z_y of the pairs that have a weight."""
+        """Weights, z_x and z_y of the pairs that have a weight.
+
+        Points are columns here, as in the paper: sums over narrow rows run several times faster along contiguous lines.
+        """
         X, Y = self._tables
         for rows in row_blocks(len(X), X.shape[1] + Y.shape[1]):
             x, y = X[rows], Y[rows]
@@ -111,11 +121,7 @@ class CentredPairs:
                 if not w.all():
                     active = np.flatnonzero(w)
                     w, x, y = w[active], x[active], y[active]
-            z_x = np.subtract(x, self.x.centre, dtype=np.float64)
-            z_y = np.subtract(y, self.y.centre, dtype=np.float64)
-            z_x /= self.x.unit
-            z_y /= self.y.unit
-            yield w, z_x, z_y
+            yield w, self.x.relative(x), self.y.relative(y)
 
     def _first_look(self, about_origin: bool) -> tuple[Side, Side]:
         """Find centroids to rounding, and units."""
@@ -125,9 +131,9 @@ class CentredPairs:
         for w, *sides in self._blocks():
             for k, points in enumerate(sides):
                 if len(w):
-                    sums[k] += w @ points
-                    np.minimum(least[k], points.min(axis=0), out=least[k])
-                    np.maximum(most[k], points.max(axis=0), out=most[k])
+                    sums[k] += points @ w
+                    np.minimum(least[k], points.min(axis=1), out=least[k])
+                    np.maximum(most[k], points.max(axis=1), out=most[k])
         found = []
         for k, table in enumerate(self._tables):
             centre = np.zeros(table.shape[1]) if about_origin else sums[k] / self.total_weight
@@ -144,11 +150,11 @@ class CentredPairs:
         cross = np.zeros((d_y, d_x))
         sums, squares = [np.zeros(d_x), np.zeros(d_y)], [0.0, 0.0]
         for w, z_x, z_y in self._blocks():
-            weighted_y = w[:, None] * z_y
-            cross += weighted_y.T @ z_x
-            sums[0] += w @ z_x
-            sums[1] += weighted_y.sum(axis=0)
-            squares[0] += float(w @ np.einsum("ij,ij->i", z_x, z_x))
+            weighted_y = w * z_y
+            cross += weighted_y @ z_x.T
+            sums[0] += z_x @ w
+            sums[1] += z_y @ w
+            squares[0] += float(w @ np.einsum("ij,ij->j", z_x, z_x))
             squares[1] += float(np.vdot(weighted_y, z_y))
         if not about_origin:
             cross -= np.outer(sums[1], sums[0]) / self.total_weight
