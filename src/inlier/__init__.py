@@ -15,30 +15,47 @@ if TYPE_CHECKING:
     from inlier.result import MatchResult
     from inlier.splitting import SplitMatcher
     from inlier.thresholds import eigenvector_threshold, row_sum_threshold
+    from inlier.transforms import (
+        AffineTransformation,
+        DegenerateConfigurationError,
+        SimilarityTransformation,
+        Transformation,
+        estimate_transformation,
+    )
 
 __version__ = version("inlier")
 
 __all__ = [
+    "AffineTransformation",
     "CalibratedMatcher",
+    "DegenerateConfigurationError",
     "EigenvectorMatcher",
     "GramOverlap",
     "MatchResult",
     "RowSumMatcher",
+    "SimilarityTransformation",
     "SplitMatcher",
+    "Transformation",
     "datasets",
     "eigenvector_threshold",
+    "estimate_transformation",
     "metrics",
     "row_sum_threshold",
 ]
 
 _HOME = {
+    "AffineTransformation": "transforms",
     "CalibratedMatcher": "calibrated",
+    "DegenerateConfigurationError": "transforms",
     "EigenvectorMatcher": "matching",
     "GramOverlap": "overlap",
     "MatchResult": "result",
     "RowSumMatcher": "matching",
+    "SimilarityTransformation": "transforms",
     "SplitMatcher": "splitting",
+    "Transformation": "transforms",
     "eigenvector_threshold": "thresholds",
+    "estimate_transformation": "transforms",
     "row_sum_threshold": "thresholds",
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from inlier.engine import ColumnSummary
-from inlier.engine.blocks import Array, row_blocks
+from inlier.engine.blocks import Array, FloatArray, row_blocks
 
 
 def as_table(data: Any, name: str, *, one_column: bool = False) -> Array:
@@ -126,6 +126,25 @@ def check_count(value: Any, name: str, *, low: int = 1) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < low:
         raise ValueError(f"{name} must be a whole number of at least {low}; got {value!r}.")
     return int(value)
+
+
+def check_weights(weights: Any, n_pairs: int) -> FloatArray:
+    """Return one finite weight per pair as float64, none negative; masks count as 0 and 1."""
+    values = _as_numbers(weights, "weights")
+    if values.shape != (n_pairs,):
+        raise ValueError(f"weights must hold one number per pair, {n_pairs} in all; got shape {values.shape}.")
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"weights contain NaN or infinity, first in row {row}. Give such pairs weight 0, or drop them."
+        )
+    if (values < 0).any():
+        raise ValueError(
+            f"weights must not be negative: {int((values < 0).sum())} of {n_pairs} are, the least is {values.min():g}. "
+            f"Give pairs that are not to count weight 0."
+        )
+    return values
 
 
 def _locate_non_finite(table: Array) -> tuple[int, int, int]:
