@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
+from inlier.calibration import p_values
 from inlier.cross_fitting import _deal, _re_paired_scores, cross_fit
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.metrics import error_rates
 from inlier.preparation import prepare_model_pairs
 from inlier.repeated_points import point_numbers
-from inlier.robust_map import RobustMap
+from inlier.robust_map import RobustMap, learn_map
 
 
 def judged(data, **parameters):
@@ -124,6 +125,10 @@ def test_works_in_parts():
     data = make_gaussian_pairs(3000, 20, 0.3, noise=0.1, rng=0)
     split = SplitMatcher(CalibratedMatcher(), n_splits=3, random_state=0).fit(data.X, data.Y)
     assert error_rates(data.inlier_mask, split.inlier_mask_).overall < 0.01
+    np.testing.assert_array_equal(split.result_.q_values <= 0.01, split.inlier_mask_)
+    assert split.inlier_fraction_ == pytest.approx(0.3, abs=0.02)
+    with pytest.raises(ValueError, match=r"fewer than 4 of the n_samples = 10 pairs; use n_splits=2 or less"):
+        SplitMatcher(CalibratedMatcher(), n_splits=3).fit(data.X[:10], data.Y[:10])
 
 
 def test_result_has_the_p_and_q_values():
@@ -147,17 +152,21 @@ class TestRepeatedPoints:
             assert fold[0] == fold[1]
             assert fold[2] == fold[3]
 
+    @pytest.mark.parametrize("side", [0, 1])
     @pytest.mark.parametrize("per_pair", [10, 1000])
-    def test_a_point_is_never_re_paired_with_itself(self, per_pair):
+    def test_a_point_is_never_re_paired_with_itself(self, per_pair, side):
         rng = np.random.default_rng(0)
-        numbers = np.stack([np.arange(300), rng.integers(0, 40, 300)])
-        marker = np.zeros((300, 300))
-        x, y = np.arange(300.0)[:, None], numbers[1][:, None].astype(float)
-        learned = _Recorder()
-        _re_paired_scores(learned, x, y, numbers, per_pair)
-        for i, j in learned.seen(numbers):
-            marker[i, j] += 1
-            assert numbers[1][i] != j
+        points = np.stack([np.arange(300), np.arange(300)])
+        points[side] = rng.integers(0, 40, 300)
+        x, y = points[0][:, None].astype(float), points[1][:, None].astype(float)
+        scores = _re_paired_scores(_NameThePair(np.ones((1, 1)), np.ones(1)), x, y, points, per_pair)
+        paired = {(int(code) // 1000, int(code) % 1000) for code in scores}
+        own = set(zip(points[0].tolist(), points[1].tolist(), strict=True))
+        assert scores.size > 300
+        assert not paired & own
+        repeated = set(points[side].tolist())
+        partners = {number: {pair[1 - side] for pair in own if pair[side] == number} for number in repeated}
+        assert all(pair[1 - side] not in partners[pair[side]] for pair in paired)
 
     def test_many_to_one_pairs_keep_their_p_values(self, monkeypatch):
         # 25 sources per target. A re-pairing that met the same target again would be a true pair in disguise:
@@ -177,28 +186,14 @@ class TestRepeatedPoints:
         assert naive[real].mean() < 0.5
 
 
-class _Recorder(RobustMap):
-    """A map whose score is which y was used for which x."""
-
-    def __init__(self):
-        object.__setattr__(self, "calls", [])
+class _NameThePair(RobustMap):
+    """A map whose score says which x it was given with which y."""
 
     def scores(self, x, y):
-        self.calls.append((x[:, 0], y[:, 0]))
-        return np.zeros(len(x))
+        return x[:, 0] * 1000 + y[:, 0]
 
     def scores_of_all_pairings(self, x, y):
-        self.matrix = x[:, :1] * 1000 + y[:, 0]
-        return self.matrix
-
-    def __setattr__(self, name, value):
-        object.__setattr__(self, name, value)
-
-    def seen(self, numbers):
-        if self.calls:
-            return [(int(i), int(j)) for xs, ys in self.calls for i, j in zip(xs, ys, strict=True)]
-        different = numbers[1][:, None] != numbers[1][: self.matrix.shape[1]]
-        return [divmod(int(code), 1000) for code in self.matrix[different]]
+        return x[:, :1] * 1000 + y[:, 0]
 
 
 def test_large_tables_are_learned_from_a_part_and_scored_in_handfuls(monkeypatch):
@@ -223,10 +218,67 @@ def test_a_fold_that_finds_nothing_leaves_its_pairs_at_the_bottom(monkeypatch):
     data = make_gaussian_pairs(2000, 5, 0.5, rng=0)
     pairs = prepare_model_pairs(data.X, data.Y, whiten=True)
     points = np.stack([np.arange(2000)] * 2)
-    monkeypatch.setattr("inlier.cross_fitting._learn", lambda *_: None)
+    honest, calls = learn_map, []
+
+    def every_fifth_fails(*arguments):
+        calls.append(1)
+        return None if len(calls) % 5 == 1 else honest(*arguments)
+
+    monkeypatch.setattr("inlier.cross_fitting.learn_map", every_fifth_fails)
+    (scores,), null = cross_fit(pairs, points, 5, np.random.RandomState(0))
+    bottom = scores == scores.min()
+    assert bottom.sum() == 400
+    assert (p_values(scores, null)[bottom] == 1).all()
+    monkeypatch.setattr("inlier.cross_fitting.learn_map", lambda *_: None)
     scores, null = cross_fit(pairs, points, 5, np.random.RandomState(0))
     assert (scores == 0).all()
     assert (null == 0).all()
+
+
+def test_tables_with_hardly_any_distinct_pair_are_answered():
+    for X, y in (
+        ([[0.0]] * 10 + [[1.0]] * 10, [0.0] * 10 + [1.0] * 10),
+        ([[0.0], [0.0], [0.0], [1.0]], [0.0, 0.0, 0.0, 1.0]),
+    ):
+        matcher = CalibratedMatcher(random_state=0).fit(X, y)
+        assert not matcher.inlier_mask_.any()
+        assert (matcher.p_values_ == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*columns of X hold a single value")
+def test_a_large_constant_column_hides_nothing():
+    data = make_gaussian_pairs(400, 5, 0.7, rng=0)
+    X = np.column_stack([data.X * 1e-3, np.full(400, 1.7e18)])
+    assert CalibratedMatcher(random_state=0).fit(X, data.Y).inlier_mask_[data.inlier_mask].mean() > 0.97
+
+
+@pytest.mark.parametrize("units", [1e170, 1e200, 1e-170])
+@pytest.mark.parametrize(("n", "d", "whiten"), [(300, 3, False), (60, 20, True), (300, 3, True)])
+def test_extreme_units_change_nothing(units, n, d, whiten):
+    data = make_gaussian_pairs(n, d, 0.7, rng=0)
+    plain, scaled = (
+        CalibratedMatcher(alpha=0.05, whiten=whiten, random_state=0).fit(data.X * factor, data.Y).inlier_mask_
+        for factor in (1.0, units)
+    )
+    assert (plain != scaled).mean() < 0.02
+    assert plain.any()
+
+
+def test_looking_for_nothing_among_many_pairs_ends(monkeypatch):
+    monkeypatch.setattr("inlier.cross_fitting._TRAINING_PAIRS", 100)
+    monkeypatch.setattr("inlier.cross_fitting._TRAINING_PAIRS_PER_DIMENSION", 1)
+    sizes = []
+    honest = learn_map
+
+    def record(x, *arguments):
+        sizes.append(len(x))
+        return honest(x, *arguments)
+
+    monkeypatch.setattr("inlier.cross_fitting.learn_map", record)
+    matcher, _, _ = judged(make_gaussian_pairs(5000, 4, 0.0, rng=0))
+    assert not matcher.inlier_mask_.any()
+    assert sizes.count(1600) <= 1  # one fold looks hard, and the others do not have to
+    assert max(sizes) <= 1600
 
 
 @pytest.mark.parametrize(
@@ -252,6 +304,8 @@ def test_too_few_pairs():
 def test_small_tables_are_answered(n):
     data = make_gaussian_pairs(n, 2, 1.0, rng=0)
     matcher = CalibratedMatcher(alpha=0.2, random_state=0).fit(data.X, data.Y)
-    assert matcher.inlier_mask_.shape == (n,)
     if n == 20:
         assert matcher.inlier_mask_.all()
+    if n == 4:  # two folds of two: four re-pairings, too few to be sure of anything
+        assert not matcher.inlier_mask_.any()
+    assert ((matcher.p_values_ > 0) & (matcher.p_values_ <= 1)).all()

@@ -60,7 +60,9 @@ def test_share_of_wrong_pairs(share, weak):
     estimate, error = np.mean(estimates, axis=0)
     assert estimate == pytest.approx(share, abs=0.02)
     spread = np.std([value for value, _ in estimates])
-    assert error == pytest.approx(spread, rel=0.6, abs=0.003)
+    assert 0.8 * spread <= error <= 6 * spread + 0.01  # on the safe side
+    if not weak:  # where real pairs have large p-values too, there is a bias that the error does not know of
+        assert np.mean([abs(value - share) <= 2 * s for value, s in estimates]) >= 0.94
 
 
 def test_student_density():
@@ -130,6 +132,16 @@ def test_a_given_share_is_used():
     scores, _ = mixture(rng, 500, 0.3, 3)
     null = rng.standard_normal(10_000)
     assert calibrate(scores, null, (0.7, 0.01)).inlier_fraction == pytest.approx(0.3)
+
+
+def test_bad_p_values():
+    for call in (q_values, estimate_null_fraction):
+        with pytest.raises(ValueError, match="NaN"):
+            call([np.nan, 0.1])
+        with pytest.raises(ValueError, match=r"between 0 and 1, but these go from -0.1 to 3"):
+            call([3.0, -0.1])
+    with pytest.raises(ValueError, match="null_fraction must lie between 0 and 1"):
+        calibrate([1.0, 2.0], [0.0, 1.0], (7.0, 0.1))
 
 
 @pytest.mark.parametrize(

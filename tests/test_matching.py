@@ -165,6 +165,20 @@ class TestBoth:
             np.testing.assert_allclose(matcher.scores_, expected, rtol=1e-6)
             assert matcher.feature_names_in_.tolist() == names
 
+    def test_frames_with_other_labels_are_noticed(self, Matcher, gaussian):
+        X, Y = pd.DataFrame(gaussian.X), pd.DataFrame(gaussian.Y)
+        with pytest.warns(UserWarning, match=r"indexes differ.*paired by position.*y.loc\[X.index\]"):
+            Matcher().fit(X, Y.sample(frac=1, random_state=0))
+
+    def test_whiten_must_be_a_flag(self, Matcher, gaussian):
+        with pytest.raises(ValueError, match="whiten must be True or False; got 'no'"):
+            Matcher(whiten="no").fit(gaussian.X, gaussian.Y)
+
+    def test_float32_rounding_is_not_whitened(self, Matcher):
+        rng = np.random.default_rng(0)
+        X = (rng.standard_normal((500, 2)) @ rng.standard_normal((2, 6)) + 100).astype(np.float32)
+        assert Matcher(whiten=True).prepare(X, X).dimensions == (2, 2)
+
     def test_lists_and_series(self, Matcher, gaussian):
         expected = Matcher().fit(gaussian.X, gaussian.Y[:, 0]).scores_
         from_lists = Matcher().fit(gaussian.X.tolist(), gaussian.Y[:, 0].tolist())

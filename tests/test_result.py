@@ -20,7 +20,7 @@ def result():
 
 
 def test_repr_is_a_sentence(result):
-    assert repr(result) == "<RowSumMatcher result: 2 of 5 pairs are real (40.0%)>"
+    assert repr(result) == "<RowSumMatcher result: 2 of 5 pairs called real (40.0%)>"
 
 
 def test_worst_first_ties_by_row(result):
@@ -71,4 +71,6 @@ def test_every_matcher_has_one(matcher):
     assert result.method == type(matcher).__name__
     assert result.n_inliers == matcher.inlier_mask_.sum()
     assert json.loads(result.to_json())["score"] == matcher.scores_.tolist()
-    assert "of 60 pairs are real" in repr(result)
+    assert "of 60 pairs called real" in repr(result)
+    with pytest.raises(ValueError, match="read-only"):
+        result.inlier_mask[:] = False

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from inlier import EigenvectorMatcher, RowSumMatcher, SplitMatcher
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
@@ -44,10 +45,11 @@ def test_parts_have_similar_sizes_and_are_random(brain):
     assert np.ptp(part[:50]) > 0
 
 
-def test_the_answer_does_not_depend_on_the_number_of_jobs(brain):
+@pytest.mark.parametrize(("n", "d"), [(1000, 6), (4000, 60), (150_000, 3)])
+def test_the_answer_does_not_depend_on_the_number_of_jobs(n, d):
+    data = make_gaussian_pairs(n, d, 0.7, noise=0.1, rng=0)
     fits = [
-        SplitMatcher(RowSumMatcher(), n_splits=4, n_jobs=jobs, random_state=5).fit(brain.X, brain.Y)
-        for jobs in (None, 2)
+        SplitMatcher(RowSumMatcher(), n_splits=2, n_jobs=jobs, random_state=5).fit(data.X, data.Y) for jobs in (None, 2)
     ]
     np.testing.assert_array_equal(fits[0].scores_, fits[1].scores_)
     np.testing.assert_array_equal(fits[0].inlier_mask_, fits[1].inlier_mask_)
@@ -100,6 +102,7 @@ def test_bad_number_of_splits(brain, n_splits, message):
         SplitMatcher(RowSumMatcher(), n_splits=n_splits).fit(brain.X, brain.Y)
 
 
-def test_bad_matcher(brain):
+@pytest.mark.parametrize("matcher", ["row-sum", RowSumMatcher, LinearRegression()])
+def test_bad_matcher(brain, matcher):
     with pytest.raises(ValueError, match="matcher must be a matcher such as RowSumMatcher"):
-        SplitMatcher("row-sum").fit(brain.X, brain.Y)
+        SplitMatcher(matcher).fit(brain.X, brain.Y)

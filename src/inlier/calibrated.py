@@ -14,7 +14,7 @@ from inlier.engine.blocks import Array
 from inlier.matching import PairMatcher
 from inlier.preparation import prepare_model_pairs
 from inlier.repeated_points import point_numbers
-from inlier.validation import check_count, check_number
+from inlier.validation import check_count, check_flag, check_number
 
 
 class CalibratedMatcher(PairMatcher):
@@ -41,11 +41,12 @@ class CalibratedMatcher(PairMatcher):
     p_values_ : ndarray of shape (n,)
         Chance that a wrong pair scores as high as this one.
     q_values_ : ndarray of shape (n,)
-        Smallest ``alpha`` at which the pair is accepted (1 for pairs more likely wrong than real).
+        Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real.
     inlier_mask_ : ndarray of bool, shape (n,)
         True where ``q_values_ <= alpha``.
     inlier_fraction_, inlier_fraction_error_ : float
-        Estimated share of real pairs, accepted or not, and its standard error.
+        Estimated share of real pairs, accepted or not, and its standard error (twice the binomial one; it does not
+        cover the small bias that remains where the scores of real and wrong pairs overlap).
     detection_p_value_ : float
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
@@ -73,7 +74,7 @@ class CalibratedMatcher(PairMatcher):
     >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
     True
     >>> print(f"{matcher.inlier_fraction_:.2f} +- {matcher.inlier_fraction_error_:.2f}")
-    0.09 +- 0.00
+    0.09 +- 0.01
     """
 
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
@@ -86,6 +87,7 @@ class CalibratedMatcher(PairMatcher):
 
     def _fit(self, X: Array, Y: Array) -> None:
         check_number(self.alpha, "alpha", low=0, high=0.5)
+        check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
         pairs = self.prepare(X, Y)
         points = np.stack([point_numbers(X), point_numbers(Y)])

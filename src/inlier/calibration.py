@@ -18,7 +18,7 @@ from inlier.validation import check_number
 
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
-_CAUTION = 2.0  # standard errors by which the share of wrong pairs is taken larger than estimated
+_ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
 _FEWEST_IN_TAIL = 20
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
@@ -82,7 +82,8 @@ def calibrate(scores: Any, null_scores: Any, null_fraction: tuple[float, float] 
     scores, rising_null = scores[order], np.sort(null_scores)
     p = _sorted_p_values(scores, rising_null)
     share, error = estimate_null_fraction(p) if null_fraction is None else null_fraction
-    cautious = min(1.0, share + _CAUTION * error)
+    share, error = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
+    cautious = min(1.0, share + error)
     detection = float(_step_up(p, 1.0)[0])
     wrong = _local_fdr(scores, rising_null, p, cautious)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
@@ -116,7 +117,7 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
     >>> q_values([0.01, 0.02, 0.9], null_fraction=1.0).tolist()
     [0.03, 0.03, 0.9]
     """
-    p = np.asarray(p, dtype=np.float64)
+    p = _as_p_values(p)
     if null_fraction is None:
         null_fraction = estimate_null_fraction(p)[0]
     order = np.argsort(p)
@@ -125,13 +126,14 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
     return q
 
 
-def estimate_null_fraction(p: FloatArray) -> tuple[float, float]:
+def estimate_null_fraction(p: Any) -> tuple[float, float]:
     """Storey's estimate of the share of wrong pairs, and its standard error.
 
     Wrong pairs have uniform p-values, so their share is #{p > lambda} / (n (1 - lambda)) wherever no real
     pair has p > lambda. The estimate falls to that as lambda grows, and gets noisier; taken is the smallest
     lambda whose estimate no later one undercuts by more than two of its standard errors.
     """
+    p = _as_p_values(p)
     n = p.size
     beyond = np.array([(p > level).sum() for level in _LAMBDAS])
     estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
@@ -139,7 +141,7 @@ def estimate_null_fraction(p: FloatArray) -> tuple[float, float]:
     error = np.sqrt(n * estimate * _LAMBDAS * (1 - _LAMBDAS) + 1) / (n * (1 - _LAMBDAS))
     lowest_later = np.minimum.accumulate((estimate + 2 * error)[::-1])[::-1]
     chosen = int(np.argmax(estimate <= lowest_later))
-    return float(estimate[chosen]), float(error[chosen])
+    return float(estimate[chosen]), float(_ERROR_INFLATION * error[chosen])
 
 
 def p_value_density(p: FloatArray) -> FloatArray:
@@ -216,3 +218,10 @@ def _as_scores(values: Any, name: str) -> FloatArray:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity in {int((~np.isfinite(array)).sum())} place(s).")
     return array
+
+
+def _as_p_values(values: Any) -> FloatArray:
+    p = _as_scores(values, "p")
+    if p.min() < 0 or p.max() > 1:
+        raise ValueError(f"p-values lie between 0 and 1, but these go from {p.min():g} to {p.max():g}.")
+    return p

@@ -8,18 +8,20 @@ whatever the data look like and however the map was learned.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from inlier.calibration import calibrate
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.threads import single_threaded_blas
 from inlier.robust_map import RobustMap, learn_map
 
 _TRAINING_PAIRS = 10_000  # a map learned on more is hardly better; more are used only if these do not suffice
 _TRAINING_PAIRS_PER_DIMENSION = 40
 _GROWTH = 4  # of the training pairs, when what they found is not confirmed
+_MOST_GROWTH = 16
 _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
 _MOST_RE_PAIRINGS = 1_000_000
 _WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
@@ -46,7 +48,7 @@ def cross_fit(
     rng : RandomState
         Deals the folds, the training pairs and the re-pairings.
     """
-    with threadpool_limits(1 if max(pairs.dimensions) <= _NARROW else None, user_api="blas"):
+    with single_threaded_blas() if max(pairs.dimensions) <= _NARROW else nullcontext():
         return _cross_fit(pairs, points, n_folds, rng)
 
 
@@ -55,52 +57,71 @@ def _cross_fit(
 ) -> tuple[FloatArray, FloatArray]:
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
-    scores, null = np.full((n_deals, n), np.nan), []
+    scores = np.full((n_deals, n), np.nan)
+    null: list[FloatArray] = [np.empty(0)]
+    trainer = _Trainer(pairs, points, rng)
     for deal in scores:
         fold_of = _deal(points, min(n_folds, n // 2), rng)
-        for fold in range(fold_of.max() + 1):
-            learned = _learn(pairs, rng.permutation(np.flatnonzero(fold_of != fold)), rng)
+        for fold in np.unique(fold_of):
+            learned = trainer.learn(np.flatnonzero(fold_of != fold))
             if learned is None:
                 continue
             for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
                 x, y = _rows(pairs, mine)
                 deal[mine] = learned.scores(x, y)
                 null.append(_re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals)))
-    if not null:  # no fold found anything: every pair looks like every re-pairing
-        return np.zeros((1, n)), np.zeros(1)
     null_scores = np.concatenate(null)
+    if null_scores.size == 0:  # nothing was learned, or nothing could be re-paired: no pair stands out
+        return np.zeros((1, n)), np.zeros(1)
     # A fold that found nothing says nothing for its pairs: they rank below every re-pairing.
     return np.nan_to_num(scores, nan=min(null_scores.min(), np.nanmin(scores))), null_scores
 
 
 def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
     """Deal the pairs into folds of similar size; equal pairs go together, or they would know each other's answer."""
-    _, group = np.unique(points, axis=1, return_inverse=True) if _has_repeats(points) else (None, None)
-    if group is None:
-        return rng.permutation(np.arange(points.shape[1]) % n_folds)
-    fold_of_group = rng.permutation(np.arange(group.max() + 1) % n_folds)
+    n = points.shape[1]
+    if (points.max(axis=1) + 1 == n).any():  # one side has no repeats, so no pair has
+        return rng.permutation(np.arange(n) % n_folds)
+    group = np.unique(points, axis=1, return_inverse=True)[1].reshape(-1)
+    size = np.bincount(group)
+    order = rng.permutation(size.size)
+    middle = np.cumsum(size[order]) - size[order] / 2  # groups in a row, cut into stretches of equal length
+    fold_of_group = np.empty(size.size, dtype=int)
+    fold_of_group[order] = middle * n_folds // n
     return fold_of_group[group]
 
 
-def _has_repeats(points: Array) -> bool:
-    return bool((points.max(axis=1) + 1 < points.shape[1]).all())
+class _Trainer:
+    """Learns maps; from a part of the pairs if there are very many, from more if the rest does not confirm it."""
 
+    def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState) -> None:
+        self._pairs, self._points, self._rng = pairs, points, rng
+        self._size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
+        self._largest = _MOST_GROWTH * self._size
 
-def _learn(pairs: PairedRows, shuffled: Array, rng: np.random.RandomState) -> RobustMap | None:
-    """Learn from a part of the training pairs if there are very many; from more if the rest does not confirm it."""
-    size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
-    while size < shuffled.size:
-        learned = learn_map(*_rows(pairs, shuffled[:size]), rng)
-        if learned is not None and _is_confirmed(learned, *_rows(pairs, shuffled[size : 2 * size])):
-            return learned
-        size *= _GROWTH
-    return learn_map(*_rows(pairs, shuffled), rng)
+    def learn(self, training: Array) -> RobustMap | None:
+        """Learn from some of the training pairs; None if nothing is found."""
+        shuffled = self._rng.permutation(training)
+        size = self._size
+        while size < shuffled.size:
+            learned = self._learn(shuffled[:size])
+            if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
+                self._size = size  # what one fold needed, the next will
+                return learned
+            if size >= self._largest:
+                self._largest = self._size  # nothing to be found here: the other folds need not look as hard
+                return learned
+            size *= _GROWTH
+        return self._learn(shuffled)
 
+    def _learn(self, rows: Array) -> RobustMap | None:
+        return learn_map(*_rows(self._pairs, rows), self._rng, self._points[:, rows])
 
-def _is_confirmed(learned: RobustMap, x: FloatArray, y: FloatArray) -> bool:
-    """Whether pairs that the map has not seen score higher than their re-pairings."""
-    null = np.concatenate([learned.scores(x, np.roll(y, shift, axis=0)) for shift in (1, 2, 3, 4)])
-    return calibrate(learned.scores(x, y), null).detection_p_value <= _CONFIRMED
+    def _is_confirmed(self, learned: RobustMap, rows: Array) -> bool:
+        """Whether pairs that the map has not seen score higher than their re-pairings."""
+        x, y = _rows(self._pairs, rows)
+        null = _re_paired_scores(learned, x, y, self._points[:, rows], per_pair=4)
+        return null.size > 0 and calibrate(learned.scores(x, y), null).detection_p_value <= _CONFIRMED
 
 
 def _rows(pairs: PairedRows, rows: Array) -> tuple[FloatArray, FloatArray]:

@@ -24,7 +24,14 @@ from inlier.overlap import GramOverlap
 from inlier.overlap.plan import SOLVERS
 from inlier.preparation import prepare_pairs
 from inlier.result import MatchResult
-from inlier.validation import as_table, check_choice, check_number, check_paired
+from inlier.validation import (
+    as_table,
+    check_choice,
+    check_flag,
+    check_number,
+    check_paired,
+    check_same_index,
+)
 
 
 class PairMatcher(BaseEstimator):
@@ -57,18 +64,16 @@ class PairMatcher(BaseEstimator):
     def _fit(self, X: Array, Y: Array) -> None:
         """Set the attributes that end in an underscore, from checked tables."""
 
+    @abstractmethod
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Step 1: the pairs as they will be compared."""
+
     @property
     def result_(self) -> MatchResult:
         """The answer as one frozen object, with tables and JSON."""
         check_is_fitted(self, "inlier_mask_")
-        return MatchResult(
-            type(self).__name__,
-            self.inlier_mask_,
-            self.scores_,
-            self.threshold_,
-            getattr(self, "p_values_", None),
-            getattr(self, "q_values_", None),
-        )
+        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_")
+        return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -85,6 +90,7 @@ class PairMatcher(BaseEstimator):
             )
         table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        check_same_index(X, y)
         validate_data(self, X, skip_check_array=True)  # records n_features_in_ and feature_names_in_
         return table_x, table_y
 
@@ -112,6 +118,7 @@ class _OverlapMatcher(PairMatcher):
 
     def _check_parameters(self) -> None:
         check_choice(self.solver, SOLVERS, "solver")
+        check_flag(self.whiten, "whiten")
         if self.threshold != "kmeans":
             if isinstance(self.threshold, str):
                 raise ValueError(f"threshold must be 'kmeans' or a number; got {self.threshold!r}.")
@@ -221,6 +228,14 @@ class RowSumMatcher(_OverlapMatcher):
 
     def _cut(self, scores: FloatArray) -> float:
         return optimal_cut(scores)
+
+
+def _read_only(value: Any) -> Any:
+    """A view of an array that cannot be written through."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def _directionless(pairs: PairedRows, scores: FloatArray) -> Array:

@@ -6,20 +6,30 @@ import numpy as np
 
 from inlier.engine.blocks import Array, row_blocks
 
-MOST_ROWS = 200_000  # with more, a re-pairing that happens to meet the same point again is too rare to matter
+_SAMPLE = (
+    50_000  # rows that are looked at first in a long table; if none of them repeats, repeats are too rare to matter
+)
+_MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 
 
 def point_numbers(table: Array) -> Array:
     """Return a number per row, equal for equal rows.
 
-    Rows are compared by their inner product with one fixed random direction: equal rows give equal sums to the
-    last bit, and two different ones do so only by an accident of some 2^-50.
+    Rows are compared by a 64-bit hash of their values, so two different rows are taken for one with a chance of
+    some n^2 / 2^65.
     """
-    n_rows, n_columns = table.shape
-    if n_rows > MOST_ROWS:
+    n_rows = len(table)
+    if n_rows > 2 * _SAMPLE and np.unique(_hashes(table[:_SAMPLE])).size == _SAMPLE:
         return np.arange(n_rows)
-    direction = np.random.default_rng(0).uniform(1.0, 2.0, n_columns)
-    mark = np.empty(n_rows)
+    return np.unique(_hashes(table), return_inverse=True)[1]
+
+
+def _hashes(table: Array) -> Array:
+    n_rows, n_columns = table.shape
+    hashes = np.zeros(n_rows, dtype=np.uint64)
     for rows in row_blocks(n_rows, n_columns):
-        mark[rows] = np.einsum("ij,j->i", np.asarray(table[rows], dtype=np.float64), direction, optimize=False)
-    return np.unique(mark, return_inverse=True)[1]
+        values = np.ascontiguousarray(table[rows], dtype=np.float64) + 0.0  # -0 and 0 are one number
+        for column in values.T:
+            mixed = (hashes[rows] ^ np.ascontiguousarray(column).view(np.uint64)) * _MIXER
+            hashes[rows] = mixed ^ (mixed >> np.uint64(32))
+    return hashes

@@ -49,7 +49,7 @@ class MatchResult:
 
     def __repr__(self) -> str:
         share = self.n_inliers / self.n_pairs
-        return f"<{self.method} result: {self.n_inliers:,} of {self.n_pairs:,} pairs are real ({share:.1%})>"
+        return f"<{self.method} result: {self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%})>"
 
     def worst(self, k: int = 10) -> Array:
         """Row numbers of the ``k`` pairs with the lowest scores, the lowest first."""

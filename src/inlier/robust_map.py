@@ -5,7 +5,7 @@ y of unit variance that knows nothing of x. The score of a pair is the logarithm
 found by iteration: fit with weights (ridge: B is as random as a rotation, so that few real pairs do not
 overfit), score each pair by the fit *without it*, score re-pairings by the fit *without either of the two*,
 weight each pair by how much denser its score is among the pairs than among the re-pairings, fit again. The
-first fit has equal weights: its scores are the paper's row sums, leave-one-out.
+first fit has equal weights, and its coefficients are the matrix X^T Y of the paper's row sums, scaled.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from inlier.engine.blocks import Array, FloatArray
 # say little and every real pair is needed; then pairs that are more likely wrong than real drop out.
 _SHARPNESS = (1.25,) * 4 + (2.0,) * 8
 _RE_PAIRINGS = 4
+_FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
 _LEAST_VARIANCE = 1e-12  # of the noise, relative to that of y: exact data has none
@@ -56,7 +57,9 @@ def log_likelihood_ratio(y: FloatArray, predicted: FloatArray, variance: FloatAr
     return (np.einsum("ij,ij->i", y, y) - residual**2 @ (1 / variance) - np.log(variance).sum()) / 2
 
 
-def learn_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) -> RobustMap | None:
+def learn_map(
+    x: FloatArray, y: FloatArray, rng: np.random.RandomState, points: Array | None = None
+) -> RobustMap | None:
     """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
 
     Parameters
@@ -65,14 +68,19 @@ def learn_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) -> Robus
         The pairs, centred, with mean square 1 per coordinate.
     rng : RandomState
         Draws the re-pairings.
+    points : ndarray of int, shape (2, n), optional
+        Numbers that are equal for equal points, of x and of y; a point is not re-paired with itself.
     """
     n, d_x = x.shape
+    if n < _FEWEST_PAIRS:
+        return None
+    points = np.stack([np.arange(n)] * 2) if points is None else points
     weights: FloatArray = np.ones(n)
     variance: FloatArray = np.ones(y.shape[1])
     for iteration, sharpness in enumerate(_SHARPNESS):
         fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=iteration == 0)
         variance = fit.residual_variance()
-        updated = _weights(fit, variance, sharpness, rng)
+        updated = _weights(fit, variance, sharpness, rng, points)
         if updated.sum() < _FEWEST_EFFECTIVE:
             return None
         change = np.abs(updated - weights).sum() / updated.sum()
@@ -83,15 +91,19 @@ def learn_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) -> Robus
     return RobustMap(fit.coefficients, fit.residual_variance())
 
 
-def _weights(fit: _WeightedFit, variance: FloatArray, sharpness: float, rng: np.random.RandomState) -> FloatArray:
+def _weights(
+    fit: _WeightedFit, variance: FloatArray, sharpness: float, rng: np.random.RandomState, points: Array
+) -> FloatArray:
     """How likely each pair is real, judged by fits that have not seen it."""
     n = len(fit.y)
     scores = log_likelihood_ratio(fit.y, fit.without_own_pair(), variance)
     order = rng.permutation(n)
-    null = [
-        log_likelihood_ratio(fit.y[other], fit.without_both(order, other), variance)
-        for other in (np.roll(order, shift) for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1))
-    ]
+    null: list[FloatArray] = [np.empty(0)]
+    for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1):
+        other = np.roll(order, shift)
+        different = (points[:, order] != points[:, other]).all(axis=0)
+        first, second = order[different], other[different]
+        null.append(log_likelihood_ratio(fit.y[second], fit.without_both(first, second), variance))
     p = p_values(scores, np.concatenate(null))
     background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / n)
     return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)

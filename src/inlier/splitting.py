@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array
+from inlier.engine.threads import single_threaded_blas
 from inlier.matching import PairMatcher
-from inlier.preparation import prepare_pairs
 from inlier.validation import check_count
 
 _LARGEST_SEED = 2**31 - 1
@@ -46,6 +46,8 @@ class SplitMatcher(PairMatcher):
         True where the pair's part called it an inlier.
     part_ : ndarray of int, shape (n,)
         Which part each pair was in.
+    p_values_, q_values_, inlier_fraction_
+        As the matcher gives them, if it is calibrated.
     result_ : MatchResult
         The answer as one object.
     n_features_in_ : int
@@ -77,7 +79,7 @@ class SplitMatcher(PairMatcher):
     def _fit(self, X: Array, Y: Array) -> None:
         self._check_parameters(len(X))
         rng = check_random_state(self.random_state)
-        pairs = self._prepare(X, Y)  # step 1
+        pairs = self.prepare(X, Y)  # step 1
         parts = np.array_split(rng.permutation(len(X)), self.n_splits)  # step 2
         seeds = rng.randint(_LARGEST_SEED, size=self.n_splits)
         fitted = Parallel(n_jobs=self.n_jobs)(  # steps 3 to 7
@@ -86,9 +88,9 @@ class SplitMatcher(PairMatcher):
         )
         self._gather(parts, fitted)  # steps 8 to 12
 
-    def _prepare(self, X: Array, Y: Array) -> PairedRows:
-        prepare = getattr(self.matcher, "prepare", prepare_pairs)
-        return prepare(X, Y)
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Step 1 as the matcher inside does it."""
+        return self.matcher.prepare(X, Y)
 
     def _gather(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
         n = sum(part.size for part in parts)
@@ -100,15 +102,26 @@ class SplitMatcher(PairMatcher):
             self.inlier_mask_[part] = matcher.inlier_mask_
             self.part_[part] = number
         self.threshold_ = np.array([matcher.threshold_ for matcher in fitted])
+        if all(hasattr(matcher, "q_values_") for matcher in fitted):
+            self._gather_calibration(parts, fitted)
+
+    def _gather_calibration(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
+        """Put p- and q-values together; the rate holds in each part, and so in all of them."""
+        self.p_values_, self.q_values_ = np.empty_like(self.scores_), np.empty_like(self.scores_)
+        for part, matcher in zip(parts, fitted, strict=True):
+            self.p_values_[part], self.q_values_[part] = matcher.p_values_, matcher.q_values_
+        shares = [part.size / self.scores_.size for part in parts]
+        self.inlier_fraction_ = float(sum(w * m.inlier_fraction_ for w, m in zip(shares, fitted, strict=True)))
 
     def _check_parameters(self, n_pairs: int) -> None:
-        if not hasattr(self.matcher, "fit"):
+        if not isinstance(self.matcher, PairMatcher):
             raise ValueError(f"matcher must be a matcher such as RowSumMatcher(); got {self.matcher!r}.")
         n_splits = check_count(self.n_splits, "n_splits")
-        if n_pairs < 2 * n_splits:
+        fewest = self.matcher._fewest_pairs
+        if n_pairs < fewest * n_splits:
             raise ValueError(
-                f"n_splits={n_splits} leaves a part with fewer than 2 of the n_samples = {n_pairs} pairs; "
-                f"use n_splits={max(n_pairs // 2, 1)} or less."
+                f"n_splits={n_splits} leaves a part with fewer than {fewest} of the n_samples = {n_pairs} pairs; "
+                f"use n_splits={max(n_pairs // fewest, 1)} or less."
             )
 
 
@@ -116,4 +129,5 @@ def _fit_part(matcher: PairMatcher, x: Array, y: Array, seed: int) -> PairMatche
     matcher = clone(matcher)
     if "random_state" in matcher.get_params():
         matcher.set_params(random_state=int(seed))
-    return matcher.fit(x, y)
+    with single_threaded_blas():  # the same sums whether parts run side by side or in turn
+        return matcher.fit(x, y)

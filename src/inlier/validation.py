@@ -112,6 +112,25 @@ def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
+def check_flag(value: Any, name: str) -> None:
+    """Refuse what is not True or False: ``"no"`` would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
+def check_same_index(X: Any, y: Any) -> None:
+    """Warn when two data frames name their rows differently: rows are paired by position, not by label."""
+    indexes: list[Any] = [getattr(table, "index", None) for table in (X, y)]
+    if not all(hasattr(index, "equals") for index in indexes) or indexes[0].equals(indexes[1]):
+        return
+    warnings.warn(
+        "X and y are frames whose indexes differ. Rows are paired by position; if the labels say who belongs to whom, "
+        "align them first, for example with y = y.loc[X.index].",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
 def check_number(value: Any, name: str, *, low: float = -np.inf, high: float = np.inf) -> float:
     """Return ``value`` as a float if it is a real number in [low, high]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):

@@ -68,6 +68,8 @@ def test_the_seed_decides():
         (lambda: make_gaussian_pairs(10, 3, 0.5, noise=-1), "noise must lie between 0"),
         (lambda: make_mispaired(np.eye(5), 6), "n = 6 pairs were asked for, but the table has only 5"),
         (lambda: make_mispaired(np.eye(10), 10, 0.9), "leaves one outlier"),
+        (lambda: make_mispaired(np.ones((1, 3))), "n must be a whole number of at least 2"),
+        (lambda: make_mispaired(np.full((5, 2), np.nan)), "table contains NaN"),
     ],
 )
 def test_bad_requests(call, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from inlier import EigenvectorMatcher, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.engine import PairedRows, fused, moments, summarise_columns, unit_rows
+from inlier.engine import PairedRows, fused, moments, summarise_columns, threads, unit_rows
 
 from .. import reference
 
@@ -34,8 +35,7 @@ def kernels_on_small_tables():
     """Let tables of any length go through the kernels, in several threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fused, "FEWEST_ROWS", 1)
-        patch.setattr(fused, "_FEWEST_ROWS_PER_THREAD", 40)
-        patch.setattr(fused, "_thread_count", lambda: 3)
+        patch.setattr(threads, "_ROWS_PER_RANGE", 40)
         yield
 
 
@@ -74,6 +74,16 @@ def test_every_function_of_the_vocabulary(tables, unit_length, seed):
     for score in (moments.bilinear, moments.leave_one_out):
         np.testing.assert_allclose(pairs.map(score, matrix=U), score(x, y, matrix=U), **tolerance)
     np.testing.assert_allclose(pairs.map(moments.norm_product), moments.norm_product(x, y), rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_sums_do_not_depend_on_the_number_of_threads(count, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((1000, 3))
+    pairs = PairedRows(X, X, *[unit_rows(summarise_columns(X))] * 2)
+    expected = pairs.sum(moments.cross_moment)
+    monkeypatch.setattr(threads, "_thread_count", lambda: count)
+    monkeypatch.setattr(threads, "_pool", lambda: ThreadPoolExecutor(count))
+    np.testing.assert_array_equal(pairs.sum(moments.cross_moment), expected)
 
 
 @given(tables())

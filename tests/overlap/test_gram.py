@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -109,11 +111,37 @@ def test_sign_follows_the_longer_tail_when_the_sum_says_nothing():
     np.testing.assert_allclose(v, X[:, 0] / np.linalg.norm(X))
 
 
-def test_zero_matrix_has_a_unit_eigenvector():
-    X = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    value, v = GramOverlap(X, np.array([0.0, 1.0, 1.0])).leading_eigenvector()
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+@pytest.mark.parametrize("n", [4, 60])
+def test_zero_matrix_has_a_unit_eigenvector(solver, n):
+    X, Y = np.zeros((n, 10)), np.zeros((n, 10))
+    X[: n // 2], Y[n // 2 :] = 1.0, 1.0
+    value, v = GramOverlap(X, Y).leading_eigenvector(solver)
     assert value == pytest.approx(0, abs=1e-12)
     assert np.linalg.norm(v) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_large_float32_values_do_not_overflow(n):
+    X = (np.random.default_rng(0).standard_normal((n, 3)) * 1e10).astype(np.float32)
+    sums = GramOverlap(X, X).row_sums()
+    np.testing.assert_allclose(sums, GramOverlap(X.astype(np.float64), X.astype(np.float64)).row_sums(), rtol=1e-5)
+
+
+def test_values_whose_products_overflow_are_refused():
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    with pytest.raises(ValueError, match=r"products of four of them overflow. Divide each set"):
+        GramOverlap(X * 1e80, X * 1e80)
+
+
+def test_dense_row_sums_form_a_few_rows_at_a_time():
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    tracemalloc.start()
+    sums = GramOverlap(X, X).row_sums("dense")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * 3000**2
+    np.testing.assert_allclose(sums, GramOverlap(X, X).row_sums("operator"))
 
 
 @given(paired_tables(kinds=("gaussian",)), st.integers(0, 2**32 - 1))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import ortho_group
 
+from inlier.engine import summarise_columns
 from inlier.engine.blocks import FloatArray, Mask
-from inlier.validation import as_table, check_count, check_number
+from inlier.validation import as_table, check_count, check_finite, check_number
 
 RandomSource = int | np.random.Generator | None
 
@@ -119,7 +120,8 @@ def make_mispaired(
     ((2000, 6), 1600)
     """
     rows = as_table(table, "table").astype(np.float64)
-    n = len(rows) if n is None else check_count(n, "n", low=2)
+    check_finite(rows, summarise_columns(rows), "table")
+    n = check_count(len(rows) if n is None else n, "n", low=2)
     if n > len(rows):
         raise ValueError(f"n = {n} pairs were asked for, but the table has only {len(rows)} rows.")
     random = np.random.default_rng(rng)

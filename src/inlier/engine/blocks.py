@@ -13,13 +13,16 @@ FloatArray = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
 _BLOCK_BYTES = 256 * 1024  # both sides of a block and its temporaries stay in a second-level cache
-_FEWEST_ROWS = 1024  # wide rows: enough of them that matrix products run at full speed
+_FEWEST_ROWS = 1024  # wide rows: enough of them that matrix products run at full speed ...
+_LARGEST_BLOCK = 32 * 1024**2  # ... as long as a block stays within this many bytes
 _MOST_ROWS = 32768
 
 
 def rows_per_block(row_width: int) -> int:
     """Rows of ``row_width`` float64 numbers that make one block."""
-    return int(np.clip(_BLOCK_BYTES // (8 * max(row_width, 1)), _FEWEST_ROWS, _MOST_ROWS))
+    row_bytes = 8 * max(row_width, 1)
+    fewest = min(_FEWEST_ROWS, max(_LARGEST_BLOCK // row_bytes, 1))
+    return int(np.clip(_BLOCK_BYTES // row_bytes, fewest, _MOST_ROWS))
 
 
 def row_blocks(n_rows: int, row_width: int) -> Iterator[slice]:

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
-from inlier.engine.fused import as_line, kernels_for, run_in_threads
+from inlier.engine.fused import as_line, kernels_for
+from inlier.engine.threads import run_in_threads
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def summarise_columns(X: Array) -> ColumnSummary:
         parts = [_summarise_block(np.asarray(X[rows])) for rows in row_blocks(n_rows, n_columns)]
     totals, minima, maxima = (np.array(column) for column in zip(*parts, strict=True))
     with np.errstate(invalid="ignore", over="ignore"):  # judged by the caller, from the summary
-        minimum, maximum = minima.min(axis=0), maxima.max(axis=0)
+        minimum, maximum = minima.min(axis=0).astype(np.float64), maxima.max(axis=0).astype(np.float64)
         # Rounding may carry the mean of a nearly constant column outside its range; it never belongs there.
         mean = np.clip(totals.sum(axis=0) / n_rows, minimum, maximum)
     return ColumnSummary(n_rows, mean, minimum, maximum)
@@ -82,15 +83,38 @@ def scatter_matrix(X: Array, summary: ColumnSummary, column_scale: FloatArray) -
 def principal_directions(X: Array, summary: ColumnSummary, column_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Variances of the scaled columns' principal directions, rising, and the directions as columns.
 
-    Directions whose variance is rounding error are cut. Found from the d x d scatter matrix, or with fewer
-    rows than columns from the n x n matrix of inner products.
+    Directions whose variance is rounding error, of the computation or of the input, are cut. Found from the
+    d x d scatter matrix, or with fewer rows than columns from the n x n matrix of inner products.
     """
     n_rows, n_columns = X.shape
+    scale = np.broadcast_to(column_scale, n_columns)
     if n_columns <= n_rows:
-        eigenvalues, directions = eigh(scatter_matrix(X, summary, column_scale))
+        eigenvalues, directions = eigh(scatter_matrix(X, summary, scale))
     else:
-        scaled = np.subtract(X, summary.mean, dtype=np.float64) / column_scale
-        eigenvalues, sides = eigh(scaled @ scaled.T)
-        directions = scaled.T @ (sides / np.sqrt(np.maximum(eigenvalues, np.finfo(np.float64).tiny)))
-    kept = eigenvalues > eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps
+        eigenvalues, directions = _directions_of_wide_rows(X, summary, scale)
+    input_rounding = np.finfo(X.dtype).eps if X.dtype.kind == "f" else 0.0
+    noise = n_rows * float(np.max(input_rounding * summary.magnitude / scale)) ** 2
+    cut = eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps + noise
+    kept = eigenvalues > min(cut, eigenvalues[-1] / 2)  # the strongest direction is kept whatever happens
     return eigenvalues[kept] / n_rows, directions[:, kept]
+
+
+def _directions_of_wide_rows(X: Array, summary: ColumnSummary, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues of Z Z^T and the directions Z^T u / sqrt(eigenvalue), a block of columns at a time."""
+    n_rows, n_columns = X.shape
+
+    def scaled(columns: slice) -> FloatArray:
+        block = np.subtract(X[:, columns], summary.mean[columns], dtype=np.float64)
+        block /= scale[columns]
+        return block
+
+    inner_products = np.zeros((n_rows, n_rows))
+    for columns in row_blocks(n_columns, n_rows):
+        block = scaled(columns)
+        inner_products += block @ block.T
+    eigenvalues, sides = eigh(inner_products)
+    sides /= np.sqrt(np.maximum(eigenvalues, np.finfo(np.float64).tiny))
+    directions = np.empty((n_columns, n_rows))
+    for columns in row_blocks(n_columns, n_rows):
+        directions[columns] = scaled(columns).T @ sides
+    return eigenvalues, directions

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.threads import run_in_threads
 
 if TYPE_CHECKING:
     from inlier.engine.pairs import PairedRows
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 FEWEST_ROWS = 4096  # below this plain NumPy takes under a millisecond, and numba's import a good part of a second
 WIDEST_ROW = 16  # above this matrix products are faster
-_FEWEST_ROWS_PER_THREAD = 16384  # fewer take less time than a thread takes to wake
 _UNROLLED = (1, 2, 3, 4, 6)  # dimensions with kernels of their own; each costs a compilation, once
 _DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "uint8"))
 
@@ -97,25 +94,3 @@ def _mean(row_map: RowMap) -> FloatArray | tuple[float, ...]:
     """Return the mean as the kernels take it: a tuple where its length is worth compiling for."""
     mean = np.zeros(row_map.n_columns) if row_map.mean is None else row_map.mean
     return tuple(mean.tolist()) if mean.size in _UNROLLED else mean
-
-
-def run_in_threads(n_rows: int, work: Callable[[slice], Any]) -> list[Any]:
-    """Call ``work`` on ranges that cover all rows, in threads; the results come in the order of the ranges."""
-    threads = max(1, min(_thread_count(), n_rows // _FEWEST_ROWS_PER_THREAD))
-    edges = [n_rows * k // threads for k in range(threads + 1)]
-    mine, *others = (slice(start, stop) for start, stop in pairwise(edges))
-    waiting = [_pool().submit(work, rows) for rows in others]
-    return [work(mine), *(future.result() for future in waiting)]
-
-
-@cache
-def _thread_count() -> int:
-    return int(import_module("numba").config.NUMBA_NUM_THREADS)  # what the user and joblib allow
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_thread_count(), thread_name_prefix="inlier")
-
-
-os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

@@ -34,7 +34,7 @@ def product_moment(x: FloatArray, y: FloatArray) -> FloatArray:
 
 def bilinear(x: FloatArray, y: FloatArray, *, matrix: FloatArray) -> FloatArray:
     """x_i^T U y_i for each pair: K u."""
-    return np.einsum("ij,ij->i", x @ matrix.astype(x.dtype, copy=False), y)
+    return np.einsum("ij,ij->i", x @ matrix.astype(np.promote_types(x.dtype, y.dtype), copy=False), y)
 
 
 def norm_product(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from inlier.engine.blocks import Array, FloatArray, compute_dtype, row_blocks
+from inlier.engine.blocks import Array, FloatArray, row_blocks
 from inlier.engine.fused import fused_map, fused_sum
 from inlier.engine.row_maps import RowMap, identity_rows
 
@@ -43,11 +43,6 @@ class PairedRows:
     def dimensions(self) -> tuple[int, int]:
         """Dimensions (d_x, d_y) of the rows after their maps."""
         return self.map_x.n_columns, self.map_y.n_columns
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision in which blocks are computed; sums over blocks are always float64."""
-        return np.promote_types(compute_dtype(self.X.dtype), compute_dtype(self.Y.dtype))
 
     def take(self, rows: slice | Array) -> tuple[FloatArray, FloatArray]:
         """Return the prepared rows x and y of some pairs."""

@@ -30,9 +30,9 @@ class RowMap:
 
     def __call__(self, block: Array) -> FloatArray:
         """Map a block of rows; a row without direction becomes zero."""
-        dtype = compute_dtype(block.dtype)
         if self.mean is None:
-            return block.astype(dtype, copy=False)
+            return block.astype(np.float64, copy=False)
+        dtype = compute_dtype(block.dtype)
         # The difference is taken in float64: a float32 mean would move every row of data far from the origin.
         centred = np.subtract(block, self.mean, dtype=np.float64)
         if self.scale != 1.0:
@@ -55,10 +55,7 @@ def identity_rows(n_columns: int) -> RowMap:
 
 def unit_rows(summary: ColumnSummary) -> RowMap:
     """Centre the columns, then scale each row to unit length: step 1 of Algorithms 1-3."""
-    # Only the direction of a row matters, so a power of two that keeps squares from over- or
-    # underflowing changes nothing else.
-    exponent = int(np.frexp(summary.spread.max())[1])
-    scale = 1.0 if abs(exponent) < 100 else float(np.ldexp(1.0, -exponent))
+    scale = _safe_scale(summary)
     shortest = float(_ROUNDING_SLACK * np.linalg.norm(scale * summary.magnitude))
     return RowMap(summary.mean.size, summary.mean, scale, unit_length=True, shortest=shortest)
 
@@ -85,13 +82,20 @@ def model_rows(summary: ColumnSummary, X: Array, *, whiten: bool, most_direction
     rows in many dimensions whiten the strong directions and leave the weak ones weak: fully whitened they
     would all be equally far apart, and say nothing.
     """
-    column_scale = _column_scale(summary) if whiten and summary.mean.size <= most_directions else np.ones(1)
+    in_own_units = whiten and summary.mean.size <= most_directions
+    column_scale = _column_scale(summary) if in_own_units else np.full(1, 1 / _safe_scale(summary))
     variances, directions = principal_directions(X, summary, column_scale)
     soft = _softening(variances, most_directions) if whiten else np.inf
     scale = np.sqrt(variances + soft) if np.isfinite(soft) else np.ones(1)
     mean_square = float(np.mean(variances / scale**2))
     linear = directions / (scale * np.sqrt(mean_square)) / column_scale[:, None]
     return RowMap(variances.size, summary.mean, linear=linear)
+
+
+def _safe_scale(summary: ColumnSummary) -> float:
+    """1, or for data in extreme units the power of two that keeps squares from over- or underflowing."""
+    exponent = int(np.frexp(summary.spread.max())[1])
+    return 1.0 if abs(exponent) < 100 else float(np.ldexp(1.0, -exponent))
 
 
 def _column_scale(summary: ColumnSummary) -> FloatArray:

@@ -82,6 +82,8 @@ def _leading_by_lanczos(step: Callable[[FloatArray], FloatArray], start: FloatAr
     noise = np.random.default_rng(0).standard_normal(size)
     scale = np.linalg.norm(start) or 1.0
     start = start / scale + 1e-3 * noise / np.linalg.norm(noise)
+    if not step(start).any():  # the matrix is zero: every vector is an eigenvector
+        return 0.0, start
     operator = LinearOperator((size, size), matvec=lambda u: step(np.ravel(u)), dtype=np.float64)
     values, vectors = eigsh(operator, k=1, which="LA", v0=start)
     return float(values[0]), vectors[:, 0]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from inlier.engine import PairedRows, summarise_columns
+from inlier.engine import ColumnSummary, PairedRows, summarise_columns
 from inlier.engine.blocks import FloatArray
 from inlier.engine.moments import bilinear, cross_moment, leave_one_out, norm_product
 from inlier.overlap.eigen import (
@@ -29,6 +29,8 @@ from inlier.overlap.plan import (
     choose_row_sum_solver,
 )
 from inlier.validation import as_table, check_choice, check_finite, check_paired
+
+_ROWS_OF_H = 256  # formed at a time for dense row sums
 
 
 class GramOverlap:
@@ -66,8 +68,10 @@ class GramOverlap:
     def __init__(self, X: Any, Y: Any, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
         X, Y = as_table(X, "X"), as_table(Y, "Y", one_column=True)
         check_paired(X, Y)
-        for table, name in ((X, "X"), (Y, "Y")):
-            check_finite(table, summarise_columns(table), name)
+        summaries = [summarise_columns(table) for table in (X, Y)]
+        for table, summary, name in zip((X, Y), summaries, ("X", "Y"), strict=True):
+            check_finite(table, summary, name)
+        _check_products(*summaries)
         self._pairs = PairedRows(X, Y)
         self.memory_budget = memory_budget
 
@@ -154,11 +158,15 @@ class GramOverlap:
 
     def _dense_row_sums(self) -> FloatArray:
         """Row sums of H from blocks of its rows: cheaper than X^T Y when d exceeds n, and never n x n."""
-        sums = np.empty(self.shape[0])
-        for rows in self._pairs.blocks():
-            block = np.empty((rows.stop - rows.start, self.shape[0]))
-            self._fill_row_block(rows, block)
-            sums[rows] = block.sum(axis=1)
+        n = self.shape[0]
+        sums = np.empty(n)
+        step = max(1, min(_ROWS_OF_H, self.memory_budget // (8 * n)))
+        block = np.empty((min(step, n), n))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            part = block[: rows.stop - rows.start]
+            self._fill_row_block(rows, part)
+            sums[rows] = part.sum(axis=1)
         return sums
 
     def _fill_row_block(self, rows: slice, out: FloatArray) -> None:
@@ -173,3 +181,14 @@ class GramOverlap:
         if v.size != self.shape[0] or v.ndim > 2:
             raise ValueError(f"H has shape {self.shape}; it cannot multiply a vector of shape {v.shape}.")
         return v.ravel()
+
+
+def _check_products(x: ColumnSummary, y: ColumnSummary) -> None:
+    """Refuse values whose fourth-order products overflow: they would come out as infinity."""
+    largest = np.log10(np.maximum([x.magnitude.max(), y.magnitude.max()], 1e-300))
+    sizes = np.log10([x.mean.size, y.mean.size])
+    if 2 * largest.sum() + sizes.sum() + np.log10(x.n_rows) > np.log10(np.finfo(np.float64).max):
+        raise ValueError(
+            f"X has values as large as {10 ** largest[0]:.3g} and Y as large as {10 ** largest[1]:.3g}; "
+            f"products of four of them overflow. Divide each set by its largest value first."
+        )

@@ -1,0 +1,52 @@
+"""Threads: fixed ranges of rows for the kernels, and matrix products kept to one thread where that is faster."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+_ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
+
+
+def run_in_threads(n_rows: int, work: Callable[[slice], Any]) -> list[Any]:
+    """Call ``work`` on ranges that cover all rows, in threads; the results come in the order of the ranges."""
+    ranges = [slice(start, min(start + _ROWS_PER_RANGE, n_rows)) for start in range(0, max(n_rows, 1), _ROWS_PER_RANGE)]
+    if len(ranges) == 1 or _thread_count() == 1:
+        return [work(rows) for rows in ranges]
+    return list(_pool().map(work, ranges))
+
+
+@cache
+def _thread_count() -> int:
+    return int(import_module("numba").config.NUMBA_NUM_THREADS)  # what the user and joblib allow
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_thread_count(), thread_name_prefix="inlier")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep matrix products to one thread: small ones are faster so, and sums come out the same on any machine.
+
+    The limit is one for the whole process. Side by side, threads would lift each other's, or leave it behind; so
+    only the main thread sets it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with threadpool_limits(1, user_api="blas"):
+        yield
