@@ -18,8 +18,8 @@ from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import single_threaded_blas
 from inlier.robust_map import RobustMap, learn_map
 
-_TRAINING_PAIRS = 10_000  # a map learned on more is hardly better; more are used only if these do not suffice
-_TRAINING_PAIRS_PER_DIMENSION = 40
+_TRAINING_PAIRS = 5_000  # a map learned on more is hardly better; more are used only if these do not suffice
+_TRAINING_PAIRS_PER_DIMENSION = 200
 _GROWTH = 4  # of the training pairs, when what they found is not confirmed
 _MOST_GROWTH = 16
 _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
