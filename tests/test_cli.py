@@ -113,7 +113,7 @@ class TestReproduce:
         outcome = run("reproduce", "brain-ratio", "--quick", "--repetitions", "2", "--jobs", "1", "--out", "here")
         assert outcome.exit_code == 0, outcome.output
         assert "does not hold here: A larger threshold decreases the error on G" in " ".join(outcome.stdout.split())
-        assert outcome.stderr == ""  # no bar where there is no terminal
+        assert outcome.stderr == "CSV, JSON, PNG and PDF of each: here\n"  # no bar where there is no terminal
         record = json.loads((tmp_path / "here" / "brain-ratio.json").read_text())
         assert record["settings"]["repetitions"] == 2
 

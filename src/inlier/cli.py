@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from inlier.experiments.session import Options
 
 
+_INTERRUPTED = 130  # what shells expect after Ctrl-C
+
+
 class BadInput(click.ClickException):
     """Something the user can mend: one sentence, exit code 2, no traceback."""
 
@@ -78,7 +81,14 @@ def _print_demo(outcome: DemoOutcome) -> None:
     from rich.table import Table
 
     table = Table()
-    for heading in ("method", "real missed", "wrong accepted", "all misjudged", "seconds", "pairs/s"):
+    for heading in (
+        "method",
+        "of the real: missed",
+        "of the wrong: accepted",
+        "of all: misjudged",
+        "seconds",
+        "pairs/s",
+    ):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for method in outcome.methods:
         errors = (f"{share:.2%}" for share in (method.errors.inliers, method.errors.outliers, method.errors.overall))
@@ -168,7 +178,11 @@ def reproduce(
         outcomes = _run_with_bar(experiments, sources, out, Options(quick, repetitions, seed, jobs))
     except (ValueError, ImportError, OSError) as error:
         raise BadInput(_sentence(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted. What was finished is kept in {out}: the same command goes on from there.", err=True)
+        raise SystemExit(_INTERRUPTED) from None
     _print_outcomes(outcomes)
+    click.echo(f"CSV, JSON, PNG and PDF of each: {out}", err=True)
     if run_all:
         _write_reproduction_page(outcomes, out)
     if compare:
@@ -185,9 +199,9 @@ def _list_experiments(experiments: list[Experiment]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("name", "in the paper", "what")
+    table = Table.grid(padding=(0, 2))
     for experiment in experiments:
-        table.add_row(experiment.name, experiment.reference, experiment.title)
+        table.add_row(experiment.name, f"{experiment.title} ({experiment.reference})")
     Console().print(table)
 
 

@@ -42,10 +42,11 @@ class DemoOutcome:
         """What happened, in words."""
         n = len(self.data.X)
         wrong = int((~self.data.inlier_mask).sum())
+        mispaired = f"{wrong:,} of them with the wrong partner" if wrong else "none of them with the wrong partner"
         right = [1 - method.errors.overall for method in self.methods]
         return (
-            f"{n:,} points of a brain surface were paired with a rotated copy of themselves, {wrong:,} of them with "
-            f"the wrong partner; without being told the rotation or the number of wrong pairs, the paper's two methods "
+            f"{n:,} points of a brain surface were paired with a rotated copy of themselves, "
+            f"{mispaired}; without being told the rotation or the number of wrong pairs, the paper's two methods "
             f"judged {right[0]:.1%} and {right[1]:.1%} of all pairs correctly, the calibrated one {right[2]:.1%}."
         )
 

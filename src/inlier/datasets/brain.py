@@ -109,7 +109,8 @@ def _load_arrays(path: Path) -> BrainTable:
                 raise ValueError(f"it holds no array named {' or '.join(missing)}, only {', '.join(table.files)}")
             features = brain_features(*(table[name] for name in _ARRAY_NAMES))
     except (ValueError, EOFError, OSError, BadZipFile) as error:
-        raise ValueError(f"{path} could not be read as a brain table: {error}") from error
+        reason = "it is not an .npz file of plain numbers" if "pickle" in str(error) else error
+        raise ValueError(f"{path} could not be read as a brain table: {reason}.") from error
     return BrainTable(features, FEATURE_NAMES, path.name)
 
 
