@@ -158,6 +158,18 @@ def test_numba_may_be_disabled_or_missing(switch_off):
     assert done.returncode == 0, done.stderr
 
 
+def test_no_folder_for_compiled_code_means_no_kernels(monkeypatch):
+    def nowhere_to_write(name):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(fused, "import_module", nowhere_to_write)
+    fused._kernels.cache_clear()
+    try:
+        assert fused.kernels_for(np.ones((10, 3))) is None
+    finally:
+        fused._kernels.cache_clear()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_threads_work_after_a_fork():

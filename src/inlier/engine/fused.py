@@ -25,12 +25,13 @@ _DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "uint8"))
 
 @cache
 def _kernels() -> ModuleType | None:
-    """Return the kernels' module, or None where numba is missing or switched off (NUMBA_DISABLE_JIT=1)."""
+    """Return the kernels' module, or None where numba is missing, switched off or has nowhere to keep its code."""
     try:
-        numba = import_module("numba")
-    except ImportError:
+        if import_module("numba").config.DISABLE_JIT:  # NUMBA_DISABLE_JIT=1
+            return None
+        return import_module("inlier.engine.kernels")
+    except (ImportError, RuntimeError):  # the latter where no folder for compiled code can be written
         return None
-    return None if numba.config.DISABLE_JIT else import_module("inlier.engine.kernels")
 
 
 def kernels_for(*tables: Array) -> ModuleType | None:
