@@ -8,7 +8,7 @@ from inlier import display
 from inlier.experiments import style
 from inlier.experiments.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, ROW_SUM, judge_methods
 from inlier.experiments.model import Cell, Claim, Experiment, Record, Row, Run, Settings
-from inlier.experiments.sky_pairs import PERMUTATION, SCENARIOS, SWAP, draw_pairs
+from inlier.experiments.sky_pairs import PERMUTATION, SCENARIOS, SWAP, draw_pairs, scenarios_and_noises
 from inlier.experiments.tables import cells_of, gaps, means, pivot, repetitions_of, select, summarise
 
 OVERALL = "error overall"
@@ -17,12 +17,7 @@ _SIMILAR = 0.01  # two curves are called similar if they are on average less tha
 
 def cells(settings: Settings) -> list[Cell]:
     """Cut the work by scenario, noise and repetitions."""
-    points = [
-        {"scenario": scenario, "noise_variance": variance}
-        for scenario in SCENARIOS
-        for variance in settings["noise_variances"]
-    ]
-    return cells_of(points, settings["repetitions"], per_cell=100)
+    return cells_of(scenarios_and_noises(settings["noise_variances"]), settings["repetitions"], per_cell=100)
 
 
 def run_cell(run: Run, cell: Cell) -> list[Record]:

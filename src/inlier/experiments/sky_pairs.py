@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,12 @@ from inlier.engine.blocks import Mask
 
 SWAP, PERMUTATION = "1: two squares swapped", "2: thirty squares permuted"
 SCENARIOS = (SWAP, PERMUTATION)
+
+
+def scenarios_and_noises(variances: Sequence[float]) -> list[dict[str, Any]]:
+    """Every scenario at every noise level: the points of the sky experiments."""
+    return [{"scenario": scenario, "noise_variance": variance} for scenario in SCENARIOS for variance in variances]
+
 
 Photo = NDArray[np.uint8]
 

@@ -118,12 +118,22 @@ def load_sources(
         )
     sky = photos[0] if len(photos) == 1 else None
     three = photos if len(photos) == 3 else None
+    _check_all_are_used(needed, {"brain": brain, "sky": sky, "scenes": three})
     loaders: dict[str, Callable[[], Source[Any]]] = {
         "brain": lambda: _brain(brain),
         "sky": lambda: _sky(sky),
         "scenes": lambda: _scenes(three),
     }
     return Sources(**{name: loaders[name]() for name in loaders if name in needed})
+
+
+def _check_all_are_used(needed: Sequence[str], given: dict[str, Any]) -> None:
+    """Refuse data that no chosen experiment reads: its numbers would silently be those of other data."""
+    options = {"brain": "--brain", "sky": "one --photo", "scenes": "three --photo"}
+    idle = [options[name] for name, value in given.items() if value is not None and name not in needed]
+    if idle:
+        wanted = ", ".join(options[name] for name in needed if name in options) or "no data"
+        raise ValueError(f"{' and '.join(idle)} was given, but the chosen experiments read {wanted}. Leave it out.")
 
 
 def _brain(path: PathName | None) -> Source[FloatArray]:

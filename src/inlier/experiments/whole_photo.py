@@ -9,7 +9,7 @@ from inlier import display
 from inlier.experiments import style
 from inlier.experiments.methods import EIGENVECTOR, ROW_SUM
 from inlier.experiments.model import Cell, Claim, Experiment, Record, Row, Run, Settings
-from inlier.experiments.sky_pairs import SCENARIOS, draw_pairs
+from inlier.experiments.sky_pairs import SCENARIOS, draw_pairs, scenarios_and_noises
 from inlier.experiments.tables import cells_of, pivot, repetitions_of, select, summarise
 from inlier.matching import EigenvectorMatcher, PairMatcher, RowSumMatcher
 from inlier.metrics import error_rates
@@ -25,12 +25,7 @@ _SAME = 0.005
 
 def cells(settings: Settings) -> list[Cell]:
     """One cell a scenario, noise level and repetition."""
-    points = [
-        {"scenario": scenario, "noise_variance": variance}
-        for scenario in SCENARIOS
-        for variance in settings["noise_variances"]
-    ]
-    return cells_of(points, settings["repetitions"], per_cell=1)
+    return cells_of(scenarios_and_noises(settings["noise_variances"]), settings["repetitions"], per_cell=1)
 
 
 def run_cell(run: Run, cell: Cell) -> list[Record]:

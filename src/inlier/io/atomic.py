@@ -9,7 +9,10 @@ from pathlib import Path
 
 def write_file(path: Path, content: bytes | str) -> None:
     """Write ``content`` to ``path`` at once; folders on the way are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise NotADirectoryError(error.errno, "a file stands where a folder is needed", str(path.parent)) from error
     data = content.encode() if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     beside = Path(name)
