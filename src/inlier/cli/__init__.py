@@ -1,0 +1,31 @@
+"""The command line: one thin file a command, loaded when it is named, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+_COMMANDS = ("demo", "reproduce")  # each is a function of that name in the module of that name
+
+
+class _LazyCommands(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"inlier.cli.{name}"), name)
+        return command
+
+
+@click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="inlier")
+def main() -> None:
+    """Given two sets of paired points, which pairs are real?
+
+    \b
+    Example:
+      inlier demo
+    """

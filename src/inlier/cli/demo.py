@@ -1,0 +1,96 @@
+"""``inlier demo``: the main job on data that ships with the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inlier.cli.answers import BadInput
+
+if TYPE_CHECKING:
+    from inlier.demo import DemoOutcome
+
+
+@click.command()
+@click.option(
+    "--pairs", "n_pairs", type=click.IntRange(10, 29_268), default=12_000, show_default=True, help="Number of pairs."
+)
+@click.option(
+    "--inlier-fraction",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    help="Share of the pairs that are real.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("inlier-demo"),
+    show_default=True,
+    help="Folder for the report; made if absent.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bool) -> None:
+    """Find the mispaired points of a brain surface that ships with inlier.
+
+    Prints a table and writes a page to look at, report.html, and its picture.png.
+
+    \b
+    Example:
+      inlier demo --pairs 5000 --inlier-fraction 0.6
+    """
+    from inlier.demo import run_demo
+
+    try:
+        outcome = run_demo(n_pairs, inlier_fraction, seed)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(outcome.to_dict(), indent=2))
+    else:
+        _print_demo(outcome)
+    _write_demo_report(outcome, out)
+
+
+def _print_demo(outcome: DemoOutcome) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in (
+        "method",
+        "of the real: missed",
+        "of the wrong: accepted",
+        "of all: misjudged",
+        "seconds",
+        "pairs/s",
+    ):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for method in outcome.methods:
+        errors = (f"{share:.2%}" for share in (method.errors.inliers, method.errors.outliers, method.errors.overall))
+        table.add_row(method.name, *errors, f"{method.seconds:.4f}", f"{method.pairs_per_second:,.0f}")
+    console = Console()
+    console.print(table)
+    console.print(outcome.explanation, highlight=False)
+
+
+def _write_demo_report(outcome: DemoOutcome, folder: Path) -> None:
+    from inlier.display import as_png
+    from inlier.io import write_file
+    from inlier.report import demo_page
+
+    path = folder / "report.html"
+    try:
+        picture = as_png(outcome.figure())
+        write_file(folder / "picture.png", picture)
+        write_file(path, demo_page(outcome, picture))
+    except ImportError as error:
+        click.echo(f"No report was written. {error}", err=True)
+    except OSError as error:
+        raise BadInput(f"The report could not be written to {path}: {error.strerror or error}") from error
+    else:
+        click.echo(f"Report: {path}", err=True)
