@@ -27,8 +27,9 @@ from inlier.validation import (
     check_weights,
 )
 
-_FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map is learned first
-_WIDEST_SEARCH = 100  # columns with which a search by distances is still tried where that finds too little
+_FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
+_WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
+_AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _COARSE = 0.05  # share of re-pairings within the bound: above it, a map on which no single pair can be relied is none
 _MOST_FALSE_ALARMS = 0.3  # expected among wrong pairs, for a finding to count
@@ -89,8 +90,8 @@ class Registration(PairMatcher):
     detection_p_value_ : float
         Bound on the chance of so much agreement, anywhere, if no pair were real.
     scores_, threshold_ : ndarray of shape (n,), float
-        Pairs with scores at or above the threshold are accepted. The score is minus the residual; with more than 8
-        columns, that of `CalibratedMatcher`.
+        Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
+        `CalibratedMatcher` where that found the pairs.
     result_ : MatchResult
         The answer as one object.
     n_features_in_ : int
@@ -98,11 +99,11 @@ class Registration(PairMatcher):
 
     Notes
     -----
-    With up to 8 columns, maps are looked for by their residuals: first from the paper's row sums, then from circles of
-    pairs that keep their distances to each other, in samples that grow until nothing better can have been missed. With
-    more columns `CalibratedMatcher` finds the pairs, and the search comes second. Fewer accepted pairs than dimensions
-    do not determine a rotation: a warning says so, and the transformation is the best one on what they span.
-    Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins.
+    Maps are looked for by their residuals: first from the paper's row sums, then from circles of pairs that keep their
+    distances to each other, in samples that grow until nothing better can have been missed. With more than 8 columns
+    `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
+    dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
+    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins.
 
     Examples
     --------
@@ -216,14 +217,18 @@ class Registration(PairMatcher):
         return None
 
     def _fit_wide(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        """Many dimensions: match first; where that finds too few pairs for a rotation, search by distances."""
+        """Many dimensions: search by distances, and match by a linear map where that leaves doubts; more pairs win."""
+        d, found = X.shape[1], None
+        if d <= _WIDEST_SEARCH and self.model != "affine":
+            found = self._search(X, Y, weights)
+            if _is_significant(found) and found.evidence.n_supporting >= _AMPLE * d:
+                return self._fit_by_search(X, Y, weights, found)
         matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
         accepted = np.count_nonzero(weights * matcher.inlier_mask_)
-        if accepted < X.shape[1] and (accepted == 0 or X.shape[1] <= _WIDEST_SEARCH):
-            found = self._search(X, Y, weights)
-            if _is_significant(found) or accepted == 0:
-                return self._fit_by_search(X, Y, weights, found)
-        return self._fit_by_matching(X, Y, weights, matcher)
+        by_search = found is not None and _is_significant(found) and found.evidence.n_supporting > accepted
+        if accepted and not by_search:
+            return self._fit_by_matching(X, Y, weights, matcher)
+        return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights))
 
     def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
@@ -290,8 +295,8 @@ class Registration(PairMatcher):
 
     def _refuse(self, n: int, evidence: Evidence) -> NoReturn:
         cure = (
-            "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; if "
-            "one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
+            "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
+            "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
         )
         alarms = np.exp(min(evidence.log_false_alarms, 50.0))
         raise NoConsensusError(

@@ -88,9 +88,9 @@ class Chance:
 
         Strictly, no chance is taken for smaller than 1 / (number of re-pairings + 1).
         """
-        n, s = int(counts.pairs[-1]), self._model.fewest_pairs
+        n, s = counts.n_pairs, self._model.fewest_pairs
         p = self._chances(counts)
-        p = np.maximum(p, 1 / (counts.re_pairings[-1] + 1)) if strictly else p
+        p = np.maximum(p, 1 / (counts.n_re_pairings + 1)) if strictly else p
         # s of the supporting pairs prove nothing: any s pairs have a map that fits them
         surprise = surprise_of(counts.pairs - s, n - s, p)
         best = int(np.argmax(surprise))
@@ -103,7 +103,7 @@ class Chance:
     def _chances(self, counts: ResidualCounts) -> FloatArray:
         """Share of re-paired residuals within each bound; where hardly any are, a power of the bound."""
         bounds, count = counts.bounds, counts.re_pairings
-        p = (count + 1) / (count[-1] + 1)
+        p = (count + 1) / (counts.n_re_pairings + 1)
         few, more = (min(int(np.searchsorted(count, level)), bounds.size - 1) for level in (_FEW, _SOME))
         if few < more:
             rise = np.log2(count[more] / count[few]) / np.log2(bounds[more] / bounds[few])

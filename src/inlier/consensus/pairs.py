@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,11 +32,13 @@ class ResidualCounts:
     bounds: FloatArray
     pairs: Array
     re_pairings: Array
+    n_pairs: int
+    n_re_pairings: int
 
     def at(self, bound: float) -> ResidualCounts:
         """Keep only one bound."""
         here = [int(np.argmin(np.abs(self.bounds - bound)))]
-        return ResidualCounts(self.bounds[here], self.pairs[here], self.re_pairings[here])
+        return replace(self, bounds=self.bounds[here], pairs=self.pairs[here], re_pairings=self.re_pairings[here])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,7 @@ class ColumnPairs:
             lambda rows: histograms(linear, shift, self.x, self.y, self.points, rounds, unit**2, rows.start, rows.stop),
         )
         pairs, re_paired = np.cumsum(np.sum(parts, axis=0), axis=1)
-        return ResidualCounts(unit * _EDGES, pairs, re_paired)
+        return ResidualCounts(unit * _EDGES, pairs, re_paired, n, int(re_paired[-1]))
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map."""

@@ -132,6 +132,8 @@ class ConsensusSearch:
         judges, mirroring = self._judges, replace(self._model, reflection=True)
         near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
         mirrored = replace(self.refiner, model=mirroring).refine(judges, judges.fit(mirroring, near))
+        if np.linalg.det(mirrored.map.linear[0]) > 0:
+            return False
         return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
 
     def _gram_start(self) -> Maps:

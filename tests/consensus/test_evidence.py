@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import comb
+from scipy.stats import binom
+
+from inlier.consensus.evidence import Chance, surprise_of
+from inlier.consensus.models import MapModel, Maps
+from inlier.consensus.pairs import ColumnPairs, ResidualCounts
+
+IDENTITY = Maps(np.eye(3)[None], np.zeros((1, 3)))
+
+
+def column_pairs(n=500, n_real=100, noise=0.01, seed=0):
+    rng = np.random.default_rng(seed)
+    x, y = rng.random((2, 3, n))
+    y[:, :n_real] = x[:, :n_real] + noise * rng.normal(size=(3, n_real))
+    order = rng.permutation(n)
+    return ColumnPairs(x[:, order], y[:, order], np.ones(n), np.stack([np.arange(n)] * 2))
+
+
+def test_counts_are_those_of_all_residuals():
+    pairs = column_pairs(300)
+    maps = Maps(np.diag([1.0, 2.0, 0.5])[None], np.array([[0.1, 0.0, -0.2]]))
+    counts = pairs.count_residuals(maps, re_pairings=900)
+    moved = maps.linear[0] @ pairs.x + maps.shift[0][:, None]
+    own = np.linalg.norm(pairs.y - moved, axis=0)
+    others = np.concatenate([np.linalg.norm(np.roll(pairs.y, -step, axis=1) - moved, axis=0) for step in (1, 2, 3)])
+    np.testing.assert_allclose(np.sqrt(pairs.squared_residuals(maps)), own)
+    for residuals, counted in ((own, counts.pairs), (others, counts.re_pairings)):
+        expected = [(residuals < bound).sum() for bound in counts.bounds]
+        assert np.abs(counted - expected).max() <= 1  # a residual on an edge
+    np.testing.assert_allclose(np.sort(pairs.re_paired_residuals(maps, 900)), np.sort(others))
+    assert pairs.support(maps, 0.5)[0] == (own <= 0.5).sum()
+
+
+def test_equal_points_are_never_re_paired():
+    pairs = column_pairs(50, n_real=10)
+    points = pairs.points.copy()
+    points[1, :25] = 0
+    shared = ColumnPairs(pairs.x, pairs.y, pairs.weights, points)
+    pairings = sum((points[1, i] != points[1, j]) for i in range(50) for j in range(50) if i != j)
+    assert shared.count_residuals(IDENTITY, 50 * 49).re_pairings[-1] == pairings
+    assert shared.re_paired_residuals(IDENTITY, 50 * 49).size == pairings
+
+
+def test_the_bound_is_where_real_pairs_end():
+    pairs = column_pairs(noise=0.01)
+    evidence = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000)).weigh(pairs.count_residuals(IDENTITY, 50_000))
+    assert 0.02 < evidence.bound < 0.05  # 2 to 5 sd of the noise
+    assert 90 <= evidence.n_supporting <= 104
+    assert evidence.inlier_fraction == pytest.approx(0.2, abs=0.02)
+    assert evidence.log_false_alarms < -400
+
+
+def test_false_alarms_are_maps_times_a_binomial_tail():
+    model = MapModel("rigid", 3)
+    counts = ResidualCounts(np.array([0.1]), np.array([12]), np.array([400]), 200, 100_000)
+    evidence = Chance(model, np.linspace(0, 1, 999)).weigh(counts, strictly=True)
+    p, q = 401 / 100_001, 200 / 1000
+    expected = comb(200, 3) * q**3 * binom.sf(12 - 3 - 1, 200 - 3, p)
+    assert np.exp(evidence.log_false_alarms) == pytest.approx(expected, rel=0.02)
+
+
+def test_surprise_is_the_divergence_and_nothing_below_chance():
+    share, p = 0.3, 0.1
+    expected = 50 * (share * np.log(share / p) + (1 - share) * np.log((1 - share) / (1 - p)))
+    assert surprise_of(np.array([15.0]), 50, np.array([p]))[0] == pytest.approx(expected)
+    assert surprise_of(np.array([5.0]), 50, np.array([0.2]))[0] == 0
+
+
+def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():
+    pairs = column_pairs(n_real=0)
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000))
+    assert chance.weigh(pairs.count_residuals(IDENTITY, 50_000), strictly=True).log_false_alarms > 0
