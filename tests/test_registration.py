@@ -91,8 +91,7 @@ def test_nothing_is_found_where_nothing_is(n, draws, placement):
     assert not failed.inlier_mask_.any()
     assert failed.scores_.max() < failed.threshold_
     assert failed.detection_p_value_ > 0.1
-    with pytest.raises(NoConsensusError, match="No transformation was found"):
-        failed.transform(np.zeros((2, 3)))
+    assert np.isnan(failed.transform(np.zeros((2, 3)))).all()  # never the identity
 
 
 def test_failure_is_an_error_with_the_evidence():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, EigenvectorMatcher, Registration, RowSumMatcher, SplitMatcher
 
 ESTIMATORS = [
     RowSumMatcher(),
@@ -15,6 +15,7 @@ ESTIMATORS = [
     SplitMatcher(RowSumMatcher(), n_splits=2, random_state=0),
     CalibratedMatcher(random_state=0),
     CalibratedMatcher(whiten=False, random_state=0),
+    Registration("affine", raise_on_failure=False, random_state=0),
 ]
 
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, NoReturn, Self
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -49,7 +50,7 @@ class NoConsensusError(ValueError):
         self.evidence = evidence
 
 
-class Registration(PairMatcher):
+class Registration(TransformerMixin, PairMatcher):
     """Find the transformation between two sets of points, and which pairs are real.
 
     No noise bound has to be given: it is found from the data, and so is the answer to "did it fail?".
@@ -94,8 +95,8 @@ class Registration(PairMatcher):
         `CalibratedMatcher` where that found the pairs.
     result_ : MatchResult
         The answer as one object.
-    n_features_in_ : int
-        Number of columns of ``X``.
+    n_features_in_, n_outputs_ : int
+        Number of columns of ``X`` and of ``y``.
 
     Notes
     -----
@@ -158,7 +159,8 @@ class Registration(PairMatcher):
         """
         table_x, table_y = self._read_pairs(X, y)
         self._check(table_x, table_y)
-        weights = np.ones(len(table_x)) if sample_weight is None else check_weights(sample_weight, len(table_x))
+        weights = self._read_weights(sample_weight, len(table_x))
+        self.n_outputs_ = table_y.shape[1]
         if table_x.shape[1] <= _FEW_COLUMNS:
             found = self._search(table_x, table_y, weights)
             self._fit_by_search(table_x, table_y, weights, found)
@@ -167,14 +169,22 @@ class Registration(PairMatcher):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Carry points to the space of ``y``."""
+        """Carry points to the space of ``y``; NaN where `fit` found no transformation."""
         check_is_fitted(self, "success_")
-        validate_data(self, X, reset=False, skip_check_array=True)
-        if self.transformation_ is None:
-            raise NoConsensusError("No transformation was found by fit, so there is none to apply.")
         table = as_table(X, "X")
+        validate_data(self, X, reset=False, skip_check_array=True)
         check_finite(table, summarise_columns(table), "X")
+        if self.transformation_ is None:
+            return np.full((len(table), self.n_outputs_), np.nan)
         return self.transformation_(table)
+
+    def _read_weights(self, sample_weight: Any, n: int) -> FloatArray:
+        if sample_weight is None:
+            return np.ones(n)
+        weights = check_weights(sample_weight, n)
+        if not weights.any():
+            raise ValueError(f"All {n} entries of sample_weight are zero, so no pair counts. Some must be positive.")
+        return weights
 
     def _check(self, X: Array, Y: Array) -> None:
         check_choice(self.model, MODELS, "model")
