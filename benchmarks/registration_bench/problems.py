@@ -3,8 +3,8 @@
 A drawn problem: n points of a smooth closed surface in a unit cube, turned and moved at random, noise 0.01 in each
 coordinate; a share of the partners is replaced:
 
-uniform     anywhere in the ball around the cube, moved along with the points
-shifted     in a ball of that size whose centre lies one cube side off the points
+uniform     anywhere in a ball as large as that around the cube, about the mean of the true points
+shifted     in a ball of that size whose centre lies one cube side off that mean
 re-paired   another true point: the partners change places in a cycle
 """
 
@@ -92,13 +92,13 @@ class RealCell:
 
 
 def surface(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Points on the surface of a body with a head and two ears, in the unit cube around the origin."""
+    """Points on the surface of a body with a head and two ears; longest side 1, mean 0."""
     centre, size = _extent()
     return (_body(_directions(count, rng)) - centre) / size
 
 
 def in_ball(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Uniform in the ball through the corners of the unit cube."""
+    """Uniform in a ball with the radius of that through the corners of the unit cube."""
     radii = np.sqrt(3) / 2 * rng.uniform(size=(count, 1)) ** (1 / 3)
     return radii * _directions(count, rng)
 
@@ -126,7 +126,6 @@ def _body(directions: np.ndarray) -> np.ndarray:
 
 @cache
 def _extent() -> tuple[np.ndarray, float]:
-    """Middle and longest side of the body's box."""
-    points = _body(_directions(20_000, np.random.default_rng(0)))
-    low, high = points.min(axis=0), points.max(axis=0)
-    return (low + high) / 2, float((high - low).max())
+    """Mean of the body's points, and the longest side of its box."""
+    points = _body(_directions(100_000, np.random.default_rng(0)))
+    return points.mean(axis=0), float(np.ptp(points, axis=0).max())

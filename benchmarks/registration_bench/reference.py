@@ -90,7 +90,7 @@ def leading_vector(matrix, iterations=20):
     return vector[..., 0]
 
 
-def sc2_pcr(X, Y, bound, rng, seeds_share=0.1, first=30, second=20):
+def sc2_pcr(X, Y, bound, rng, seeds_share=0.2, first=30, second=20):
     """Second-order spatial compatibility: agreeing pairs by how many third pairs agree with both."""
     chosen = np.sort(rng.permutation(len(X))[:SC2_SAMPLE])
     x, y = X[chosen], Y[chosen]

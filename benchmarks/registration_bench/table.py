@@ -127,11 +127,11 @@ def size_tables(grid: dict[Key, Entry]) -> list[str]:
         for placement in PLACEMENTS:
             draws = max((value.runs for key, value in grid.items() if key[0] == n and key[2] == placement), default=0)
             lines += ["", f"n = {n:,}, outliers {placement} ({draws} draws)"]
-            lines += [f"{'':24s}" + "".join(f"{rate:>13.1%}" for rate in RATES)]
+            lines += [f"{'':24s}" + "".join(f"{rate:>15.1%}" for rate in RATES)]
             for method in METHODS:
                 cells = [grid.get((n, rate, placement if rate else PLACEMENTS[0], method)) for rate in RATES]
                 if any(cells):
-                    lines.append(f"{method:24s}" + "".join(f"{in_short(value):>13s}" for value in cells))
+                    lines.append(f"{method:24s}" + "".join(f"{in_short(value):>15s}" for value in cells))
     return lines
 
 
@@ -141,7 +141,7 @@ def in_short(value: Entry | None) -> str:
         return "-"
     if value.answered == 0 and value.note:
         return ">" if TIMEOUT in value.note else "mem" if MEMORY in value.note else "err"
-    return f"{value.success:.2f} /{value.seconds:6.2g}"
+    return f"{value.success:.2f} / {value.seconds:.2g}"
 
 
 def claims(grid: dict[Key, Entry]) -> list[str]:
