@@ -45,6 +45,24 @@ def test_real_pairs_are_found_and_counted(n, d, fraction, noise):
     assert matcher.detection_p_value_ <= 0.01
 
 
+@pytest.mark.parametrize(("fraction", "least_found"), [(1.0, 0.99), (0.5, 0.8)])
+def test_heavy_tails_in_far_more_dimensions_than_pairs(fraction, least_found):
+    """There rows of unit length are compared: a few long rows would otherwise drown the others."""
+    rng = np.random.default_rng(0)
+    X, others = rng.standard_t(3, size=(2, 200, 300))
+    real = np.arange(200) < 200 * fraction
+    Y = np.where(real[:, None], X, others) + 0.3 * rng.standard_normal(X.shape)
+    accepted = CalibratedMatcher(random_state=0).fit(X, Y).inlier_mask_
+    assert accepted[real].mean() >= least_found
+    assert (accepted & ~real).sum() <= 3
+
+
+def test_rows_keep_their_lengths_where_few_directions_matter():
+    X, Y = np.random.default_rng(0).standard_normal((2, 100, 200)) / np.arange(1, 201)
+    assert prepare_model_pairs(X, Y, whiten=True).X is X
+    assert prepare_model_pairs(X * np.arange(1, 201), Y, whiten=True).X is not X
+
+
 def test_the_rate_of_false_discoveries_over_many_draws():
     """A weak case, where real and wrong pairs overlap and the rate is really used up."""
     proportions, recalls = [], []

@@ -8,6 +8,7 @@ from inlier.engine import (
     ColumnSummary,
     PairedRows,
     RowMap,
+    effective_dimension,
     model_rows,
     summarise_columns,
     unit_rows,
@@ -25,8 +26,13 @@ def prepare_pairs(X: Array, Y: Array, *, whiten: bool = False) -> PairedRows:
 
 
 def prepare_model_pairs(X: Array, Y: Array, *, whiten: bool) -> PairedRows:
-    """Centre, whiten as far as the number of pairs allows, and scale to unit mean square: rows of a linear model."""
-    return PairedRows(X, Y, _model_rows(X, "X", whiten), _model_rows(Y, "y", whiten))
+    """Centre, whiten as far as the number of pairs allows, and scale to unit mean square: rows of a linear model.
+
+    Few pairs in very many directions are first scaled to unit length, as in the paper: there the length of a row
+    says little of its partner, and one long row would count for many.
+    """
+    (X, map_x), (Y, map_y) = _model_rows(X, "X", whiten), _model_rows(Y, "y", whiten)
+    return PairedRows(X, Y, map_x, map_y)
 
 
 def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
@@ -45,9 +51,13 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
     return row_map
 
 
-def _model_rows(table: Array, name: str, whiten: bool) -> RowMap:
-    most_directions = max(1, len(table) // _ROWS_PER_DIRECTION)
-    return model_rows(_checked_summary(table, name), table, whiten=whiten, most_directions=most_directions)
+def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap]:
+    summary = _checked_summary(table, name)
+    most_directions = max(1, summary.n_rows // _ROWS_PER_DIRECTION)
+    if summary.mean.size > most_directions and effective_dimension(table, summary) > most_directions:
+        table = unit_rows(summary)(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
+        summary = summarise_columns(table)
+    return table, model_rows(summary, table, whiten=whiten, most_directions=most_directions)
 
 
 def _checked_summary(table: Array, name: str) -> ColumnSummary:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inlier.engine import PairedRows, moments, summarise_columns, unit_rows
 from inlier.engine.blocks import compute_dtype, row_blocks, rows_per_block
-from inlier.engine.columns import principal_directions, scatter_matrix
+from inlier.engine.columns import effective_dimension, principal_directions, scatter_matrix
 from inlier.engine.row_maps import model_rows
 from inlier.preparation import prepare_pairs
 
@@ -153,3 +153,12 @@ def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
 
 def prepare_pairs_quietly(X, Y):
     return PairedRows(X, Y, unit_rows(summarise_columns(X)), unit_rows(summarise_columns(Y)))
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (6, 40)])
+def test_effective_dimension_counts_equal_directions(shape):
+    X = np.random.default_rng(0).standard_normal(shape) / np.arange(1, shape[1] + 1)
+    variances = np.linalg.eigvalsh(np.cov(X.T))
+    expected = variances.sum() ** 2 / (variances**2).sum()
+    assert effective_dimension(X, summarise_columns(X)) == pytest.approx(expected)
+    assert effective_dimension(np.eye(5), summarise_columns(np.eye(5))) == pytest.approx(4)  # centred

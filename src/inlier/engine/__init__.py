@@ -3,7 +3,7 @@
 Nothing here knows what a matcher is; nothing above knows how rows are stored.
 """
 
-from inlier.engine.columns import ColumnSummary, summarise_columns
+from inlier.engine.columns import ColumnSummary, effective_dimension, summarise_columns
 from inlier.engine.pairs import PairedRows
 from inlier.engine.row_maps import RowMap, identity_rows, model_rows, unit_rows, whitened_rows
 
@@ -11,6 +11,7 @@ __all__ = [
     "ColumnSummary",
     "PairedRows",
     "RowMap",
+    "effective_dimension",
     "identity_rows",
     "model_rows",
     "summarise_columns",

@@ -99,22 +99,37 @@ def principal_directions(X: Array, summary: ColumnSummary, column_scale: FloatAr
     return eigenvalues[kept] / n_rows, directions[:, kept]
 
 
+def effective_dimension(X: Array, summary: ColumnSummary) -> float:
+    """(sum_k w_k)^2 / sum_k w_k^2 over the variances w_k of the principal directions: d where all are equal."""
+    n_rows, n_columns = X.shape
+    one_scale = np.full(n_columns, summary.spread.max())
+    products = inner_products if n_rows < n_columns else scatter_matrix  # either has the eigenvalues n w_k
+    matrix = products(X, summary, one_scale)
+    return float(np.trace(matrix) ** 2 / np.sum(matrix**2))
+
+
+def inner_products(X: Array, summary: ColumnSummary, column_scale: FloatArray) -> FloatArray:
+    """Z Z^T with Z = (X - mean) / column_scale, n x n: for rows that are longer than many."""
+    n_rows, n_columns = X.shape
+    products = np.zeros((n_rows, n_rows))
+    for columns in row_blocks(n_columns, n_rows):
+        block = _scaled_columns(X, summary, column_scale, columns)
+        products += block @ block.T
+    return products
+
+
 def _directions_of_wide_rows(X: Array, summary: ColumnSummary, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues of Z Z^T and the directions Z^T u / sqrt(eigenvalue), a block of columns at a time."""
     n_rows, n_columns = X.shape
-
-    def scaled(columns: slice) -> FloatArray:
-        block = np.subtract(X[:, columns], summary.mean[columns], dtype=np.float64)
-        block /= scale[columns]
-        return block
-
-    inner_products = np.zeros((n_rows, n_rows))
-    for columns in row_blocks(n_columns, n_rows):
-        block = scaled(columns)
-        inner_products += block @ block.T
-    eigenvalues, sides = eigh(inner_products)
+    eigenvalues, sides = eigh(inner_products(X, summary, scale))
     sides /= np.sqrt(np.maximum(eigenvalues, np.finfo(np.float64).tiny))
     directions = np.empty((n_columns, n_rows))
     for columns in row_blocks(n_columns, n_rows):
-        directions[columns] = scaled(columns).T @ sides
+        directions[columns] = _scaled_columns(X, summary, scale, columns).T @ sides
     return eigenvalues, directions
+
+
+def _scaled_columns(X: Array, summary: ColumnSummary, scale: FloatArray, columns: slice) -> FloatArray:
+    block = np.subtract(X[:, columns], summary.mean[columns], dtype=np.float64)
+    block /= scale[columns]
+    return block

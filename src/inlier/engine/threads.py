@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
 
 
-def run_in_threads(n_rows: int, work: Callable[[slice], Any]) -> list[Any]:
+def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int = _ROWS_PER_RANGE) -> list[Any]:
     """Call ``work`` on ranges that cover all rows, in threads; the results come in the order of the ranges."""
-    ranges = [slice(start, min(start + _ROWS_PER_RANGE, n_rows)) for start in range(0, max(n_rows, 1), _ROWS_PER_RANGE)]
+    ranges = [slice(start, min(start + rows_per_range, n_rows)) for start in range(0, max(n_rows, 1), rows_per_range)]
     if len(ranges) == 1 or _thread_count() == 1:
         return [work(rows) for rows in ranges]
     return list(_pool().map(work, ranges))

@@ -1,0 +1,110 @@
+"""The maps that are looked for: least squares on many small sets of pairs at once, and what it takes to fix one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlier.engine.blocks import FloatArray
+
+
+@dataclass(frozen=True)
+class MapModel:
+    """A family of maps y = linear x + shift between spaces of dimension d.
+
+    Parameters
+    ----------
+    name : str
+        ``"orthogonal"``, ``"rotation"``, ``"rigid"``, ``"similarity"`` or ``"affine"``.
+    dimension : int
+        Of x; that of y may differ for ``"affine"``.
+    reflection : bool
+        Whether a map may mirror.
+    """
+
+    name: str
+    dimension: int
+    reflection: bool = False
+
+    @property
+    def has_shift(self) -> bool:
+        """Whether it translates."""
+        return self.name not in ("orthogonal", "rotation")
+
+    @property
+    def keeps_distances(self) -> bool:
+        """Whether distances on both sides are equal, up to one common scale."""
+        return self.name != "affine"
+
+    @property
+    def fewest_pairs(self) -> int:
+        """Pairs in general position that determine a map (up to a reflection)."""
+        d = self.dimension
+        return d + 1 if self.name == "affine" else d if self.has_shift else max(d - 1, 1)
+
+    @property
+    def constraints(self) -> int:
+        """Equations between the two sides that ``fewest_pairs`` real pairs fulfil: distances, lengths."""
+        if not self.keeps_distances:
+            return 0
+        k = self.fewest_pairs
+        return k * (k - 1) // 2 + (0 if self.has_shift else k) - (self.name == "similarity")
+
+    @property
+    def freedom(self) -> int:
+        """Number of parameters of a map."""
+        d = self.dimension
+        if self.name == "affine":
+            return d * (d + 1)
+        return d * (d - 1) // 2 + d * self.has_shift + (self.name == "similarity")
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """Several maps y = linear x + shift: (s, d_y, d_x) and (s, d_y)."""
+
+    linear: FloatArray
+    shift: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.linear)
+
+    def __getitem__(self, which: int | slice) -> Maps:
+        which = slice(which, which + 1) if isinstance(which, int) else which
+        return Maps(self.linear[which], self.shift[which])
+
+
+def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:
+    """Weighted least squares, one map per set: x (s, k, d_x), y (s, k, d_y), weights (s, k).
+
+    C = sum_i w_i (y_i - y_bar)(x_i - x_bar)^T = U S V^T; R = U D V^T with det R = +1 unless it may mirror; scale
+    tr(D S) / sum_i w_i |x_i - x_bar|^2; shift y_bar - scale R x_bar (Umeyama 1991). Sets that determine nothing give
+    some map, which then finds no support.
+    """
+    total = np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
+    share = (weights / total)[:, None, :]
+    x_bar, y_bar = (share @ x)[:, 0], (share @ y)[:, 0]
+    if not model.has_shift:
+        x_bar, y_bar = np.zeros_like(x_bar), np.zeros_like(y_bar)
+    x, y = x - x_bar[:, None], y - y_bar[:, None]
+    weighted_x = x * share.transpose(0, 2, 1)
+    cross = y.transpose(0, 2, 1) @ weighted_x
+    if model.name == "affine":
+        linear = cross @ np.linalg.pinv(x.transpose(0, 2, 1) @ weighted_x, hermitian=True)
+    else:
+        linear = _conformal(model, cross, np.einsum("ski,ski->s", x, weighted_x))
+    return Maps(linear, y_bar - (linear @ x_bar[:, :, None])[:, :, 0])
+
+
+def _conformal(model: MapModel, cross: FloatArray, squared_length: FloatArray) -> FloatArray:
+    U, s, Vt = np.linalg.svd(cross)
+    if not (model.reflection or model.name == "orthogonal"):
+        handedness = np.where(np.linalg.det(U @ Vt) < 0, -1.0, 1.0)
+        U[:, :, -1] *= handedness[:, None]
+        s[:, -1] *= handedness
+    rotation = U @ Vt
+    if model.name != "similarity":
+        return rotation
+    scale = np.maximum(s.sum(axis=1), 0.0) / np.maximum(squared_length, np.finfo(np.float64).tiny)
+    return scale[:, None, None] * rotation
