@@ -46,7 +46,7 @@ def make_scans(rng: np.random.Generator) -> Scans:
     translation = np.array([1.2, -0.8, 0.3])
     views = [room_points(4000, rng), room_points(4000, rng)]
     views = [views[0][views[0][:, 0] < 2.6], views[1][views[1][:, 0] > 1.0]]  # what each place sees
-    colours = [np.sin(view @ paint[0] + paint[1]) + 0.25 * rng.standard_normal((len(view), 8)) for view in views]
+    colours = [np.sin(view @ paint[0] + paint[1]) + 0.45 * rng.standard_normal((len(view), 8)) for view in views]
     scans = [view + 0.01 * rng.standard_normal(view.shape) for view in views]
     nearest = cKDTree(colours[1]).query(colours[0])[1]
     matches = np.column_stack([np.arange(len(nearest)), nearest])

@@ -25,7 +25,7 @@ class Entry:
     answered: float
     success: float
     seconds: float
-    cpu_seconds: float
+    wall_seconds: float
     precision: float
     recall: float
     megabytes: float
@@ -53,17 +53,14 @@ def _in_order(key: Key) -> tuple:
 def entry(outcomes: list[Outcome]) -> Entry:
     """Average the draws of one cell; the time is a median, the memory the largest."""
     notes = sorted({o.status for o in outcomes if o.status in (TIMEOUT, MEMORY, DIED) or o.status.startswith("error")})
-    column = {
-        name: np.array([getattr(o, name) for o in outcomes], dtype=float)
-        for name in Entry.__annotations__
-        if name in Outcome.__annotations__
-    }
+    names = ("seconds", "wall_seconds", "precision", "recall", "megabytes")
+    column = {name: np.array([getattr(outcome, name) for outcome in outcomes]) for name in names}
     return Entry(
         runs=len(outcomes),
         answered=float(np.mean([o.status == ANSWER for o in outcomes])),
         success=float(np.mean([succeeded(o) for o in outcomes])),
         seconds=_where_known(np.median, column["seconds"]),
-        cpu_seconds=_where_known(np.median, column["cpu_seconds"]),
+        wall_seconds=_where_known(np.median, column["wall_seconds"]),
         precision=_where_known(np.mean, column["precision"]),
         recall=float(np.nan_to_num(column["recall"]).mean()),
         megabytes=_where_known(np.max, column["megabytes"]),
@@ -114,8 +111,9 @@ def headline() -> list[str]:
         f"Noise bound given to those who need one: {BOUND:g}. Needing none: "
         + ", ".join(name for name, method in METHODS.items() if not method.needs_bound)
         + ".",
-        "Each cell: success / median seconds. '>': out of time, 'mem': out of memory, 'err': error or crash, "
-        "'-': too large for it, or a smaller size was too much.",
+        "Each cell: success / median seconds (the lesser of clock and processor time).",
+        "'>': out of time, 'mem': out of memory, 'err': error or crash, '-': too large for it, or a smaller size was "
+        "too much.",
         "(reference): a short re-implementation for this comparison, not the authors' program.",
     ]
 
