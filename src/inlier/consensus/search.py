@@ -93,9 +93,7 @@ class ConsensusSearch:
         x, y = centre(pairs.x), centre(pairs.y)
         row_sums = np.einsum("an,ab,bn->n", x, (x * pairs.weights) @ y.T, y, optimize=True)
         start = fit_maps(self._model, x.T[None], y.T[None], np.maximum(row_sums, 0.0)[None])
-        shift = (
-            pairs.y.mean(axis=1) - start.linear[0] @ pairs.x.mean(axis=1) if self._model.has_shift else start.shift[0]
-        )
+        shift = pairs.y.mean(axis=1) - start.linear[0] @ pairs.x.mean(axis=1) if self._model.has_shift else start.shift[0]
         return self._refiner.refine(pairs, Maps(start.linear, shift[None]))
 
     def _from_agreement(self, size: int) -> Finding | None:
