@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from inlier.calibrated import CalibratedMatcher
     from inlier.matching import EigenvectorMatcher, RowSumMatcher
     from inlier.overlap import GramOverlap
+    from inlier.registration import NoConsensusError, Registration
     from inlier.result import MatchResult
     from inlier.splitting import SplitMatcher
     from inlier.thresholds import eigenvector_threshold, row_sum_threshold
@@ -32,6 +33,8 @@ __all__ = [
     "EigenvectorMatcher",
     "GramOverlap",
     "MatchResult",
+    "NoConsensusError",
+    "Registration",
     "RowSumMatcher",
     "SimilarityTransformation",
     "SplitMatcher",
@@ -50,6 +53,8 @@ _HOME = {
     "EigenvectorMatcher": "matching",
     "GramOverlap": "overlap",
     "MatchResult": "result",
+    "NoConsensusError": "registration",
+    "Registration": "registration",
     "RowSumMatcher": "matching",
     "SimilarityTransformation": "transforms",
     "SplitMatcher": "splitting",

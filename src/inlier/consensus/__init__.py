@@ -1,1 +1,11 @@
-"""Find the map that most pairs agree on, and say whether chance could have done it."""
+"""Find the map that most pairs agree on, and say whether chance could have done it.
+
+`models`: the maps; `pairs`: residuals of many pairs; `evidence`: what support is worth; `refine`: from a rough map to
+the best one near it; `search`: where rough maps come from.
+"""
+
+from inlier.consensus.evidence import Evidence
+from inlier.consensus.models import MapModel
+from inlier.consensus.search import Consensus, find_consensus
+
+__all__ = ["Consensus", "Evidence", "MapModel", "find_consensus"]

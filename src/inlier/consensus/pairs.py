@@ -1,20 +1,47 @@
-"""The pairs as the search sees them: points as columns in float64, near the origin, in units of their spread."""
+"""The pairs as the search sees them: points as columns in float64, near the origin."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from inlier.consensus.kernels import squared_residuals, support
+from inlier.consensus.kernels import (
+    FRACTION_BITS,
+    LOWEST_BIN,
+    N_BINS,
+    histograms,
+    re_paired_squares,
+    squared_residuals,
+    support,
+)
 from inlier.consensus.models import MapModel, Maps, fit_maps
-from inlier.engine.blocks import Array, FloatArray, Mask
+from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import run_in_threads
+from inlier.repeated_points import point_numbers
+
+# Upper ends of the bins of squared residuals.
+_EDGES = np.sqrt((np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualCounts:
+    """How many residuals lie below each of many bounds, of pairs and of re-pairings."""
+
+    bounds: FloatArray
+    pairs: Array
+    re_pairings: Array
+
+    def at(self, bound: float) -> ResidualCounts:
+        """Keep only one bound."""
+        here = [int(np.argmin(np.abs(self.bounds - bound)))]
+        return ResidualCounts(self.bounds[here], self.pairs[here], self.re_pairings[here])
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnPairs:
-    """n pairs as columns, x (d_x, n) and y (d_y, n), each with a weight, and numbers that equal points share."""
+    """n pairs in random order, as columns x (d_x, n), y (d_y, n), with weights and numbers that equal points share."""
 
     x: FloatArray
     y: FloatArray
@@ -26,39 +53,73 @@ class ColumnPairs:
         """Number of pairs."""
         return int(self.x.shape[1])
 
+    @cached_property
+    def spread(self) -> float:
+        """Root mean square of y about its mean."""
+        return float(np.sqrt(np.sum(np.var(self.y, axis=1)))) or 1.0
+
+    @staticmethod
+    def from_rows(X: Array, Y: Array, weights: FloatArray, order: Array, centred: bool) -> ColumnPairs:
+        """Copy tables in this order; about their means if ``centred``, so that little is lost to large coordinates."""
+        columns = []
+        for table in (X, Y):
+            values = np.asarray(table, dtype=np.float64)
+            centre = values.mean(axis=0) if centred else np.zeros(values.shape[1])
+            columns.append(np.ascontiguousarray((values - centre).T[:, order]))
+        points = np.stack([point_numbers(X), point_numbers(Y)])
+        return ColumnPairs(columns[0], columns[1], weights[order], points[:, order])
+
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
         return ColumnPairs(self.x[:, which], self.y[:, which], self.weights[which], self.points[:, which])
 
-    def squared_residuals(self, maps: Maps, partner: Array | None = None) -> FloatArray:
-        """|y - map(x)|^2 under the first map, of each pair or of x_i with y_partner(i)."""
-        partner = np.arange(self.n_pairs) if partner is None else partner
+    def squared_residuals(self, maps: Maps) -> FloatArray:
+        """|y_i - map(x_i)|^2 under the first map."""
         squared = np.empty(self.n_pairs)
         linear, shift = np.ascontiguousarray(maps.linear[0]), maps.shift[0]
         run_in_threads(
             self.n_pairs,
-            lambda rows: squared_residuals(linear, shift, self.x, self.y, partner, rows.start, rows.stop, squared),
+            lambda rows: squared_residuals(linear, shift, self.x, self.y, rows.start, rows.stop, squared),
         )
         return squared
 
-    def re_paired(self, maps: Maps, fewest: int, rng: np.random.RandomState) -> FloatArray:
-        """Squared residuals of x_i with y_j, neither of them a point of the other's pair; about ``fewest`` or n."""
-        n = self.n_pairs
-        order = rng.permutation(n)
-        partner = np.empty(n, dtype=np.intp)
-        squared = []
-        for step in range(1, min(max(1, -(-fewest // n)), n - 1) + 1):
-            partner[order] = np.roll(order, step)
-            different = (self.points != self.points[:, partner]).all(axis=0)
-            squared.append(self.squared_residuals(maps, partner)[different])
-        return np.concatenate(squared)
+    def squared_difference(self, first: Maps, second: Maps) -> FloatArray:
+        """Squared distance between the images of some of the points under two maps."""
+        few = self.x[:, :100]
+        apart = (first.linear[0] - second.linear[0]) @ few + (first.shift[0] - second.shift[0])[:, None]
+        return np.einsum("ai,ai->i", apart, apart)
 
-    def support(self, maps: Maps, bound: float) -> Array:
-        """How many pairs each map brings within the bound."""
+    def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
+        """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
+        n, unit = self.n_pairs, unit or self.spread
+        rounds = self._rounds(re_pairings)
+        linear, shift = np.ascontiguousarray(maps.linear[0]), maps.shift[0]
+        parts = run_in_threads(
+            n,
+            lambda rows: histograms(linear, shift, self.x, self.y, self.points, rounds, unit**2, rows.start, rows.stop),
+        )
+        pairs, re_paired = np.cumsum(np.sum(parts, axis=0), axis=1)
+        return ResidualCounts(unit * _EDGES, pairs, re_paired)
+
+    def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
+        """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map."""
+        rounds = self._rounds(re_pairings)
+        squared = np.empty((rounds, self.n_pairs))
+        linear, shift = np.ascontiguousarray(maps.linear[0]), maps.shift[0]
+        re_paired_squares(linear, shift, self.x, self.y, self.points, rounds, squared)
+        return np.sqrt(squared[squared >= 0])
+
+    def _rounds(self, re_pairings: int) -> int:
+        return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
+
+    def support(self, maps: Maps, bound: float, shift: int = 0) -> Array:
+        """How many pairs, or x_i with y_(i + shift), each map brings within the bound."""
         count = np.empty(len(maps), dtype=np.int64)
-        support(np.ascontiguousarray(maps.linear), maps.shift, self.x, self.y, bound**2, count)
+        y = np.roll(self.y, -shift, axis=1) if shift else self.y
+        support(np.ascontiguousarray(maps.linear), maps.shift, self.x, y, bound**2, count)
         return count
 
-    def fit(self, model: MapModel, which: Mask) -> Maps:
-        """Least squares on the pairs that are marked."""
-        return fit_maps(model, self.x[:, which].T[None], self.y[:, which].T[None], self.weights[which][None])
+    def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
+        """Least squares, with the pairs' weights times a factor."""
+        weights = self.weights if factor is None else self.weights * factor
+        return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])

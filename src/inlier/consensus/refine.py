@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.evidence import Chance, Evidence
+from inlier.consensus.evidence import Chance, Evidence, surprise_of
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
+from inlier.engine.blocks import FloatArray
 
 _MOST_ROUNDS = 20
+_NEAR = 3.0  # bounds: beyond, a pair has no say
+_SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
+_LOOKS = (0, 1, 2)  # pairs as they are, and shifted against each other
+_STEADY = 1e-7  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in log false alarms, relative to it, that ends the rounds
 
 
@@ -21,9 +26,10 @@ class Finding:
     map: Maps
     evidence: Evidence
 
-    def beats(self, other: Finding | None) -> bool:
-        """Whether chance is the less likely explanation of this one."""
-        return other is None or self.evidence.log_false_alarms < other.evidence.log_false_alarms
+
+def better_of(first: Finding | None, second: Finding) -> Finding:
+    """Return the one that is the more surprising, the first where there is no difference."""
+    return first if first is not None and first.evidence.surprise >= second.evidence.surprise else second
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +39,20 @@ class Refiner:
     model: MapModel
     chance: Chance
     noise_bound: float | None
-    rng: np.random.RandomState
 
     def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = 0) -> Finding:
-        """What speaks for this map among these pairs, judged by at least so many re-pairings."""
-        squared, re_paired = pairs.squared_residuals(maps), pairs.re_paired(maps, re_pairings, self.rng)
-        return Finding(maps, self.chance.weigh(squared, re_paired, self.noise_bound))
+        """What speaks for this map among these pairs; judged strictly where a number of re-pairings is asked for."""
+        counts = pairs.count_residuals(maps, re_pairings, self.noise_bound)
+        if self.noise_bound is not None:
+            counts = counts.at(self.noise_bound)
+        return Finding(maps, self.chance.weigh(counts, strictly=re_pairings > 0))
+
+    def promise(self, pairs: ColumnPairs, maps: Maps, bound: float) -> FloatArray:
+        """A quick look at many maps: how surprising their support within this bound is, beside that by re-pairings."""
+        n, s = pairs.n_pairs, self.model.fewest_pairs
+        shifts = [pairs.support(maps, bound, shift) for shift in _LOOKS]
+        by_chance = (np.sum(shifts[1:], axis=0) + 1) / (n * (len(_LOOKS) - 1) + 1)
+        return surprise_of(shifts[0] - s, n - s, by_chance)
 
     def refine(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = 0) -> Finding:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
@@ -47,10 +61,26 @@ class Refiner:
             within = pairs.squared_residuals(found.map) <= found.evidence.bound**2
             if np.count_nonzero(within) < self.model.fewest_pairs:
                 break
-            better = self.weigh(pairs, pairs.fit(self.model, within), re_pairings)
-            gain = found.evidence.log_false_alarms - better.evidence.log_false_alarms
+            better = self.weigh(pairs, pairs.take(np.flatnonzero(within)).fit(self.model), re_pairings)
+            gain = better.evidence.surprise - found.evidence.surprise
             if gain > 0:
                 found = better
-            if gain <= _SETTLED * abs(found.evidence.log_false_alarms):
+            if gain <= _SETTLED * found.evidence.surprise:
                 break
         return found
+
+    def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
+        """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
+        maps, bound = found.map, found.evidence.bound
+        nearby = pairs.take(np.flatnonzero(closeness(pairs.squared_residuals(maps), bound)))
+        for _ in range(_MOST_ROUNDS):
+            before = maps.linear
+            maps = nearby.fit(self.model, closeness(nearby.squared_residuals(maps), bound))
+            if np.abs(maps.linear - before).max() < _STEADY:
+                break
+        return maps
+
+
+def closeness(squared: FloatArray, bound: float) -> FloatArray:
+    """Weights that fall with the residual: a quarter at half the bound, 0 beyond three bounds."""
+    return np.where(squared <= (_NEAR * bound) ** 2, 1 / (1 + squared / (_SCALE * bound) ** 2) ** 2, 0.0)

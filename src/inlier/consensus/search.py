@@ -8,66 +8,162 @@ pairs or is as large as the time allows. In large samples only the pairs with th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.evidence import Chance
+from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.models import MapModel, Maps, fit_maps
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.refine import Finding, Refiner
+from inlier.consensus.refine import Finding, Refiner, better_of, closeness
+from inlier.consensus.scales import Scales, closest_friends
 from inlier.engine.blocks import Array, FloatArray
-from inlier.overlap.agreement import Agreement, excess_of_friends, re_paired_disagreements
+from inlier.overlap.agreement import Agreement
 
 _SAMPLES = (400, 1600, 6400, 16_000)
 _MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
-_DENSITIES = np.array([0.2, 0.1, 0.05, 0.02, 0.007, 0.002])  # of chance agreements: what fixes the tolerances
 _CIRCLE = 20  # friends, with the pair itself
-_SEEDS = 32  # strongest circles of one tolerance that are fitted
-_FOLLOWED = 2  # of those, the best supported are refined
+_SEEDS = 24  # strongest circles of one tolerance that are fitted
+_RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
+_FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
+_REFINED = 6  # of those of all tolerances, how many are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
-_RE_PAIRINGS = 20_000
-_DECIDING_RE_PAIRINGS = 500_000
-_CLEAR_MAJORITY = 0.5  # no other map can have more support
+_SAME = 2.0  # bounds between the images of a typical point: maps that are nearer refine to one
+_DECIDING_RE_PAIRINGS = 200_000
+_RE_PAIRINGS_PER_PAIR = 30
+_CLEAR_MAJORITY = 0.4  # hardly another map can have more support
+_FINE = 0.05  # share of re-pairings within the bound: where there are more, other maps may fit as coarsely
 _RELIABLE = 15  # members of a consensus that a search does not miss
 
 
-class ConsensusSearch:
-    """One search; `run` gives the best map found and what speaks for it.
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """What was found.
+
+    Attributes
+    ----------
+    evidence : Evidence
+        What speaks for it.
+    weights : ndarray of shape (n,)
+        How near each pair is, between 0 and 1: weights for a final fit.
+    re_paired_residuals : ndarray
+        What residuals are like where nothing is paired.
+    """
+
+    evidence: Evidence
+    weights: FloatArray
+    re_paired_residuals: FloatArray
+
+
+def find_consensus(
+    model: MapModel,
+    X: Array,
+    Y: Array,
+    weights: FloatArray,
+    noise_bound: float | None,
+    rng: np.random.RandomState,
+    suggestion: Array | None = None,
+) -> Consensus:
+    """Find the map that most of the pairs (x_i, y_i) agree on.
 
     Parameters
     ----------
     model : MapModel
         The maps that are looked for.
-    pairs : ColumnPairs
-        The pairs, near the origin.
+    X, Y : ndarray of shape (n, d_x), (n, d_y)
+        The pairs, n >= 2.
+    weights : ndarray of shape (n,)
+        How much each counts.
     noise_bound : float or None
         Largest residual of a real pair, if known.
     rng : RandomState
         Draws samples and re-pairings.
+    suggestion : ndarray of int, optional
+        Pairs that are likely real: the map that fits them is where to start.
     """
+    order = rng.permutation(len(X))
+    pairs = ColumnPairs.from_rows(X, Y, weights, order, centred=model.has_shift)
+    place = np.empty(len(X), dtype=np.intp)
+    place[order] = np.arange(len(X))
+    search = ConsensusSearch(model, pairs, noise_bound, rng)
+    found = search.run(None if suggestion is None else place[suggestion])
+    maps = search.refiner.polish(pairs, found)
+    nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
+    re_pairings = min(_RE_PAIRINGS_PER_PAIR * len(X), _DECIDING_RE_PAIRINGS)
+    return Consensus(found.evidence, nearness, pairs.re_paired_residuals(maps, re_pairings))
+
+
+class ConsensusSearch:
+    """One search; `run` gives the best map found and what speaks for it."""
 
     def __init__(
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
     ) -> None:
         self._model, self._pairs, self._rng = model, pairs, rng
-        self._noise_bound = noise_bound
         self._judges = self._sample(_WEIGHED_ON)
-        disagreements = re_paired_disagreements(self._judges.x, self._judges.y, _RE_PAIRINGS, rng)
-        self._tolerances = np.quantile(disagreements, _DENSITIES)
-        if noise_bound is not None:
-            self._tolerances = noise_bound * np.array([1.0, 0.5])
-        self._refiner = Refiner(model, Chance(model, disagreements), noise_bound, rng)
+        self._scales = Scales(model, self._judges, noise_bound, rng)
+        self.refiner = Refiner(model, Chance(model, self._scales.disagreements(self._scales.typical)), noise_bound)
 
-    def run(self) -> Finding:
+    def run(self, suggestion: Array | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self._decide(self._from_gram(), None)
-        if best.evidence.inlier_fraction >= _CLEAR_MAJORITY and best.evidence.log_false_alarms < 0:
+        best = self._on_all_pairs(self.refiner.refine(self._judges, self._gram_start()))
+        if suggestion is not None and suggestion.size >= self._model.fewest_pairs:
+            start = self._pairs.take(suggestion).fit(self._model)
+            best = better_of(best, self._on_all_pairs(self.refiner.refine(self._judges, start)))
+        if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return best
         for size in self._sample_sizes():
-            best = self._decide(self._from_agreement(size), best)
-            if best.evidence.inlier_fraction * size >= _RELIABLE and best.evidence.log_false_alarms < 0:
+            for found in self._from_agreement(size):
+                best = better_of(best, self._on_all_pairs(found))
+            if _is_sure(best) and best.evidence.inlier_fraction * size >= _RELIABLE:
                 break
         return best
+
+    def _gram_start(self) -> Maps:
+        """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
+        x, y = self._judges.x, self._judges.y
+        if self._model.has_shift:
+            x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+        row_sums = np.einsum("an,an->n", ((x * self._judges.weights) @ y.T).T @ x, y)
+        return self._judges.fit(self._model, np.maximum(row_sums, 0.0))
+
+    def _from_agreement(self, size: int) -> list[Finding]:
+        """Fit the tightest circles of friends at every scale; refine the most promising; the best of those."""
+        if not self._model.keeps_distances and len(self._pairs.x) != len(self._pairs.y):
+            return []  # distances in spaces of different dimension have nothing to do with each other
+        sample = self._sample(size)
+        suggested: list[tuple[float, Maps]] = []
+        for scale, tolerances in self._scales:
+            rivals = closest_friends(sample, scale, tolerances, self._model, _MOST_CANDIDATES, self._rng)
+            for tolerance, candidates in zip(tolerances, rivals, strict=True):
+                suggested += self._suggestions(sample.take(candidates), scale, tolerance)
+        best: Finding | None = None
+        for _, maps in sorted(suggested, key=lambda suggestion: -suggestion[0])[: _REFINED * len(self._scales)]:
+            if best is None or not self._leads_to(best, maps):
+                best = better_of(best, self.refiner.refine(self._judges, maps))
+        return [] if best is None else [best]
+
+    def _leads_to(self, found: Finding, maps: Maps) -> bool:
+        """Whether this rough map is so near to the one found that refining it would give the same."""
+        apart = self._judges.squared_difference(maps, found.map)
+        return bool(np.median(apart) <= (_SAME * found.evidence.bound) ** 2)
+
+    def _suggestions(self, chosen: ColumnPairs, scale: float, tolerance: float) -> list[tuple[float, Maps]]:
+        """Maps of the tightest circles among these pairs at one tolerance, each with how promising it looks."""
+        if chosen.n_pairs < self._model.fewest_pairs:
+            return []
+        circles = Agreement(scale * chosen.x, chosen.y, tolerance).circles(_CIRCLE)
+        seeds = np.argsort(-circles.strength, kind="stable")[:_SEEDS]
+        members, weights = circles.members[seeds], circles.weights[seeds]
+        maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights * chosen.weights[members])
+        promise = self.refiner.promise(self._judges, maps, _RESIDUAL * tolerance)
+        return [(float(promise[best]), maps[int(best)]) for best in np.argsort(-promise)[:_FOLLOWED]]
+
+    def _on_all_pairs(self, found: Finding) -> Finding:
+        """Refine on all pairs, and judge strictly."""
+        if self._judges is not self._pairs:
+            found = self.refiner.refine(self._pairs, found.map)
+        return self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS)
 
     def _sample_sizes(self) -> Iterator[int]:
         n = self._pairs.n_pairs
@@ -78,64 +174,20 @@ class ConsensusSearch:
 
     def _sample(self, size: int) -> ColumnPairs:
         """Draw pairs, the more likely the larger their weights."""
-        pairs = self._pairs
-        if size >= pairs.n_pairs and pairs.weights.min() > 0:
-            return pairs
-        usable = np.count_nonzero(pairs.weights)
-        if np.ptp(pairs.weights) == 0:
-            return pairs.take(_distinct(pairs.n_pairs, size, self._rng))
-        share = pairs.weights / pairs.weights.sum()
+        pairs, weights = self._pairs, self._pairs.weights
+        if float(np.ptp(weights)) == 0:
+            return pairs if size >= pairs.n_pairs else pairs.take(_distinct(pairs.n_pairs, size, self._rng))
+        usable = int(np.count_nonzero(weights))
+        share = weights / weights.sum()
         return pairs.take(self._rng.choice(pairs.n_pairs, min(size, usable), replace=False, p=share))
 
-    def _from_gram(self) -> Finding:
-        """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive; fit; refine."""
-        pairs, centre = self._judges, lambda z: z - z.mean(axis=1, keepdims=True) if self._model.has_shift else z
-        x, y = centre(pairs.x), centre(pairs.y)
-        row_sums = np.einsum("an,ab,bn->n", x, (x * pairs.weights) @ y.T, y, optimize=True)
-        start = fit_maps(self._model, x.T[None], y.T[None], np.maximum(row_sums, 0.0)[None])
-        shift = pairs.y.mean(axis=1) - start.linear[0] @ pairs.x.mean(axis=1) if self._model.has_shift else start.shift[0]
-        return self._refiner.refine(pairs, Maps(start.linear, shift[None]))
 
-    def _from_agreement(self, size: int) -> Finding | None:
-        """Fit the tightest circles of friends at every tolerance; refine the best supported; the best of those."""
-        sample, best = self._sample(size), None
-        for tolerance, candidates in self._candidates(sample):
-            chosen = sample.take(candidates)
-            circles = Agreement(chosen.x, chosen.y, tolerance).circles(_CIRCLE)
-            seeds = np.argsort(-circles.strength, kind="stable")[:_SEEDS]
-            members, weights = circles.members[seeds], circles.weights[seeds]
-            maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights)
-            support = self._judges.support(maps, tolerance)
-            for seed in np.argsort(-support, kind="stable")[:_FOLLOWED]:
-                found = self._refiner.refine(self._judges, maps[int(seed)])
-                best = found if found.beats(best) else best
-        return best
-
-    def _candidates(self, sample: ColumnPairs) -> Iterator[tuple[float, Array]]:
-        """Yield each tolerance with the pairs to be compared at it."""
-        m = sample.n_pairs
-        everyone = np.arange(m)
-        if m > _MOST_CANDIDATES:
-            excess = excess_of_friends(sample.x, sample.y, self._tolerances, self._rng)
-        for column, tolerance in enumerate(self._tolerances):
-            if m > _MOST_CANDIDATES:
-                yield tolerance, np.argpartition(-excess[:, column], _MOST_CANDIDATES)[:_MOST_CANDIDATES]
-            else:
-                yield tolerance, everyone
-
-    def _decide(self, found: Finding | None, best: Finding | None) -> Finding | None:
-        """Refine on all pairs, with many re-pairings, what may be better than the best."""
-        if found is None:
-            return best
-        whole = self._refiner.refine(self._pairs, found.map) if self._pairs is not self._judges else found
-        whole = self._refiner.weigh(self._pairs, whole.map, _DECIDING_RE_PAIRINGS)
-        return whole if whole.beats(best) else best
+def _is_sure(found: Finding) -> bool:
+    return found.evidence.log_false_alarms < 0 and found.evidence.by_chance <= _FINE
 
 
 def _distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
-    """Draw ``size`` different numbers below n, without a permutation of all n where n is large."""
-    if size >= n:
-        return np.arange(n)
+    """Draw about ``size`` different numbers below n, without a permutation of all n where n is large."""
     if n < 10 * size:
         return rng.permutation(n)[:size]
-    return np.unique(rng.randint(n, size=size))
+    return rng.permutation(np.unique(rng.randint(n, size=size)))

@@ -13,6 +13,6 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "cont
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed: releases the interpreter, may reorder sums; NaN and infinity keep their meaning."""
     try:
-        return njit(cache=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+        return njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # no folder that compiled code could be kept in: compile anew in each process
-        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+        return njit(**_OPTIONS)(function)

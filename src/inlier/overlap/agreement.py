@@ -92,11 +92,5 @@ def excess_of_friends(x: FloatArray, y: FloatArray, tolerances: FloatArray, rng:
     return excess
 
 
-def re_paired_disagreements(x: FloatArray, y: FloatArray, size: int, rng: np.random.RandomState) -> FloatArray:
-    """| |x_i - x_j| - |y_k - y_l| | for four pairs drawn at random: what distances do where nothing is paired."""
-    i, j, k, l = rng.randint(x.shape[1], size=(4, size))  # noqa: E741
-    return np.abs(np.linalg.norm(x[:, i] - x[:, j], axis=0) - np.linalg.norm(y[:, k] - y[:, l], axis=0))
-
-
 def _over_rows(n_rows: int, work: Callable[[int, int], None]) -> None:
     run_in_threads(n_rows, lambda rows: work(rows.start, rows.stop), rows_per_range=_ROWS_AT_ONCE)

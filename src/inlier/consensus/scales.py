@@ -1,0 +1,117 @@
+"""At which scale of space, and to which tolerance, distances on the two sides are compared; and whose.
+
+A tolerance is fixed by how often chance agrees to it, so that it needs no unit. The scale is 1, except for similarities:
+there the ratio |y_i - y_j| / |x_i - x_j| of two real pairs is the scale, and ratios that are more frequent among the
+pairs than among re-pairings tell which scales are worth a try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+
+from inlier.consensus.models import MapModel
+from inlier.consensus.pairs import ColumnPairs
+from inlier.engine.blocks import Array, FloatArray
+from inlier.overlap.agreement import excess_of_friends
+
+_DENSITIES = np.array([0.2, 0.1, 0.05, 0.02, 0.007, 0.002])  # of chance agreements
+_SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances where a noise bound is known
+_PAIRS_OF_PAIRS = 5_000
+_RATIOS = 200_000
+_RATIO_BINS = np.linspace(-4.0, 4.0, 401)  # of the logarithm, about the ratio of the spreads
+_WIDTHS = (1, 3, 9)  # bins over which an excess is summed: noise spreads the ratios of real pairs
+_MOST_SCALES = 3
+
+
+class Scales:
+    """The scales to be tried, each with its tolerances.
+
+    Parameters
+    ----------
+    model : MapModel
+        The maps that are looked for.
+    pairs : ColumnPairs
+        A sample of the pairs.
+    noise_bound : float or None
+        Largest residual of a real pair, if known.
+    rng : RandomState
+        Draws pairs of pairs.
+    """
+
+    def __init__(
+        self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
+    ) -> None:
+        self._pairs, self._noise_bound, self._rng = pairs, noise_bound, rng
+        of_fixed_scale = model.keeps_distances and model.name != "similarity"
+        spread_x = float(np.sqrt(np.sum(np.var(pairs.x, axis=1)))) or 1.0
+        self.typical = 1.0 if of_fixed_scale else pairs.spread / spread_x
+        self._scales = [1.0] if of_fixed_scale else self._frequent_ratios()
+
+    def __len__(self) -> int:
+        return len(self._scales)
+
+    def __iter__(self) -> Iterator[tuple[float, FloatArray]]:
+        for scale in self._scales:
+            if self._noise_bound is not None:
+                yield scale, self._noise_bound * _SHARES_OF_BOUND
+            else:
+                yield scale, self.disagreements(scale)[(_DENSITIES * _PAIRS_OF_PAIRS).astype(int)]
+
+    def disagreements(self, scale: float) -> FloatArray:
+        """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random, sorted: what chance does."""
+        x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
+        return np.sort(np.abs(scale * x - y))
+
+    def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:
+        i, j, k, m = self._rng.randint(self._pairs.n_pairs, size=(4, size))
+        k, m = (i, j) if paired else (k, m)
+        x, y = self._pairs.x, self._pairs.y
+        return np.linalg.norm(x[:, i] - x[:, j], axis=0), np.linalg.norm(y[:, k] - y[:, m], axis=0)
+
+    def _frequent_ratios(self) -> list[float]:
+        """Scales at which ratios of distances are more frequent than among re-pairings, the most striking first."""
+        found, by_chance = (self._ratio_histogram(paired) for paired in (True, False))
+        excess = np.max(
+            [
+                (uniform_filter1d(found, w) - uniform_filter1d(by_chance, w))
+                / np.sqrt(uniform_filter1d(by_chance, w) + 1)
+                * np.sqrt(w)
+                for w in _WIDTHS
+            ],
+            axis=0,
+        )
+        middles = (_RATIO_BINS[1:] + _RATIO_BINS[:-1]) / 2
+        scales: list[float] = []
+        for _ in range(_MOST_SCALES):
+            peak = int(np.argmax(excess))
+            scales.append(float(self.typical * np.exp(middles[peak])))
+            excess[max(0, peak - max(_WIDTHS)) : peak + max(_WIDTHS) + 1] = -np.inf
+        return scales
+
+    def _ratio_histogram(self, paired: bool) -> FloatArray:
+        x, y = self._distances(_RATIOS, paired)
+        usable = (x > 0) & (y > 0)
+        ratio = np.log(y[usable] / x[usable] / self.typical)
+        return np.histogram(ratio, _RATIO_BINS)[0].astype(np.float64)
+
+
+def closest_friends(
+    sample: ColumnPairs,
+    scale: float,
+    tolerances: FloatArray,
+    model: MapModel,
+    most: int,
+    rng: np.random.RandomState,
+) -> Iterator[Array]:
+    """Yield, for each tolerance, the pairs worth comparing: all, or those with the most friends beyond chance."""
+    x = scale * sample.x
+    excess = excess_of_friends(x, sample.y, tolerances, rng) if sample.n_pairs > most else None
+    lengths = np.abs(np.linalg.norm(x, axis=0) - np.linalg.norm(sample.y, axis=0))
+    for column, tolerance in enumerate(tolerances):
+        rank = np.zeros(sample.n_pairs) if excess is None else -excess[:, column]
+        # A rotation about the origin keeps lengths too.
+        possible = np.arange(rank.size) if model.has_shift else np.flatnonzero(lengths <= tolerance)
+        yield possible[np.argsort(rank[possible], kind="stable")[:most]]

@@ -1,0 +1,293 @@
+"""Registration: the transformation that carries X onto y, from pairs of which most may be wrong."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from inlier.calibrated import CalibratedMatcher
+from inlier.calibration import calibrate
+from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
+from inlier.engine import summarise_columns
+from inlier.engine.blocks import Array, FloatArray
+from inlier.matching import PairMatcher
+from inlier.transforms import Transformation, estimate_transformation
+from inlier.transforms.estimation import MODELS
+from inlier.validation import (
+    as_table,
+    check_choice,
+    check_finite,
+    check_flag,
+    check_number,
+    check_varies,
+    check_weights,
+)
+
+_WIDEST_SEARCH = 8  # dimensions up to which maps are looked for by their residuals; above, a linear map is learned
+_GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
+_MOST_FALSE_ALARMS = 0.3  # expected among wrong pairs, for a finding to count
+
+
+class NoConsensusError(ValueError):
+    """The pairs do not agree on any transformation beyond chance; the message has the evidence.
+
+    Attributes
+    ----------
+    evidence : Evidence or None
+        What speaks for the best transformation that was found.
+    """
+
+    def __init__(self, message: str, evidence: Evidence | None = None) -> None:
+        super().__init__(message)
+        self.evidence = evidence
+
+
+class Registration(PairMatcher):
+    """Find the transformation between two sets of points, and which pairs are real.
+
+    No noise bound has to be given: it is found from the data, and so is the answer to "did it fail?".
+
+    Parameters
+    ----------
+    model : {"rigid", "rotation", "orthogonal", "similarity", "affine"}, default="rigid"
+        What to look for: rotation and translation; rotation about the origin; the same or a reflection; rotation,
+        translation and one scale; any linear map and translation.
+    alpha : float, default=0.01
+        Largest expected share of wrong pairs among those accepted.
+    noise_bound : float, optional
+        Largest residual of a real pair, in units of ``y``, if known: it then decides which pairs are accepted.
+    reflection : bool, default=False
+        Whether ``"rigid"`` and ``"similarity"`` may mirror.
+    raise_on_failure : bool, default=True
+        Whether `fit` raises `NoConsensusError` where nothing is found. If not, ``success_`` says so.
+    random_state : int, RandomState or None, default=None
+        Draws samples and re-pairings.
+
+    Attributes
+    ----------
+    success_ : bool
+        Whether a transformation was found.
+    transformation_ : SimilarityTransformation, AffineTransformation or None
+        y = transformation_(x), with ``rotation``, ``translation``, ``scale``, ``matrix``, ``inverse``.
+    inlier_mask_ : ndarray of bool, shape (n,)
+        The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
+        where a ``noise_bound`` was given, residuals up to that.
+    residuals_ : ndarray of shape (n,)
+        |y_i - transformation_(x_i)|.
+    noise_bound_ : float
+        Residual up to which the pairs agree beyond chance, found from the data or as it was given.
+    p_values_, q_values_ : ndarray of shape (n,)
+        Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
+    inlier_fraction_, inlier_fraction_error_ : float
+        Estimated share of real pairs, accepted or not, and its standard error.
+    detection_p_value_ : float
+        Bound on the chance of so much agreement, anywhere, if no pair were real.
+    scores_, threshold_ : ndarray of shape (n,), float
+        Pairs with scores at or above the threshold are accepted. The score is minus the residual; with more than 8
+        columns, that of `CalibratedMatcher`.
+    result_ : MatchResult
+        The answer as one object.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Notes
+    -----
+    With up to 8 columns, maps are looked for by their residuals: first from the paper's row sums, then from circles of
+    pairs that keep their distances to each other, in samples that grow until nothing better can have been missed. With
+    more columns `CalibratedMatcher` finds the pairs. Fewer accepted pairs than dimensions do not determine a rotation:
+    a warning says so, and the transformation is the best one on what they span. Structured errors (a second motion, a
+    repeated pattern) agree with each other too; the larger agreement wins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier import Registration
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = X @ np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]) + [5, 0, 0] + rng.normal(scale=0.02, size=X.shape)
+    >>> y[:950] = rng.normal(size=(950, 3))  # 95 % wrong
+    >>> registration = Registration(random_state=0).fit(X, y)
+    >>> print(f"{registration.transformation_.angle:.1f} degrees")
+    90.0 degrees
+    >>> print(f"{registration.inlier_mask_.sum()} pairs, within {registration.noise_bound_:.2f}")
+    50 pairs, within 0.06
+    """
+
+    def __init__(
+        self,
+        model: str = "rigid",
+        alpha: float = 0.01,
+        noise_bound: float | None = None,
+        reflection: bool = False,
+        raise_on_failure: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.alpha = alpha
+        self.noise_bound = noise_bound
+        self.reflection = reflection
+        self.raise_on_failure = raise_on_failure
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the transformation, and decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            Points.
+        y : array-like of shape (n, d_y)
+            Row i is the supposed partner of row i of ``X``. d_y = d_x, except for model ``"affine"``.
+        sample_weight : array-like of shape (n,), optional
+            How much each pair is trusted beforehand: the similarity of its descriptors, or the inverse of its noise
+            variance. Pairs are drawn for the search, and count in the fit, in proportion. A pair of weight 0 does not
+            help to find the transformation, but is still judged by it.
+
+        Returns
+        -------
+        self
+        """
+        table_x, table_y = self._read_pairs(X, y)
+        self._check(table_x, table_y)
+        weights = np.ones(len(table_x)) if sample_weight is None else check_weights(sample_weight, len(table_x))
+        if table_x.shape[1] > _WIDEST_SEARCH:
+            self._fit_by_matching(table_x, table_y, weights)
+        else:
+            self._fit_by_search(table_x, table_y, weights)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Carry points to the space of ``y``."""
+        check_is_fitted(self, "success_")
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if self.transformation_ is None:
+            raise NoConsensusError("No transformation was found by fit, so there is none to apply.")
+        table = as_table(X, "X")
+        check_finite(table, summarise_columns(table), "X")
+        return self.transformation_(table)
+
+    def _check(self, X: Array, Y: Array) -> None:
+        check_choice(self.model, MODELS, "model")
+        check_number(self.alpha, "alpha", low=0, high=0.5)
+        check_flag(self.reflection, "reflection")
+        check_flag(self.raise_on_failure, "raise_on_failure")
+        if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
+            raise ValueError("noise_bound must be positive; leave it out to have it found from the data.")
+        if self.model == "rotation" and self.reflection:
+            raise ValueError("Model 'rotation' never reflects. Use model='orthogonal', or leave out reflection=True.")
+        if self.model != "affine" and X.shape[1] != Y.shape[1]:
+            raise ValueError(
+                f"A {self.model} transformation keeps the dimension, but X has {X.shape[1]} column(s) and y "
+                f"{Y.shape[1]}. Use model='affine', or bring both to the same number of columns."
+            )
+        for table, name in ((X, "X"), (Y, "y")):
+            summary = summarise_columns(table)
+            check_finite(table, summary, name)
+            check_varies(summary, name)
+
+    def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray) -> None:
+        """Few dimensions: the map that most pairs support, and residuals judged by those of re-pairings."""
+        rng = check_random_state(self.random_state)
+        model = MapModel(self.model, X.shape[1], self.reflection)
+        suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
+        found = find_consensus(model, X, Y, weights, self.noise_bound, rng, suggestion)
+        if found.evidence.log_false_alarms > np.log(_MOST_FALSE_ALARMS):
+            return self._fail(X, found.evidence)
+        self.noise_bound_ = found.evidence.bound
+        self._set_transformation(X, Y, weights * found.weights)
+        self._judge_residuals(model, found, Y.shape[1])
+        if np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
+            return self._fail(X, found.evidence)
+        return None
+
+    def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
+        """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
+        few = rng.permutation(len(X))[:2000]
+        if few.size < CalibratedMatcher._fewest_pairs:
+            return few
+        matcher = CalibratedMatcher(alpha=0.05, random_state=rng).fit(X[few], Y[few])
+        return few[matcher.scores_ > 0]
+
+    def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
+        supporting = max(found.evidence.n_supporting, 1)
+        # The map was fitted to the pairs within the bound, which shortens their residuals by its freedom.
+        shortened = np.sqrt(max(1 - model.freedom / (d_y * supporting), 0.1))
+        honest = np.where(self.residuals_ <= self.noise_bound_, self.residuals_ / shortened, self.residuals_)
+        calibration = calibrate(-honest, -found.re_paired_residuals)
+        self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
+        self._decide(-self.residuals_, calibration.p_values, np.maximum(calibration.q_values, self.detection_p_value_))
+        self.inlier_fraction_ = calibration.inlier_fraction
+        self.inlier_fraction_error_ = calibration.inlier_fraction_error
+
+    def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray) -> None:
+        """Many dimensions: the pairs that `CalibratedMatcher` accepts, and the transformation that fits them."""
+        matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
+        if not (weights * matcher.inlier_mask_).any():
+            return self._fail(X, None, matcher.detection_p_value_)
+        self._set_transformation(X, Y, weights * matcher.inlier_mask_)
+        self.detection_p_value_ = matcher.detection_p_value_
+        self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
+        self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
+        self.inlier_fraction_ = matcher.inlier_fraction_
+        self.inlier_fraction_error_ = matcher.inlier_fraction_error_
+        return None
+
+    def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
+        self.transformation_: Transformation | None = estimate_transformation(
+            self.model, X, Y, weights, reflection=self.reflection, allow_undetermined=True
+        )
+        self.residuals_ = self.transformation_.residuals(X, Y)
+        self.success_ = True
+        if not self.transformation_.determined:
+            warnings.warn(
+                f"The {np.count_nonzero(weights)} pairs that agree do not determine all of a {self.model} "
+                f"transformation in {X.shape[1]} dimensions; it is the best one on what they span, and the nearest to "
+                f"the identity elsewhere.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray) -> None:
+        self.p_values_, self.q_values_ = p, q
+        if self.noise_bound is None:
+            self.inlier_mask_ = (q <= self.alpha) & (self.residuals_ <= _GENEROUS * self.noise_bound_)
+        else:
+            self.inlier_mask_ = self.residuals_ <= self.noise_bound
+        self.scores_ = scores if self.noise_bound is None else -self.residuals_
+        accepted = self.scores_[self.inlier_mask_]
+        self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))
+
+    def _fail(self, X: Array, evidence: Evidence | None, detection: float = 1.0) -> None:
+        if self.raise_on_failure:
+            self._refuse(len(X), evidence, detection)
+        n = len(X)
+        self.success_, self.transformation_ = False, None
+        self.residuals_ = np.full(n, np.nan)
+        self.noise_bound_ = np.nan
+        self.scores_, self.threshold_ = np.zeros(n), float(np.nextafter(0.0, 1.0))
+        self.inlier_mask_ = np.zeros(n, dtype=bool)
+        self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
+        self.inlier_fraction_, self.inlier_fraction_error_ = 0.0, 0.0
+        self.detection_p_value_ = detection if evidence is None else float(np.exp(min(evidence.log_false_alarms, 0.0)))
+
+    def _refuse(self, n: int, evidence: Evidence | None, detection: float) -> NoReturn:
+        cure = (
+            "Check the pairing, the units and the order of the columns; if the scale differs use model='similarity'; "
+            "raise_on_failure=False gives an answer without an error."
+        )
+        if evidence is None:
+            raise NoConsensusError(
+                f"The {n} pairs do not agree on any {self.model} transformation: the chance of as much agreement among "
+                f"wrong pairs is {detection:.2g}. {cure}"
+            )
+        alarms = np.exp(min(evidence.log_false_alarms, 50.0))
+        raise NoConsensusError(
+            f"The {n} pairs do not agree on any {self.model} transformation. The best one found brings "
+            f"{evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one would expect "
+            f"{alarms:.2g} transformations with as much support. {cure}",
+            evidence,
+        )
