@@ -82,7 +82,7 @@ def picture(scans: Scans, registration: Registration):
     figure = new_figure(figsize=(11, 4.6))
     before, after = figure.subplots(1, 2)
     accepted = registration.inlier_mask_
-    target = scans.target + np.array([5.0, 0, 0])
+    target = scans.target + np.array([7.0, 2.0, 0])
     for points, colour in ((scans.source, REAL), (target, WRONG)):
         before.scatter(*points[:, :2].T, s=1, color=colour, alpha=0.5, linewidths=0)
     for row in np.flatnonzero(~accepted)[::60]:

@@ -7,10 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-import inlier
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -28,7 +24,6 @@ def number(pattern, text):
     return float(found[1].replace(",", ""))
 
 
-@pytest.mark.skipif("Registration" not in inlier.__all__, reason="inlier.Registration is not there yet")
 def test_scans_are_registered_from_mostly_wrong_matches(tmp_path):
     words = words_of("register_scans", "--out", tmp_path)
     assert number(r"([\d.]+)% of them join", words) < 15

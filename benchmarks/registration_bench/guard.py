@@ -127,7 +127,8 @@ def _serve(pipe, name: str) -> None:
                 problem = Cell(n, rate, "uniform", 0).make()
                 method.fit(problem.X, problem.Y, problem.bound, 0)
     except (ImportError, AttributeError) as error:
-        pipe.send(f"{UNAVAILABLE}: {error}")
+        reason, _, _ = str(error).partition(" (")  # without the path
+        pipe.send(f"{UNAVAILABLE}: {reason}")
         return
     except Exception:  # a first fit may fail on its own account; the timed ones tell
         pass
