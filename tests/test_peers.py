@@ -112,7 +112,11 @@ def test_runs_are_written_read_again_and_summed_up(tmp_path, capsys):
     entries = table.entries(rows)
     assert entries[100, 0.0, "uniform", BASELINE].success == 1
     assert entries[100, 0.5, "shifted", BASELINE].success == 0
+    grid.forget(runs, ["OpenCV"])
+    assert grid.read_rows(runs) == rows
     table.summarise(runs, tmp_path)
     assert "inlier itself has not run" in capsys.readouterr().out
     assert (tmp_path / "peers.csv").read_text().count(BASELINE) == 4
     assert (tmp_path / "peers.png").stat().st_size > 10_000
+    grid.forget(runs, [BASELINE])
+    assert not grid.read_rows(runs)

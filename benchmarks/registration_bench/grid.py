@@ -93,6 +93,18 @@ class Hopeless:
         return too_many or cell.n >= self._smallest.get((method, cell.rate), cell.n + 1)
 
 
+def forget(runs: Path, methods: list[str]) -> None:
+    """Drop the fits of methods whose code has changed."""
+    if not runs.exists():
+        return
+    with runs.open(newline="") as stream:
+        kept = [row for row in csv.DictReader(stream) if row["method"] not in methods]
+    with runs.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, HEADER)
+        writer.writeheader()
+        writer.writerows(kept)
+
+
 def read_rows(runs: Path) -> list[Row]:
     """Fits in the file of runs, of methods that are still known."""
     if not runs.exists():
