@@ -42,6 +42,7 @@ class PairMatcher(BaseEstimator):
     inlier_mask_: Mask
 
     _fewest_pairs = 2
+    _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
 
     def fit(self, X: Any, y: Any) -> Self:
         """Decide which rows of ``X`` and ``y`` are real pairs.

@@ -27,8 +27,10 @@ from inlier.validation import (
     check_weights,
 )
 
-_WIDEST_SEARCH = 8  # dimensions up to which maps are looked for by their residuals; above, a linear map is learned
+_FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map is learned first
+_WIDEST_SEARCH = 100  # columns with which a search by distances is still tried where that finds too little
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
+_COARSE = 0.05  # share of re-pairings within the bound: above it, a map on which no single pair can be relied is none
 _MOST_FALSE_ALARMS = 0.3  # expected among wrong pairs, for a finding to count
 
 
@@ -38,7 +40,7 @@ class NoConsensusError(ValueError):
     Attributes
     ----------
     evidence : Evidence or None
-        What speaks for the best transformation that was found.
+        What speaks for the best transformation that was looked at.
     """
 
     def __init__(self, message: str, evidence: Evidence | None = None) -> None:
@@ -98,9 +100,9 @@ class Registration(PairMatcher):
     -----
     With up to 8 columns, maps are looked for by their residuals: first from the paper's row sums, then from circles of
     pairs that keep their distances to each other, in samples that grow until nothing better can have been missed. With
-    more columns `CalibratedMatcher` finds the pairs. Fewer accepted pairs than dimensions do not determine a rotation:
-    a warning says so, and the transformation is the best one on what they span. Structured errors (a second motion, a
-    repeated pattern) agree with each other too; the larger agreement wins.
+    more columns `CalibratedMatcher` finds the pairs, and the search comes second. Fewer accepted pairs than dimensions
+    do not determine a rotation: a warning says so, and the transformation is the best one on what they span.
+    Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins.
 
     Examples
     --------
@@ -116,6 +118,8 @@ class Registration(PairMatcher):
     >>> print(f"{registration.inlier_mask_.sum()} pairs, within {registration.noise_bound_:.2f}")
     50 pairs, within 0.06
     """
+
+    _works_in_parts = False
 
     def __init__(
         self,
@@ -154,10 +158,11 @@ class Registration(PairMatcher):
         table_x, table_y = self._read_pairs(X, y)
         self._check(table_x, table_y)
         weights = np.ones(len(table_x)) if sample_weight is None else check_weights(sample_weight, len(table_x))
-        if table_x.shape[1] > _WIDEST_SEARCH:
-            self._fit_by_matching(table_x, table_y, weights)
+        if table_x.shape[1] <= _FEW_COLUMNS:
+            found = self._search(table_x, table_y, weights)
+            self._fit_by_search(table_x, table_y, weights, found)
         else:
-            self._fit_by_search(table_x, table_y, weights)
+            self._fit_wide(table_x, table_y, weights)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -189,20 +194,36 @@ class Registration(PairMatcher):
             check_finite(table, summary, name)
             check_varies(summary, name)
 
-    def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        """Few dimensions: the map that most pairs support, and residuals judged by those of re-pairings."""
+    def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
         rng = check_random_state(self.random_state)
-        model = MapModel(self.model, X.shape[1], self.reflection)
         suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
-        found = find_consensus(model, X, Y, weights, self.noise_bound, rng, suggestion)
-        if found.evidence.log_false_alarms > np.log(_MOST_FALSE_ALARMS):
-            return self._fail(X, found.evidence)
+        model = MapModel(self.model, X.shape[1], self.reflection)
+        return find_consensus(model, X, Y, weights, self.noise_bound, rng, suggestion)
+
+    def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
+        """The map that most pairs support, and residuals judged by those of re-pairings."""
+        if not _is_significant(found):
+            return self._fail(len(X), found.evidence)
+        model = MapModel(self.model, X.shape[1], self.reflection)
         self.noise_bound_ = found.evidence.bound
         self._set_transformation(X, Y, weights * found.weights)
         self._judge_residuals(model, found, Y.shape[1])
-        if np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
-            return self._fail(X, found.evidence)
+        if found.evidence.by_chance > _COARSE and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
+            return self._fail(len(X), found.evidence)
+        if found.better_mirrored:
+            cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
+            warnings.warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.", stacklevel=3)
         return None
+
+    def _fit_wide(self, X: Array, Y: Array, weights: FloatArray) -> None:
+        """Many dimensions: match first; where that finds too few pairs for a rotation, search by distances."""
+        matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
+        accepted = np.count_nonzero(weights * matcher.inlier_mask_)
+        if accepted < X.shape[1] and (accepted == 0 or X.shape[1] <= _WIDEST_SEARCH):
+            found = self._search(X, Y, weights)
+            if _is_significant(found) or accepted == 0:
+                return self._fit_by_search(X, Y, weights, found)
+        return self._fit_by_matching(X, Y, weights, matcher)
 
     def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
@@ -213,28 +234,22 @@ class Registration(PairMatcher):
         return few[matcher.scores_ > 0]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
-        supporting = max(found.evidence.n_supporting, 1)
-        # The map was fitted to the pairs within the bound, which shortens their residuals by its freedom.
-        shortened = np.sqrt(max(1 - model.freedom / (d_y * supporting), 0.1))
-        honest = np.where(self.residuals_ <= self.noise_bound_, self.residuals_ / shortened, self.residuals_)
-        calibration = calibrate(-honest, -found.re_paired_residuals)
+        # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
+        shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
+        calibration = calibrate(-self.residuals_ / shortened, -found.re_paired_residuals)
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         self._decide(-self.residuals_, calibration.p_values, np.maximum(calibration.q_values, self.detection_p_value_))
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error
 
-    def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        """Many dimensions: the pairs that `CalibratedMatcher` accepts, and the transformation that fits them."""
-        matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
-        if not (weights * matcher.inlier_mask_).any():
-            return self._fail(X, None, matcher.detection_p_value_)
+    def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> None:
+        """The pairs that the matcher accepts, and the transformation that fits them."""
         self._set_transformation(X, Y, weights * matcher.inlier_mask_)
         self.detection_p_value_ = matcher.detection_p_value_
         self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
         self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
         self.inlier_fraction_ = matcher.inlier_fraction_
         self.inlier_fraction_error_ = matcher.inlier_fraction_error_
-        return None
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
         self.transformation_: Transformation | None = estimate_transformation(
@@ -261,10 +276,9 @@ class Registration(PairMatcher):
         accepted = self.scores_[self.inlier_mask_]
         self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))
 
-    def _fail(self, X: Array, evidence: Evidence | None, detection: float = 1.0) -> None:
+    def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
-            self._refuse(len(X), evidence, detection)
-        n = len(X)
+            self._refuse(n, evidence)
         self.success_, self.transformation_ = False, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
@@ -272,18 +286,13 @@ class Registration(PairMatcher):
         self.inlier_mask_ = np.zeros(n, dtype=bool)
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
         self.inlier_fraction_, self.inlier_fraction_error_ = 0.0, 0.0
-        self.detection_p_value_ = detection if evidence is None else float(np.exp(min(evidence.log_false_alarms, 0.0)))
+        self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
 
-    def _refuse(self, n: int, evidence: Evidence | None, detection: float) -> NoReturn:
+    def _refuse(self, n: int, evidence: Evidence) -> NoReturn:
         cure = (
-            "Check the pairing, the units and the order of the columns; if the scale differs use model='similarity'; "
-            "raise_on_failure=False gives an answer without an error."
+            "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; if "
+            "one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
         )
-        if evidence is None:
-            raise NoConsensusError(
-                f"The {n} pairs do not agree on any {self.model} transformation: the chance of as much agreement among "
-                f"wrong pairs is {detection:.2g}. {cure}"
-            )
         alarms = np.exp(min(evidence.log_false_alarms, 50.0))
         raise NoConsensusError(
             f"The {n} pairs do not agree on any {self.model} transformation. The best one found brings "
@@ -291,3 +300,7 @@ class Registration(PairMatcher):
             f"{alarms:.2g} transformations with as much support. {cure}",
             evidence,
         )
+
+
+def _is_significant(found: Consensus) -> bool:
+    return found.evidence.log_false_alarms <= np.log(_MOST_FALSE_ALARMS)

@@ -116,6 +116,11 @@ class SplitMatcher(PairMatcher):
     def _check_parameters(self, n_pairs: int) -> None:
         if not isinstance(self.matcher, PairMatcher):
             raise ValueError(f"matcher must be a matcher such as RowSumMatcher(); got {self.matcher!r}.")
+        if not self.matcher._works_in_parts:
+            raise ValueError(
+                f"{type(self.matcher).__name__} finds one transformation for all pairs, and is not fitted to parts of "
+                f"them. It takes many pairs as it is; leave out SplitMatcher."
+            )
         n_splits = check_count(self.n_splits, "n_splits")
         fewest = self.matcher._fewest_pairs
         if n_pairs < fewest * n_splits:

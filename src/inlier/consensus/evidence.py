@@ -109,11 +109,11 @@ class Chance:
             rise = np.log2(count[more] / count[few]) / np.log2(bounds[more] / bounds[few])
             power = np.clip(rise, 1.0, self._model.dimension)
             p[:few] = p[few] * (bounds[:few] / bounds[few]) ** power
-        return np.clip(p, 1e-15, 1 - 1e-12)
+        return p
 
 
 def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:
     """n KL(found / n || p) where there are more than p n, else 0."""
-    share = np.clip(found / max(n, 1), 0.0, 1.0)
+    share, p = np.clip(found / max(n, 1), 0.0, 1.0), np.clip(p, 1e-15, 1 - 1e-12)
     divergence = xlogy(share, share / p) + xlogy(1 - share, (1 - share) / (1 - p))
     return np.where(share > p, max(n, 0) * divergence, 0.0)

@@ -38,6 +38,11 @@ class MapModel:
         return self.name != "affine"
 
     @property
+    def may_mirror(self) -> bool:
+        """Whether det(linear) may be negative."""
+        return self.reflection or self.name in ("orthogonal", "affine")
+
+    @property
     def fewest_pairs(self) -> int:
         """Pairs in general position that determine a map (up to a reflection)."""
         d = self.dimension
@@ -99,7 +104,7 @@ def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray)
 
 def _conformal(model: MapModel, cross: FloatArray, squared_length: FloatArray) -> FloatArray:
     U, s, Vt = np.linalg.svd(cross)
-    if not (model.reflection or model.name == "orthogonal"):
+    if not model.may_mirror:
         handedness = np.where(np.linalg.det(U @ Vt) < 0, -1.0, 1.0)
         U[:, :, -1] *= handedness[:, None]
         s[:, -1] *= handedness

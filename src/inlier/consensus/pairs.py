@@ -63,9 +63,8 @@ class ColumnPairs:
         """Copy tables in this order; about their means if ``centred``, so that little is lost to large coordinates."""
         columns = []
         for table in (X, Y):
-            values = np.asarray(table, dtype=np.float64)
-            centre = values.mean(axis=0) if centred else np.zeros(values.shape[1])
-            columns.append(np.ascontiguousarray((values - centre).T[:, order]))
+            shuffled = np.asarray(table)[order].T.astype(np.float64, order="C")  # whole rows are gathered faster
+            columns.append(shuffled - shuffled.mean(axis=1, keepdims=True) if centred else shuffled)
         points = np.stack([point_numbers(X), point_numbers(Y)])
         return ColumnPairs(columns[0], columns[1], weights[order], points[:, order])
 

@@ -1,8 +1,8 @@
 """At which scale of space, and to which tolerance, distances on the two sides are compared; and whose.
 
-A tolerance is fixed by how often chance agrees to it, so that it needs no unit. The scale is 1, except for similarities:
-there the ratio |y_i - y_j| / |x_i - x_j| of two real pairs is the scale, and ratios that are more frequent among the
-pairs than among re-pairings tell which scales are worth a try.
+A tolerance is fixed by how often chance agrees to it, so that it needs no unit. The scale is 1, except for
+similarities: there the ratio |y_i - y_j| / |x_i - x_j| of two real pairs is the scale, and ratios that are more
+frequent among the pairs than among re-pairings tell which scales are worth a try.
 """
 
 from __future__ import annotations

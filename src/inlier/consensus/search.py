@@ -8,7 +8,7 @@ pairs or is as large as the time allows. In large samples only the pairs with th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,9 +28,10 @@ _RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
 _FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
 _REFINED = 6  # of those of all tolerances, how many are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
+_FAR_BETTER = 1.2  # times the surprise
 _SAME = 2.0  # bounds between the images of a typical point: maps that are nearer refine to one
 _DECIDING_RE_PAIRINGS = 200_000
-_RE_PAIRINGS_PER_PAIR = 30
+_RE_PAIRINGS_PER_PAIR, _MOST_JUDGING = 30, 100_000  # re-pairings for the p-values; with more pairs, one each
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _FINE = 0.05  # share of re-pairings within the bound: where there are more, other maps may fit as coarsely
 _RELIABLE = 15  # members of a consensus that a search does not miss
@@ -48,11 +49,14 @@ class Consensus:
         How near each pair is, between 0 and 1: weights for a final fit.
     re_paired_residuals : ndarray
         What residuals are like where nothing is paired.
+    better_mirrored : bool
+        Whether a reflection, which the model does not allow, would fit the same pairs far better.
     """
 
     evidence: Evidence
     weights: FloatArray
     re_paired_residuals: FloatArray
+    better_mirrored: bool
 
 
 def find_consensus(
@@ -89,8 +93,10 @@ def find_consensus(
     found = search.run(None if suggestion is None else place[suggestion])
     maps = search.refiner.polish(pairs, found)
     nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
-    re_pairings = min(_RE_PAIRINGS_PER_PAIR * len(X), _DECIDING_RE_PAIRINGS)
-    return Consensus(found.evidence, nearness, pairs.re_paired_residuals(maps, re_pairings))
+    re_pairings = min(_RE_PAIRINGS_PER_PAIR * len(X), _MOST_JUDGING)
+    return Consensus(
+        found.evidence, nearness, pairs.re_paired_residuals(maps, re_pairings), search.is_better_mirrored(found)
+    )
 
 
 class ConsensusSearch:
@@ -118,6 +124,15 @@ class ConsensusSearch:
             if _is_sure(best) and best.evidence.inlier_fraction * size >= _RELIABLE:
                 break
         return best
+
+    def is_better_mirrored(self, found: Finding) -> bool:
+        """Whether the pairs that support this map have far more evidence for a reflection."""
+        if self._model.may_mirror or self._model.name == "affine":
+            return False
+        judges, mirroring = self._judges, replace(self._model, reflection=True)
+        near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
+        mirrored = replace(self.refiner, model=mirroring).refine(judges, judges.fit(mirroring, near))
+        return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
 
     def _gram_start(self) -> Maps:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
