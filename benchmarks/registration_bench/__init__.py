@@ -1,0 +1,1 @@
+"""Registration methods side by side: problems, methods, guarded runs, tables and figures."""

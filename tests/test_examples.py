@@ -1,0 +1,62 @@
+"""Each script in examples/ runs and finds what was hidden in its data."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def words_of(name, *arguments):
+    """What a script prints; it must end well and warn of nothing."""
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    assert found, f"{pattern!r} is not in:\n{text}"
+    return float(found[1].replace(",", ""))
+
+
+def test_scans_are_registered_from_mostly_wrong_matches(tmp_path):
+    words = words_of("register_scans", "--out", tmp_path)
+    assert number(r"([\d.]+)% of them join", words) < 15
+    assert number(r"([\d.]+)% of those join", words) > 95
+    assert number(r"off by ([\d.]+) degrees", words) < 0.5
+    assert number(r"translation by ([\d.]+) cm", words) < 2
+    assert (tmp_path / "register_scans.png").stat().st_size > 10_000
+
+
+def test_embeddings_are_aligned_as_well_as_with_a_clean_dictionary(tmp_path):
+    words = words_of("align_embeddings", "--out", tmp_path)
+    accepted, wrong = number(r"([\d,]+) entries accepted", words), number(r"accepted; (\d+) of those", words)
+    assert wrong <= 0.02 * accepted
+    assert number(r"and (\d+) right ones were missed", words) <= 5
+    every, kept, right = (
+        number(rf"{name}: +([\d.]+)%", words) for name in ("all entries", "accepted entries", "right entries")
+    )
+    assert every < 50
+    assert kept > right - 1
+    assert (tmp_path / "align_embeddings.png").stat().st_size > 10_000
+
+
+def test_swapped_samples_are_named_with_their_partners(tmp_path):
+    words = words_of("swapped_samples", "--out", tmp_path)
+    assert 9 <= number(r"columns; (\d+) seem not to go together", words) <= 11
+    assert words.count("in the row of") == 9
+    assert "[wrong]" not in words
+    assert "0 of them were missed" in words
+    assert (tmp_path / "swapped_samples.png").stat().st_size > 10_000
+
+
+def test_an_example_writes_nothing_unless_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "picture" not in words_of("swapped_samples")
+    assert not list(tmp_path.iterdir())
+    assert not list(EXAMPLES.rglob("*.png"))
