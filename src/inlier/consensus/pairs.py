@@ -74,6 +74,10 @@ class ColumnPairs:
         """Return some of the pairs."""
         return ColumnPairs(self.x[:, which], self.y[:, which], self.weights[which], self.points[:, which])
 
+    def first(self, count: int) -> ColumnPairs:
+        """Return the first pairs; they come in random order, so these are as good as any."""
+        return self if count >= self.n_pairs else self.take(np.arange(count))
+
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
         squared = np.empty(self.n_pairs)

@@ -15,7 +15,7 @@ _MOST_ROUNDS = 20
 _NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _LOOKS = (0, 1, 2)  # pairs as they are, and shifted against each other
-_STEADY = 1e-5  # change of a map's coefficients that ends the polishing
+_STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in log false alarms, relative to it, that ends the rounds
 
 

@@ -17,7 +17,7 @@ from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import Array, FloatArray
 from inlier.overlap.agreement import excess_of_friends
 
-_DENSITIES = np.array([0.2, 0.1, 0.05, 0.02, 0.007, 0.002])  # of chance agreements
+_DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances where a noise bound is known
 _PAIRS_OF_PAIRS = 5_000
 _RATIOS = 200_000
@@ -27,7 +27,7 @@ _MOST_SCALES = 3
 
 
 class Scales:
-    """The scales to be tried, each with its tolerances.
+    """The scales to be tried, each with its tolerances; ``disagreements`` are those of re-pairings, sorted.
 
     Parameters
     ----------
@@ -47,20 +47,21 @@ class Scales:
         self._pairs, self._noise_bound, self._rng = pairs, noise_bound, rng
         of_fixed_scale = model.keeps_distances and model.name != "similarity"
         spread_x = float(np.sqrt(np.sum(np.var(pairs.x, axis=1)))) or 1.0
-        self.typical = 1.0 if of_fixed_scale else pairs.spread / spread_x
+        self._typical = 1.0 if of_fixed_scale else pairs.spread / spread_x
         self._scales = [1.0] if of_fixed_scale else self._frequent_ratios()
-
-    def __len__(self) -> int:
-        return len(self._scales)
+        self.disagreements = self._disagreements(self._typical)
 
     def __iter__(self) -> Iterator[tuple[float, FloatArray]]:
-        for scale in self._scales:
-            if self._noise_bound is not None:
-                yield scale, self._noise_bound * _SHARES_OF_BOUND
-            else:
-                yield scale, self.disagreements(scale)[(_DENSITIES * _PAIRS_OF_PAIRS).astype(int)]
+        """Yield scales with some tolerances each; the likely ones first."""
+        if self._noise_bound is not None:
+            yield from ((scale, self._noise_bound * _SHARES_OF_BOUND) for scale in self._scales)
+            return
+        by_chance = {s: self.disagreements if s == self._typical else self._disagreements(s) for s in self._scales}
+        for densities in _DENSITIES:
+            for scale in self._scales:
+                yield scale, by_chance[scale][(np.array(densities) * _PAIRS_OF_PAIRS).astype(int)]
 
-    def disagreements(self, scale: float) -> FloatArray:
+    def _disagreements(self, scale: float) -> FloatArray:
         """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random, sorted: what chance does."""
         x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
         return np.sort(np.abs(scale * x - y))
@@ -87,14 +88,14 @@ class Scales:
         scales: list[float] = []
         for _ in range(_MOST_SCALES):
             peak = int(np.argmax(excess))
-            scales.append(float(self.typical * np.exp(middles[peak])))
+            scales.append(float(self._typical * np.exp(middles[peak])))
             excess[max(0, peak - max(_WIDTHS)) : peak + max(_WIDTHS) + 1] = -np.inf
         return scales
 
     def _ratio_histogram(self, paired: bool) -> FloatArray:
         x, y = self._distances(_RATIOS, paired)
         usable = (x > 0) & (y > 0)
-        ratio = np.log(y[usable] / x[usable] / self.typical)
+        ratio = np.log(y[usable] / x[usable] / self._typical)
         return np.histogram(ratio, _RATIO_BINS)[0].astype(np.float64)
 
 

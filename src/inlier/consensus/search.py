@@ -28,10 +28,11 @@ _RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
 _FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
 _REFINED = 6  # of those of all tolerances, how many are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
+_QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _FAR_BETTER = 1.2  # times the surprise
 _SAME = 2.0  # bounds between the images of a typical point: maps that are nearer refine to one
 _DECIDING_RE_PAIRINGS = 200_000
-_RE_PAIRINGS_PER_PAIR, _MOST_JUDGING = 30, 100_000  # re-pairings for the p-values; with more pairs, one each
+_RE_PAIRINGS_PER_PAIR, _MOST_JUDGING = 30, 30_000  # re-pairings for the p-values
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _FINE = 0.05  # share of re-pairings within the bound: where there are more, other maps may fit as coarsely
 _RELIABLE = 15  # members of a consensus that a search does not miss
@@ -93,10 +94,9 @@ def find_consensus(
     found = search.run(None if suggestion is None else place[suggestion])
     maps = search.refiner.polish(pairs, found)
     nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
-    re_pairings = min(_RE_PAIRINGS_PER_PAIR * len(X), _MOST_JUDGING)
-    return Consensus(
-        found.evidence, nearness, pairs.re_paired_residuals(maps, re_pairings), search.is_better_mirrored(found)
-    )
+    re_pairings = min(_RE_PAIRINGS_PER_PAIR * len(X), max(_MOST_JUDGING, len(X) // 5))
+    null = pairs.first(re_pairings).re_paired_residuals(maps, re_pairings)
+    return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
 
 
 class ConsensusSearch:
@@ -107,23 +107,24 @@ class ConsensusSearch:
     ) -> None:
         self._model, self._pairs, self._rng = model, pairs, rng
         self._judges = self._sample(_WEIGHED_ON)
+        self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
-        self.refiner = Refiner(model, Chance(model, self._scales.disagreements(self._scales.typical)), noise_bound)
+        self.refiner = Refiner(model, Chance(model, self._scales.disagreements), noise_bound)
 
     def run(self, suggestion: Array | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self._on_all_pairs(self.refiner.refine(self._judges, self._gram_start()))
+        best = self.refiner.refine(self._judges, self._gram_start())
         if suggestion is not None and suggestion.size >= self._model.fewest_pairs:
             start = self._pairs.take(suggestion).fit(self._model)
-            best = better_of(best, self._on_all_pairs(self.refiner.refine(self._judges, start)))
+            best = better_of(best, self.refiner.refine(self._judges, start))
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
-            return best
+            return self._on_all_pairs(best)
         for size in self._sample_sizes():
-            for found in self._from_agreement(size):
-                best = better_of(best, self._on_all_pairs(found))
-            if _is_sure(best) and best.evidence.inlier_fraction * size >= _RELIABLE:
+            best = self._from_agreement(size, best)
+            whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
+            if _is_sure(whole) and whole.evidence.inlier_fraction * size >= _RELIABLE:
                 break
-        return best
+        return self._on_all_pairs(best)
 
     def is_better_mirrored(self, found: Finding) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
@@ -144,21 +145,22 @@ class ConsensusSearch:
         row_sums = np.einsum("an,an->n", ((x * self._judges.weights) @ y.T).T @ x, y)
         return self._judges.fit(self._model, np.maximum(row_sums, 0.0))
 
-    def _from_agreement(self, size: int) -> list[Finding]:
-        """Fit the tightest circles of friends at every scale; refine the most promising; the best of those."""
+    def _from_agreement(self, size: int, best: Finding) -> Finding:
+        """Fit the tightest circles of friends in a sample, and refine the most promising; the best of all so far."""
         if not self._model.keeps_distances and len(self._pairs.x) != len(self._pairs.y):
-            return []  # distances in spaces of different dimension have nothing to do with each other
+            return best  # distances in spaces of different dimension have nothing to do with each other
         sample = self._sample(size)
-        suggested: list[tuple[float, Maps]] = []
         for scale, tolerances in self._scales:
+            suggested: list[tuple[float, Maps]] = []
             rivals = closest_friends(sample, scale, tolerances, self._model, _MOST_CANDIDATES, self._rng)
             for tolerance, candidates in zip(tolerances, rivals, strict=True):
                 suggested += self._suggestions(sample.take(candidates), scale, tolerance)
-        best: Finding | None = None
-        for _, maps in sorted(suggested, key=lambda suggestion: -suggestion[0])[: _REFINED * len(self._scales)]:
-            if best is None or not self._leads_to(best, maps):
-                best = better_of(best, self.refiner.refine(self._judges, maps))
-        return [] if best is None else [best]
+            for _, maps in sorted(suggested, key=lambda suggestion: -suggestion[0])[:_REFINED]:
+                if not (_is_sure(best) and self._leads_to(best, maps)):
+                    best = better_of(best, self.refiner.refine(self._judges, maps))
+            if _is_sure(best) and best.evidence.inlier_fraction * size >= 2 * _RELIABLE:
+                break
+        return best
 
     def _leads_to(self, found: Finding, maps: Maps) -> bool:
         """Whether this rough map is so near to the one found that refining it would give the same."""
@@ -173,7 +175,7 @@ class ConsensusSearch:
         seeds = np.argsort(-circles.strength, kind="stable")[:_SEEDS]
         members, weights = circles.members[seeds], circles.weights[seeds]
         maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights * chosen.weights[members])
-        promise = self.refiner.promise(self._judges, maps, _RESIDUAL * tolerance)
+        promise = self.refiner.promise(self._jury, maps, _RESIDUAL * tolerance)
         return [(float(promise[best]), maps[int(best)]) for best in np.argsort(-promise)[:_FOLLOWED]]
 
     def _on_all_pairs(self, found: Finding) -> Finding:
