@@ -1,0 +1,101 @@
+"""png, jpg and tiff, 8 or 16 bits: as arrays of pixels, or as tables with a row per pixel."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from inlier.engine.blocks import Array
+from inlier.io.extras import load
+from inlier.io.limits import check_unpacked_size
+from inlier.io.table import Content, Request, UnusableFileError
+
+COLOURS = ("red", "green", "blue")
+_CHANNELS = {1: ("grey",), 2: ("grey", "alpha"), 3: COLOURS, 4: (*COLOURS, "alpha")}
+_CURE = "make it smaller"
+
+
+def read_picture(request: Request) -> Content:
+    """Read a picture as a table: a row per pixel, row by row, a column per channel."""
+    pixels = read_pixels(request.path)
+    if request.columns is None and pixels.shape[2] in (2, 4):  # how opaque a pixel is, is no colour
+        pixels = pixels[:, :, :-1]
+    names = _CHANNELS.get(pixels.shape[2], tuple(map(str, range(pixels.shape[2]))))
+    return {name: pixels[:, :, number].reshape(-1) for number, name in enumerate(names)}
+
+
+def read_pixels(path: Path) -> Array:
+    """Return the pixels as they are stored, shape (height, width, channels)."""
+    pixels = _read_tiff(path) if _is_tiff(path) else _read_with_pillow(path)
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    if pixels.ndim != 3 or pixels.dtype.kind not in "buif":
+        raise UnusableFileError(
+            f"{path} holds an array of shape {pixels.shape} of {pixels.dtype}, not one flat picture."
+        )
+    return pixels
+
+
+def write_picture(path: Path, content: Content) -> None:
+    """Write pixels of shape (height, width) or (height, width, channels); 16 bits as tiff or grey png."""
+    if not isinstance(content, np.ndarray):
+        raise UnusableFileError(f"{path} is a picture; a table cannot be written to it.")
+    pixels = content[:, :, 0] if content.ndim == 3 and content.shape[2] == 1 else content
+    if _is_tiff(path):
+        load("tifffile", "tiff").imwrite(path, pixels, compression="zlib", photometric=_photometric(pixels))
+        return
+    if pixels.dtype != np.uint8 and not (pixels.dtype == np.uint16 and pixels.ndim == 2 and path.suffix == ".png"):
+        raise UnusableFileError(
+            f"{path} cannot hold {pixels.dtype} pixels of shape {pixels.shape}; write tiff instead."
+        )
+    from PIL import Image
+
+    Image.fromarray(pixels).save(path)
+
+
+def _is_tiff(path: Path) -> bool:
+    return path.suffix.lower() in (".tif", ".tiff")
+
+
+def _photometric(pixels: Array) -> str:
+    return "rgb" if pixels.ndim == 3 and pixels.shape[2] in (3, 4) else "minisblack"
+
+
+def _read_tiff(path: Path) -> Array:
+    with load("tifffile", "tiff").TiffFile(path) as file:
+        page = file.pages[0]
+        check_unpacked_size(path, int(page.size) * page.dtype.itemsize, _CURE)
+        return np.asarray(page.asarray())
+
+
+def _read_with_pillow(path: Path) -> Array:
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked below
+        try:
+            picture = Image.open(path)
+        except Image.DecompressionBombError as error:
+            raise UnusableFileError(
+                f"{path} announces more pixels than a photo has ({error}). If you trust it, save it as tiff."
+            ) from error
+    with picture:
+        if _has_deep_colours(path):
+            warnings.warn(
+                f"{path} has 16 bits per colour, of which the upper 8 are read. Save it as tiff to use all of them.",
+                UserWarning,
+                stacklevel=2,
+            )
+        check_unpacked_size(path, picture.width * picture.height * 4 * len(picture.getbands()), _CURE)
+        if picture.mode in ("P", "CMYK", "YCbCr", "LAB", "HSV"):
+            picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")  # type: ignore[assignment]
+        return np.asarray(picture)
+
+
+def _has_deep_colours(path: Path) -> bool:
+    """Whether this is a png with three or four channels of 16 bits, which Pillow halves; see its IHDR chunk."""
+    with path.open("rb") as stream:
+        head = stream.read(26)
+    return head[12:16] == b"IHDR" and head[24] == 16 and head[25] in (2, 6)

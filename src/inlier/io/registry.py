@@ -1,0 +1,278 @@
+"""Which file is read by whom: the suffix decides."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inlier.engine.blocks import Array
+from inlier.io import (
+    array_stores,
+    arrow_files,
+    neuroimaging,
+    numpy_files,
+    pictures,
+    point_clouds,
+    text,
+)
+from inlier.io.atomic import written_beside
+from inlier.io.table import Content, Request, Table, UnusableFileError, as_table
+
+Reader = Callable[[Request], Content]
+Writer = Callable[[Path, Content], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one kind of file is read and written.
+
+    Attributes
+    ----------
+    name : str
+        What people call it.
+    suffixes : tuple of str
+        How its files' names end, in lower case.
+    read : callable
+        From a `Request` to an array, or to columns by name.
+    write : callable, optional
+        From a path and an array or columns to a file.
+    starts : tuple of bytes
+        How its content starts; empty where that may be anything.
+    usual_columns : tuple of str
+        What is read when no columns are asked for, if the file has them.
+    is_folder : bool
+        Whether it is a folder rather than a file.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Reader
+    write: Writer | None
+    starts: tuple[bytes, ...] = ()
+    usual_columns: tuple[str, ...] = ()
+    is_folder: bool = False
+
+
+_GZ, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_CSV, _TSV = text.write_csv, text.write_tsv
+
+FORMATS = (
+    Format("npy", (".npy",), numpy_files.read_npy, numpy_files.write_npy, (b"\x93NUMPY",)),
+    Format("npz", (".npz",), numpy_files.read_npz, numpy_files.write_npz, (_ZIP, b"PK\x05\x06")),
+    Format("csv", (".csv",), text.read_delimited, _CSV),
+    Format("gzipped csv", (".csv.gz",), text.read_delimited, _CSV, (_GZ,)),
+    Format("tsv", (".tsv",), text.read_delimited, _TSV),
+    Format("gzipped tsv", (".tsv.gz",), text.read_delimited, _TSV, (_GZ,)),
+    Format("text", (".txt",), text.read_blank_separated, text.write_blank_separated),
+    Format("gzipped text", (".txt.gz",), text.read_blank_separated, text.write_blank_separated, (_GZ,)),
+    Format("xyz", (".xyz",), text.read_blank_separated, text.write_blank_separated, (), point_clouds.XYZ),
+    Format("parquet", (".parquet", ".pq"), arrow_files.read_parquet, arrow_files.write_parquet, (b"PAR1",)),
+    Format("feather", (".feather", ".arrow"), arrow_files.read_feather, arrow_files.write_feather, (b"ARROW1",)),
+    Format("hdf5", (".h5", ".hdf5"), array_stores.read_hdf5, array_stores.write_hdf5, (b"\x89HDF",)),
+    Format("zarr", (".zarr",), array_stores.read_zarr, array_stores.write_zarr, is_folder=True),
+    Format("ply", (".ply",), point_clouds.read_ply, point_clouds.write_ply, (b"ply",), point_clouds.XYZ),
+    Format("pcd", (".pcd",), point_clouds.read_pcd, point_clouds.write_pcd, (b"#", b"VERSION"), point_clouds.XYZ),
+    Format("las", (".las", ".laz"), point_clouds.read_las, point_clouds.write_las, (b"LASF",), point_clouds.XYZ),
+    Format(
+        "gifti", (".gii",), neuroimaging.read_gifti, neuroimaging.write_gifti, (b"<?xml", b"<GIFTI"), point_clouds.XYZ
+    ),
+    Format("nifti", (".nii",), neuroimaging.read_nifti, neuroimaging.write_nifti),
+    Format("gzipped nifti", (".nii.gz",), neuroimaging.read_nifti, neuroimaging.write_nifti, (_GZ,)),
+    Format("png", (".png",), pictures.read_picture, pictures.write_picture, (b"\x89PNG",)),
+    Format("jpeg", (".jpg", ".jpeg"), pictures.read_picture, pictures.write_picture, (b"\xff\xd8",)),
+    Format(
+        "tiff",
+        (".tif", ".tiff"),
+        pictures.read_picture,
+        pictures.write_picture,
+        (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    ),
+)
+_BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
+
+
+def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key: str | None = None) -> Table:
+    """Read a table of numbers from a file; its suffix says how.
+
+    Parameters
+    ----------
+    source : str or Path
+        The file. One of several arrays inside it is named after a colon: ``data.npz:x``.
+    columns : sequence of str, optional
+        Names of the columns (numbers from 0 where they have none). By default all of them, x, y and z of a point
+        cloud, the colours of a picture.
+    key : str, optional
+        Column that names the rows; it is no part of the values.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    UnusableFileError
+        A ValueError whose sentence names the file, what is wrong with it, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from inlier.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "samples.csv"
+    ...     _ = path.write_text("id,height,weight\\nada,1.7,61\\nbob,1.8,75\\n")
+    ...     table = read_table(path, key="id")
+    >>> table.values.tolist(), table.columns, table.keys.tolist()
+    ([[1.7, 61.0], [1.8, 75.0]], ('height', 'weight'), ['ada', 'bob'])
+    """
+    path, inside = _split_source(source)
+    format = format_of(path)
+    request = Request(path, inside, None if columns is None else tuple(columns), key)
+    _check_readable(path, format)
+    try:
+        return as_table(format.read(request), request, format.usual_columns)
+    except (UnusableFileError, ImportError):
+        raise
+    except MemoryError as error:
+        raise UnusableFileError(f"{path} does not fit into memory. Choose fewer columns or rows.") from error
+    except Exception as error:  # a parser of a foreign format may raise anything on a broken file
+        raise UnusableFileError(
+            f"{path} could not be read as {format.name}: {_in_short(error)}. It may be damaged or cut short; copy or "
+            f"save it again."
+        ) from error
+
+
+def write_table(path: str | Path, content: Content) -> None:
+    """Write an array, or columns by name, to a file; its suffix says how. A failed write leaves nothing behind.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; folders on the way are made.
+    content : ndarray or mapping of str to ndarray
+        A table, the pixels of a picture, or equally long columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from inlier.io import read_table, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "points.ply"
+    ...     write_table(path, {"x": [0.0, 1.0], "y": [2.0, 3.0], "z": [4.0, 5.0]})
+    ...     read_table(path).values.tolist()
+    [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+    """
+    import numpy as np
+
+    path = Path(path)
+    format = format_of(path)
+    if format.write is None:
+        raise UnusableFileError(f"{path} cannot be written: {format.name} files are only read.")
+    columns: Content = (
+        content if isinstance(content, np.ndarray) else {name: np.asarray(column) for name, column in content.items()}
+    )
+    with written_beside(path) as beside:
+        try:
+            format.write(beside, columns)
+        except UnusableFileError as error:
+            raise UnusableFileError(str(error).replace(str(beside), str(path))) from error
+
+
+def read_image(path: str | Path) -> Array:
+    """Read a picture's pixels, shape (height, width, channels), as they are stored (8 or 16 bits).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from inlier.io import read_image, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder) / "grey.png", np.zeros((4, 5), dtype=np.uint16))
+    ...     pixels = read_image(Path(folder) / "grey.png")
+    >>> pixels.shape, str(pixels.dtype)
+    ((4, 5, 1), 'uint16')
+    """
+    path = Path(path)
+    format = format_of(path)
+    if format.read is not pictures.read_picture:
+        raise UnusableFileError(f"{path} is not a picture but {format.name}; png, jpg and tiff are read as pictures.")
+    _check_readable(path, format)
+    try:
+        return pictures.read_pixels(path)
+    except (UnusableFileError, ImportError):
+        raise
+    except Exception as error:  # as above
+        raise UnusableFileError(
+            f"{path} could not be read as {format.name}: {_in_short(error)}. Save it again."
+        ) from error
+
+
+def format_of(path: Path) -> Format:
+    """Return the format that the suffix stands for."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    for suffix in ("".join(suffixes[-2:]), "".join(suffixes[-1:])):
+        if suffix in _BY_SUFFIX:
+            return _BY_SUFFIX[suffix]
+    known = " ".join(sorted(_BY_SUFFIX))
+    ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no suffix"
+    raise UnusableFileError(f"{path} {ending}, which says nothing about its format. Known are: {known}")
+
+
+def _split_source(source: str | Path) -> tuple[Path, str | None]:
+    """``data.npz:x`` is the array x inside data.npz, unless a file has that very name."""
+    path = Path(source)
+    left, colon, inside = str(source).rpartition(":")
+    if not colon or not inside or path.suffix.lower() in _BY_SUFFIX or _exists(path):
+        return path, None
+    return (Path(left), inside) if Path(left).suffix.lower() in _BY_SUFFIX else (path, None)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
+def _check_readable(path: Path, format: Format) -> None:
+    """Answer the usual mistakes before any parser sees the file."""
+    try:
+        if path.is_dir() != format.is_folder and path.exists():
+            kind = ("a folder, not a file", "a file, not a folder")[format.is_folder]
+            raise UnusableFileError(f"{path} is {kind}, which {format.name} is kept in.")
+        size = path.stat().st_size
+        head = b"" if format.is_folder else _head(path)
+    except FileNotFoundError:
+        raise UnusableFileError(f"there is no file {path}. Check the name and the folder.") from None
+    except OSError as error:
+        reason = (
+            "its symbolic links go round in a circle" if error.errno == errno.ELOOP else str(error.strerror).lower()
+        )
+        raise UnusableFileError(f"{path} could not be opened: {reason}.") from error
+    if not format.is_folder and size == 0:
+        raise UnusableFileError(f"{path} is empty (0 bytes). Write it again.")
+    if format.starts and not head.startswith(format.starts):
+        raise UnusableFileError(_wrong_start(path, format, head))
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(16)
+
+
+def _wrong_start(path: Path, format: Format, head: bytes) -> str:
+    marks = [(other, mark) for other in FORMATS for mark in other.starts if len(mark) > 1]
+    looks = next((other for other, mark in marks if head.startswith(mark)), None)
+    cure = (
+        f"It looks like {looks.name}: rename it to end in {looks.suffixes[0]}" if looks else "Check where it came from"
+    )
+    return f"{path} is not a {format.name} file: its content does not start like one. {cure}."
+
+
+def _in_short(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text[:160].rstrip(". ")
