@@ -71,7 +71,7 @@ def test_wrong_magic(tmp_path, suffix):
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) if suffix != ".png" else b"GIF89a" + bytes(range(256)))
     sentence = refusal(path)
     assert str(path) in sentence
-    if [format for format in FORMATS if suffix in format.suffixes][0].starts and suffix != ".png":
+    if next(format for format in FORMATS if suffix in format.suffixes).starts and suffix != ".png":
         assert "It looks like png: rename it to end in .png" in sentence
 
 

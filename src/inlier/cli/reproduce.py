@@ -59,7 +59,6 @@ def reproduce(
     Example:
       inlier reproduce --list
       inlier reproduce brain-ratio --quick
-      inlier reproduce --all --brain S1200_L_32k.npz --photo sky.jpg
     """
     from inlier.experiments import EXPERIMENTS, find_experiments, load_sources
     from inlier.experiments.session import Options

@@ -1,15 +1,20 @@
 """Reading and writing files: `read_table` and `write_table` go by the suffix, one file here per family."""
 
 from inlier.io.atomic import write_file, written_beside
+from inlier.io.pairing import Pairing, pair_tables
 from inlier.io.registry import FORMATS, Format, format_of, read_image, read_table, write_table
 from inlier.io.table import Table, UnusableFileError
+from inlier.io.text import as_csv
 
 __all__ = [
     "FORMATS",
     "Format",
+    "Pairing",
     "Table",
     "UnusableFileError",
+    "as_csv",
     "format_of",
+    "pair_tables",
     "read_image",
     "read_table",
     "write_file",

@@ -94,7 +94,7 @@ def _refuse_outside(item: Any, name: str, request: Request) -> None:
 
 
 def _zarr_arrays(group: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    arrays = [(f"{prefix}{name}", array) for name, array in group.arrays()]
-    for name, inner in group.groups():
+    arrays = [(f"{prefix}{name}", array) for name, array in sorted(group.arrays())]
+    for name, inner in sorted(group.groups()):
         arrays += _zarr_arrays(inner, f"{prefix}{name}/")
     return arrays

@@ -10,7 +10,7 @@ import numpy as np
 from inlier.engine.blocks import Array
 from inlier.io.extras import load
 from inlier.io.limits import check_unpacked_size
-from inlier.io.table import Content, Request, UnusableFileError, listed
+from inlier.io.table import Content, Request, UnusableFileError, wanted_columns
 
 _CURE = "choose fewer columns"
 
@@ -18,7 +18,7 @@ _CURE = "choose fewer columns"
 def read_parquet(request: Request) -> Content:
     """Read the wanted columns of a parquet file."""
     with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
-        names = _wanted(request, list(file.schema_arrow.names))
+        names = wanted_columns(request, list(file.schema_arrow.names))
         check_unpacked_size(request.path, 8 * file.metadata.num_rows * len(names), _CURE)
         return _columns(file.read(columns=names), request.path)
 
@@ -28,7 +28,7 @@ def read_feather(request: Request) -> Content:
     arrow, ipc = load("pyarrow", "feather"), load("pyarrow.ipc", "feather")
     with arrow.memory_map(str(request.path)) as source:
         reader = ipc.open_file(source)
-        names = _wanted(request, list(reader.schema.names))
+        names = wanted_columns(request, list(reader.schema.names))
         check_unpacked_size(request.path, _declared_bytes(reader, len(names)), _CURE)
         return _columns(reader.read_all().select(names), request.path)
 
@@ -46,16 +46,6 @@ def write_feather(path: Path, content: Content) -> None:
 def _declared_bytes(reader: Any, n_columns: int) -> int:
     rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
     return 8 * rows * n_columns
-
-
-def _wanted(request: Request, names: list[str]) -> list[str]:
-    if request.columns is None:
-        return names
-    asked = [*request.columns, *([request.key] if request.key is not None else [])]
-    missing = [name for name in asked if name not in names]
-    if missing:
-        raise UnusableFileError(f"{request.path} has no column named {missing[0]!r}; it has {listed(names)}.")
-    return list(dict.fromkeys(asked))
 
 
 def _columns(table: Any, path: Path) -> dict[str, Array]:

@@ -14,6 +14,7 @@ from inlier.io.table import Content, Request, UnusableFileError
 
 _CURE = "save the part you need as npy"
 _STEP = 1024**2
+_MOST_NIFTI_1 = 2**15 - 1  # voxels along an axis; the second version of the format has no such limit
 
 
 def read_gifti(request: Request) -> Content:
@@ -65,7 +66,9 @@ def write_nifti(path: Path, content: Content) -> None:
     """Write a table as nifti with a voxel per row and a volume per column."""
     values = content if isinstance(content, np.ndarray) else np.stack(list(content.values()), axis=1)
     volume = np.asarray(values, dtype=np.float64).reshape(len(values), 1, 1, -1)
-    load("nibabel", "nifti").Nifti1Image(volume, np.eye(4)).to_filename(path)
+    nibabel = load("nibabel", "nifti")
+    Image = nibabel.Nifti1Image if len(values) <= _MOST_NIFTI_1 else nibabel.Nifti2Image
+    Image(volume, np.eye(4)).to_filename(path)
 
 
 def _cifti_columns(image: Any, values: Any, path: Path) -> Content:

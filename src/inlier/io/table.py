@@ -107,9 +107,7 @@ def _column_number(name: str, n_columns: int, path: Path) -> int:
 
 def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[str, ...]) -> Table:
     path, names = request.path, list(content)
-    for name in (*(request.columns or ()), *([] if request.key is None else [request.key])):
-        if name not in content:
-            raise UnusableFileError(f"{path} has no column named {name!r}; it has {listed(names)}.")
+    wanted_columns(request, names)
     chosen = request.columns
     if chosen is None:
         wanted = usual if usual and set(usual) <= set(names) else names
@@ -120,6 +118,16 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
         _check_numeric_column(content[name], name, path, request)
     keys = None if request.key is None else as_keys(content[request.key])
     return Table(_stack([content[name] for name in chosen], path), chosen, keys, path)
+
+
+def wanted_columns(request: Request, names: list[str]) -> list[str]:
+    """Names of the columns to read, the key with them; refuse those that the file has not."""
+    key = [] if request.key is None else [request.key]
+    wanted = [*(names if request.columns is None else request.columns), *key]
+    for name in wanted:
+        if name not in names:
+            raise UnusableFileError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
+    return list(dict.fromkeys(wanted))
 
 
 def _stack(columns: list[Array], path: Path) -> Array:

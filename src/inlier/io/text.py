@@ -16,7 +16,7 @@ import numpy as np
 from inlier.engine.blocks import Array
 from inlier.io.extras import load
 from inlier.io.limits import most_unpacked_bytes, too_large
-from inlier.io.table import Content, Request, UnusableFileError, not_a_number
+from inlier.io.table import Content, Request, UnusableFileError, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
 _NUMBER_WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -36,7 +36,7 @@ def read_delimited(request: Request) -> Content:
     path = request.path
     arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
     dialect = _dialect(path)
-    wanted = _wanted_columns(dialect, request)
+    wanted = wanted_columns(request, list(dialect.names))  # what is not asked for need not be numbers
     types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
     with _open(path) as stream:
         try:
@@ -62,14 +62,23 @@ def read_delimited(request: Request) -> Content:
     return np.stack(list(columns.values()), axis=1)
 
 
+def as_csv(content: Content) -> str:
+    """The text of a csv file, for those who want it elsewhere than in a file."""
+    stream = io.BytesIO()
+    _write_delimited(stream, content, ",")
+    return stream.getvalue().decode()
+
+
 def write_csv(path: Path, content: Content) -> None:
     """Write comma-separated values, with a header where the columns have names."""
-    _write_delimited(path, content, ",")
+    with _create(path) as stream:
+        _write_delimited(stream, content, ",")
 
 
 def write_tsv(path: Path, content: Content) -> None:
     """Write tab-separated values."""
-    _write_delimited(path, content, "\t")
+    with _create(path) as stream:
+        _write_delimited(stream, content, "\t")
 
 
 def read_blank_separated(request: Request) -> Content:
@@ -168,14 +177,6 @@ def _is_number(cell: str, decimal_point: str) -> bool:
     return True
 
 
-def _wanted_columns(dialect: _Dialect, request: Request) -> list[str]:
-    """Columns to convert; what is not asked for need not be numbers."""
-    if request.columns is None:
-        return list(dialect.names)
-    asked = [*request.columns, *([request.key] if request.key is not None else [])]
-    return [name for name in dialect.names if name in asked]
-
-
 def _as_array(column: Any) -> Array:
     if str(column.type) == "string":
         return np.array(["" if value is None else value for value in column.to_pylist()], dtype=np.str_)
@@ -200,11 +201,10 @@ def _first_sentence(error: Exception) -> str:
     return str(error).split("\n")[0].split(";")[0].rstrip(". ")
 
 
-def _write_delimited(path: Path, content: Content, delimiter: str) -> None:
+def _write_delimited(stream: Any, content: Content, delimiter: str) -> None:
     arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
     has_names = not isinstance(content, np.ndarray)
     columns = dict(content) if has_names else {str(number): column for number, column in enumerate(content.T)}  # type: ignore[union-attr]
     table = arrow.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
     options = arrow_csv.WriteOptions(include_header=has_names, delimiter=delimiter, quoting_style="needed")
-    with _create(path) as stream:
-        arrow_csv.write_csv(table, stream, options)
+    arrow_csv.write_csv(table, stream, options)
