@@ -56,17 +56,16 @@ def warnings_as(notes: list[str]) -> Iterator[None]:
 
 def command_line(context: click.Context) -> str:
     """What to type to run this command again with the same settings."""
-    words = context.command_path.split()
-    positional = []
+    command, options = ["inlier", *context.command_path.split()[1:]], []
     for parameter in context.command.params:
         if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
             continue
         value = context.params[parameter.name or ""]
         values = value if isinstance(value, tuple) else (value,)
         if isinstance(parameter, click.Argument):
-            positional += [str(one) for one in values]
+            command += [str(one) for one in values]
         elif isinstance(parameter, click.Option) and parameter.is_flag:
-            words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+            options.append(parameter.opts[0] if value else parameter.secondary_opts[0])
         else:
-            words += [word for one in values for word in (parameter.opts[-1], str(one))]
-    return shlex.join([*words, *positional])
+            options += [word for one in values for word in (parameter.opts[-1], str(one))]
+    return shlex.join([*command, *options])

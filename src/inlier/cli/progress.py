@@ -29,4 +29,5 @@ def stages(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         yield lambda what: bar.update(task, description=what)
     finally:
         timer.cancel()
+        timer.join()  # it may be about to start the bar
         bar.stop()

@@ -58,7 +58,7 @@ def reproduce(
     \b
     Example:
       inlier reproduce --list
-      inlier reproduce brain-ratio --quick
+      inlier reproduce sky-images --quick --jobs 1
     """
     from inlier.experiments import EXPERIMENTS, find_experiments, load_sources
     from inlier.experiments.session import Options
