@@ -56,6 +56,14 @@ def test_names_of_rows_and_columns_come_back(tmp_path, suffix):
     np.testing.assert_array_equal(read_table(path, columns=["value"]).values[:, 0], MIXED["value"])
 
 
+def test_the_index_of_a_data_frame_is_left_out_of_parquet(tmp_path):
+    import pandas
+
+    pandas.DataFrame({"a": [1.0, 2.0]}, index=[7, 9]).to_parquet(tmp_path / "frame.parquet")
+    with pytest.warns(UserWarning, match="without a name was left out"):
+        assert read_table(tmp_path / "frame.parquet").columns == ("a",)
+
+
 @pytest.mark.parametrize("suffix", [".pq", ".arrow"])
 def test_other_names_of_a_format(tmp_path, suffix):
     write_table(tmp_path / f"table{suffix}", MIXED)
@@ -247,6 +255,17 @@ class TestDelimited:
     def test_text_columns_that_nobody_asked_for(self, tmp_path):
         table = self.read(tmp_path, "id,colour,a,b\nu,red,1,2\n", key="id", columns=["b", "a"])
         assert table.values.tolist() == [[2, 1]]
+
+    def test_row_numbers_of_a_data_frame_are_left_out(self, tmp_path):
+        with pytest.warns(UserWarning, match="without a name was left out"):
+            table = self.read(tmp_path, ",a,b\n0,1,2\n1,3,4\n")
+        assert table.columns == ("a", "b")
+        assert self.read(tmp_path, ",a\nx,1\ny,2\n", key="").keys.tolist() == ["x", "y"]
+
+    def test_ids_that_are_numbers_are_pointed_out(self, tmp_path):
+        with pytest.warns(UserWarning, match="column 'ID' of .* is compared like any other number.*--key ID"):
+            assert self.read(tmp_path, "ID,a\n1,2\n3,4\n").columns == ("ID", "a")
+        assert self.read(tmp_path, "ID,a\n1,2\n3,4\n", columns=["ID", "a"]).columns == ("ID", "a")  # asked for
 
     def test_gz(self, tmp_path):
         assert self.read(tmp_path, gzip.compress(b"a\n1\n"), "table.csv.gz").values.tolist() == [[1]]

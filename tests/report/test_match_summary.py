@@ -103,6 +103,14 @@ def test_the_fewest_real_pairs_are_what_the_calibration_needs(k):
     assert accepted.any() == (k >= ceil(n / (m + 1) / alpha))
 
 
+def test_from_which_alpha_on_something_would_be_found():
+    summary = summarise(CalibratedMatcher(alpha=1e-5, random_state=0).fit(NOISY.X, NOISY.Y))
+    assert summary.result.n_inliers == 0
+    said = float(summary.details[-1].split("alpha = ")[1].split(" ")[0])
+    lowest = summary.result.q_values.min()
+    assert lowest <= said < 1.1 * lowest
+
+
 def test_nothing_in_common():
     rng = np.random.default_rng(0)
     matcher = CalibratedMatcher(random_state=0).fit(rng.normal(size=(3000, 2)), rng.normal(size=(3000, 2)))

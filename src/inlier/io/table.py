@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from inlier.engine.blocks import Array
+
+_LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
 
 Content = Array | Mapping[str, Array]  # one array, or columns by name
 
@@ -110,7 +113,7 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
     wanted_columns(request, names)
     chosen = request.columns
     if chosen is None:
-        wanted = usual if usual and set(usual) <= set(names) else names
+        wanted = usual if usual and set(usual) <= set(names) else _without_row_numbers(names, request)
         chosen = tuple(name for name in wanted if name != request.key)
     if not chosen:
         raise UnusableFileError(f"{path} has no column of numbers beside the key {request.key!r}.")
@@ -118,6 +121,25 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
         _check_numeric_column(content[name], name, path, request)
     keys = None if request.key is None else as_keys(content[request.key])
     return Table(_stack([content[name] for name in chosen], path), chosen, keys, path)
+
+
+def _without_row_numbers(names: list[str], request: Request) -> list[str]:
+    """Leave out the nameless column that data frames write first; point out what looks like an id."""
+    nameless = [name for name in names if name == "" or name.startswith("__index_level_")]
+    rest = [name for name in names if name not in nameless]
+    if nameless and rest and request.key not in nameless:
+        _warn(f"a column of {request.path} without a name was left out: it looks like the row numbers of a data frame.")
+    ids = [name for name in rest if name.lower() in _LIKE_IDS or name.lower().endswith("_id")]
+    if ids and request.key is None and len(rest) > 1:
+        _warn(
+            f"column {ids[0]!r} of {request.path} is compared like any other number. If it names the rows, join on it "
+            f"with --key {ids[0]} (key=)."
+        )
+    return rest or names
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
 def wanted_columns(request: Request, names: list[str]) -> list[str]:

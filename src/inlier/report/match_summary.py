@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
@@ -84,9 +84,17 @@ class MatchSummary:
         if self.alpha is not None:
             wrong, doubtful = (_in_words(self.counts[verdict]) for verdict in (WRONG, DOUBTFUL))
             sentences.append(f"{wrong} more likely wrong than real; {doubtful.lower()} doubtful.")
-        if self.out_of_reach is not None:
-            sentences.append(self.out_of_reach)
+        sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
         return sentences
+
+    def _what_alpha_would_do(self) -> str | None:
+        """Where nothing was found: from which alpha on something would be."""
+        q = self.result.q_values
+        if q is None or self.result.n_inliers or q.min() > _MORE_LIKELY_WRONG:
+            return None
+        n = int((q <= q.min()).sum())
+        pairs = "pair" if n == 1 else "pairs"
+        return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(float(q.min())):g} on."
 
     @property
     def out_of_reach(self) -> str | None:
@@ -223,6 +231,12 @@ def percent(share: float) -> str:
     if value == 0 or value >= 10:
         return f"{value:.1f}".removesuffix(".0") + " %"
     return f"{value:.2g} %"
+
+
+def _rounded_up(value: float) -> float:
+    """Two digits, and not below: what is printed as enough must be enough."""
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return ceil(value / step) * step
 
 
 def _in_words(n_pairs: int) -> str:
