@@ -89,6 +89,20 @@ def test_a_plain_array_of_three_columns_is_a_cloud(tmp_path, suffix):
     np.testing.assert_allclose(read_table(tmp_path / f"cloud{suffix}").values, points, rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("suffix", [".ply", ".pcd"])
+def test_clouds_hold_every_kind_of_number(tmp_path, suffix):
+    extra = {
+        "whole": np.array([-5, 2**31 - 1]),
+        "huge": np.array([0, 2**40]),
+        "truth": np.array([True, False]),
+        "half": np.array([0.5, 2.0], dtype=np.float16),
+        "small": np.array([200, 3], dtype=np.uint8),
+    }
+    write_table(tmp_path / f"cloud{suffix}", {"x": [0.0, 1.0], "y": [0.0, 1.0], "z": [0.0, 1.0], **extra})
+    for name, column in extra.items():
+        assert read_table(tmp_path / f"cloud{suffix}", columns=[name]).values[:, 0].tolist() == column.tolist()
+
+
 @pytest.mark.parametrize("data", ["ascii", "binary", "binary_compressed"])
 def test_every_kind_of_pcd(tmp_path, data):
     from pypcd4 import Encoding, PointCloud

@@ -3,6 +3,7 @@
 from inlier.io.atomic import write_file, written_beside
 from inlier.io.pairing import Pairing, pair_tables
 from inlier.io.registry import FORMATS, Format, format_of, read_image, read_table, write_table
+from inlier.io.rewriting import write_like
 from inlier.io.table import Table, UnusableFileError
 from inlier.io.text import as_csv
 
@@ -18,6 +19,7 @@ __all__ = [
     "read_image",
     "read_table",
     "write_file",
+    "write_like",
     "write_table",
     "written_beside",
 ]

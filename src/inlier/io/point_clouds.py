@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier.engine.blocks import Array, FloatArray
 from inlier.io.extras import load
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import Content, Request, UnusableFileError
@@ -31,7 +31,7 @@ def read_ply(request: Request) -> Content:
 def write_ply(path: Path, content: Content) -> None:
     """Write points as the vertices of a binary ply file."""
     plyfile = load("plyfile", "ply")
-    rows = _structured(path, content, np.float64)
+    rows = _structured(path, content)
     plyfile.PlyData([plyfile.PlyElement.describe(rows, "vertex")]).write(str(path))
 
 
@@ -51,7 +51,7 @@ def read_pcd(request: Request) -> Content:
 
 def write_pcd(path: Path, content: Content) -> None:
     """Write points as a binary pcd file."""
-    rows = _structured(path, content, np.float64)
+    rows = _structured(path, content)
     names = list(rows.dtype.names or ())
     types = [rows.dtype[name].type for name in names]
     load("pypcd4", "pcd").PointCloud.from_points([rows[name] for name in names], names, types).save(path)
@@ -80,8 +80,7 @@ def write_las(path: Path, content: Content) -> None:
     columns = _columns(path, content)
     header = laspy.LasHeader(point_format=6, version="1.4")
     points = np.stack([np.asarray(columns[name], dtype=np.float64) for name in XYZ], axis=1)
-    header.offsets = (points.min(axis=0) + points.max(axis=0)) / 2
-    header.scales = np.maximum(np.ptp(points, axis=0) / 2, np.finfo(np.float32).tiny) / _LAS_STEPS
+    header.scales, header.offsets = las_scaling(points)
     standard = set(header.point_format.dimension_names)
     for name in columns:
         if name not in (*XYZ, *standard):
@@ -92,6 +91,12 @@ def write_las(path: Path, content: Content) -> None:
         if name not in XYZ:
             cloud[name] = columns[name]
     cloud.write(str(path))
+
+
+def las_scaling(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Finest steps that hold these coordinates in 32 bits, and the offsets to count them from."""
+    steps = np.maximum(np.ptp(points, axis=0) / 2, np.finfo(np.float32).tiny) / _LAS_STEPS
+    return steps, (points.min(axis=0) + points.max(axis=0)) / 2
 
 
 def _declared_pcd_bytes(path: Path) -> int:
@@ -113,11 +118,22 @@ def _columns(path: Path, content: Content) -> dict[str, Array]:
     return dict(zip(XYZ, content.T, strict=True))
 
 
-def _structured(path: Path, content: Content, default: Any) -> Array:
+def _structured(path: Path, content: Content) -> Array:
     """Columns side by side in one record a point."""
     columns = _columns(path, content)
-    types = [(name, column.dtype if column.dtype.kind in "iuf" else default) for name, column in columns.items()]
+    types = [(name, _portable_type(column)) for name, column in columns.items()]
     rows = np.empty(len(columns["x"]), dtype=types)
     for name, column in columns.items():
         rows[name] = column
     return rows
+
+
+def _portable_type(column: Array) -> Any:
+    """A type that ply and pcd know: no whole numbers of 64 bits, no truth values."""
+    if column.dtype.kind == "b":
+        return np.uint8
+    if column.dtype.kind in "iu" and column.dtype.itemsize == 8:
+        limits = np.iinfo(np.int32)
+        fits = column.size == 0 or (limits.min <= column.min() and column.max() <= limits.max)
+        return np.int32 if fits else np.float64
+    return column.dtype if column.dtype.kind in "iu" or column.dtype.itemsize in (4, 8) else np.float32
