@@ -181,7 +181,9 @@ class TestBombs:
 
     zeros = np.zeros((200_000, 3))
 
-    @pytest.mark.parametrize("suffix", [".npz", ".csv.gz", ".txt.gz", ".parquet", ".nii.gz", ".h5", ".tif", ".zarr"])
+    @pytest.mark.parametrize(
+        "suffix", [".npz", ".csv.gz", ".txt.gz", ".parquet", ".nii.gz", ".gii", ".h5", ".tif", ".zarr"]
+    )
     def test_bomb(self, tmp_path, suffix):
         content = np.zeros((1000, 1100), dtype=np.uint8) if suffix == ".tif" else self.zeros
         path = tmp_path / f"bomb{suffix}"

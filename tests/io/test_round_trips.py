@@ -179,6 +179,24 @@ def test_jpeg(tmp_path, suffix):
     assert np.abs(read_image(tmp_path / f"picture{suffix}").astype(int) - 77).max() <= 2
 
 
+def test_photos_are_turned_upright(tmp_path):
+    from PIL import Image
+
+    pixels = np.zeros((8, 16, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[274] = 6  # the camera was held upright
+    Image.fromarray(pixels).save(tmp_path / "photo.jpg", exif=exif)
+    assert read_image(tmp_path / "photo.jpg").shape == (16, 8, 3)
+
+
+def test_of_several_pages_the_first_is_read(tmp_path):
+    import tifffile
+
+    tifffile.imwrite(tmp_path / "pages.tif", np.arange(24, dtype=np.uint8).reshape(2, 3, 4), photometric="minisblack")
+    with pytest.warns(UserWarning, match="has 2 pages; the first is read"):
+        assert read_image(tmp_path / "pages.tif")[:, :, 0].tolist() == np.arange(12).reshape(3, 4).tolist()
+
+
 def test_alpha_can_be_asked_for(tmp_path):
     pixels = RNG.integers(0, 255, (3, 3, 4), dtype=np.uint8)
     write_table(tmp_path / "picture.png", pixels)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,15 @@ from inlier.io.table import Content, Request, UnusableFileError
 
 _CURE = "save the part you need as npy"
 _STEP = 1024**2
+_DEFLATE_RATIO = 1100  # nothing packed by deflate unpacks to more times its size
+_PACKED_DATA = re.compile(rb"<Data>\s*(eJ[^<]*|eN[^<]*|eA[^<]*|eF[^<]*)</Data>")  # zlib streams in base64
 _MOST_NIFTI_1 = 2**15 - 1  # voxels along an axis; the second version of the format has no such limit
 
 
 def read_gifti(request: Request) -> Content:
     """Read a surface's vertices as x, y, z, or the maps of a metric file as columns."""
+    if _may_unpack_to_much(request.path):
+        _check_packed_arrays(request.path)
     image = load("nibabel", "gifti").load(request.path)
     surfaces = image.agg_data("pointset")
     if isinstance(surfaces, np.ndarray):
@@ -51,7 +58,7 @@ def write_gifti(path: Path, content: Content) -> None:
 def read_nifti(request: Request) -> Content:
     """Read cifti (a row per grayordinate, a column per map) or nifti (a row per voxel, a column per volume)."""
     path = request.path
-    if path.suffix.lower() == ".gz":
+    if path.suffix.lower() == ".gz" and _may_unpack_to_much(path):
         _check_unpacked_gz(path)
     image = load("nibabel", "nifti").load(path)
     n_values = int(np.prod(image.shape, dtype=np.float64))
@@ -78,6 +85,19 @@ def _cifti_columns(image: Any, values: Any, path: Path) -> Content:
     if names is None or len(set(names)) < len(names):
         return values.T
     return {str(name): column for name, column in zip(names, values, strict=True)}
+
+
+def _may_unpack_to_much(path: Path) -> bool:
+    return path.stat().st_size * _DEFLATE_RATIO > most_unpacked_bytes()
+
+
+def _check_packed_arrays(path: Path) -> None:
+    """Unpack the compressed arrays of a gifti file once without keeping them, to see how much there is."""
+    produced, most = 0, most_unpacked_bytes()
+    for text in _PACKED_DATA.findall(path.read_bytes()):
+        produced += len(zlib.decompressobj().decompress(base64.b64decode(text), most + 1))
+        if produced > most:
+            raise too_large(path, _CURE)
 
 
 def _check_unpacked_gz(path: Path) -> None:

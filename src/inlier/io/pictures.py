@@ -27,7 +27,7 @@ def read_picture(request: Request) -> Content:
 
 
 def read_pixels(path: Path) -> Array:
-    """Return the pixels as they are stored, shape (height, width, channels)."""
+    """Return the pixels as they are stored, shape (height, width, channels); photos are turned as their EXIF says."""
     pixels = _read_tiff(path) if _is_tiff(path) else _read_with_pillow(path)
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
@@ -67,11 +67,13 @@ def _read_tiff(path: Path) -> Array:
     with load("tifffile", "tiff").TiffFile(path) as file:
         page = file.pages[0]
         check_unpacked_size(path, int(page.size) * page.dtype.itemsize, _CURE)
+        if len(file.pages) > 1:
+            warnings.warn(f"{path} has {len(file.pages)} pages; the first is read.", UserWarning, stacklevel=2)
         return np.asarray(page.asarray())
 
 
 def _read_with_pillow(path: Path) -> Array:
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked below
@@ -91,7 +93,7 @@ def _read_with_pillow(path: Path) -> Array:
         check_unpacked_size(path, picture.width * picture.height * 4 * len(picture.getbands()), _CURE)
         if picture.mode in ("P", "CMYK", "YCbCr", "LAB", "HSV"):
             picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")  # type: ignore[assignment]
-        return np.asarray(picture)
+        return np.asarray(ImageOps.exif_transpose(picture))
 
 
 def _has_deep_colours(path: Path) -> bool:
