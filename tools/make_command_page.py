@@ -60,14 +60,17 @@ _FILES_TAIL = """
 
 def render() -> str:
     """Return the page."""
-    formats = "\n".join(f"| {item.name} | {' '.join(f'`{suffix}`' for suffix in item.suffixes)} |" for item in FORMATS)
+    formats = "\n".join(
+        f"| {item.name} | {' '.join(f'`{suffix}`' for suffix in item.suffixes)} | {item.kind.value} |"
+        for item in FORMATS
+    )
     context = _context(main, "inlier", None)
     sections = [_section("inlier", main, context)]
     for name in main.list_commands(context):
         command = main.get_command(context, name)
         assert command is not None
         sections.append(_section(f"inlier {name}", command, _context(command, name, context)))
-    table = f"\n| format | suffixes |\n|---|---|\n{formats}\n"
+    table = f"\n| format | suffixes | holds |\n|---|---|---|\n{formats}\n"
     return f"{_HEAD}{table}{_FILES_TAIL}\n" + "\n".join(sections)
 
 

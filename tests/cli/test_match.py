@@ -202,6 +202,9 @@ def test_too_few_pairs_for_alpha():
         (["x.npy", "y.npy", "--splits", "300"], "use n_splits=100 or less"),
         (["x.npy", "y.npy", "--method", "magic"], "is not one of"),
         (["x.npy", "y.npy", "-o", "out.docx"], "out.docx ends in '.docx'"),
+        (["x.npy", "y.npy", "-o", "out.ply"], "out.ply (ply) would hold points with x, y and z"),
+        (["x.npy", "y.npy", "-o", "out.png"], "Write csv, parquet, npz or json"),
+        (["x.npy:a", "y.npy"], "x.npy (npy) holds one array of numbers; leave out :a"),
         (["x.npy", "y.npy", "-o", "x.csv/out.csv"], "a file stands where a folder is needed"),
         (["x.npy", "y.npy", "--report", "x.csv/report.html"], "a file stands where a folder is needed"),
         (["x.npy", "y.npy", "--report", "."], "could not be written"),
@@ -227,6 +230,16 @@ def test_without_the_report_extra_the_work_is_not_begun(monkeypatch):
     assert outcome.exit_code == 2
     assert "pip install 'inlier[report]'" in outcome.stderr
     assert outcome.stdout == ""
+
+
+def test_without_the_io_extra_the_work_is_not_begun(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for output in ("out.csv", "-"):
+        outcome = run("x.npy", "y.npy", "-o", output)
+        assert outcome.exit_code == 2
+        assert "csv files need pyarrow; install it with: pip install 'inlier[io]'" in outcome.stderr
+        assert outcome.stdout == ""
+    assert run("x.npy", "y.npy", "-o", "out.npz").exit_code == 0
 
 
 def test_ids_that_look_like_markup_are_printed_as_they_are():

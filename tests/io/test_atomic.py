@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inlier.io import write_file
+from inlier.io import write_file, written_beside
 
 
 def test_folders_are_made_and_content_replaced(tmp_path):
@@ -27,6 +27,38 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         write_file(path, "new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["b.txt"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError("no room")])
+def test_a_full_disk_names_the_file_that_was_asked_for(tmp_path, monkeypatch, error):
+    path = tmp_path / "b.txt"
+    write_file(path, "old")
+
+    def full(*_):
+        raise error
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=r"(No space left on device|no room).*b\.txt") as caught:
+        write_file(path, "new")
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_a_folder_replaces_a_folder(tmp_path):
+    path = tmp_path / "store.zarr"
+    for content in ("old", "new"):
+        with written_beside(path) as beside:
+            beside.mkdir()
+            (beside / content).touch()
+    assert [p.name for p in path.iterdir()] == ["new"]
+    assert [p.name for p in tmp_path.iterdir()] == ["store.zarr"]
+
+
+def test_a_folder_is_not_replaced_by_a_file(tmp_path):
+    with pytest.raises(IsADirectoryError) as caught:
+        write_file(tmp_path, "content")
+    assert caught.value.filename == str(tmp_path)
 
 
 def test_permissions_are_the_usual_ones(tmp_path):

@@ -136,7 +136,7 @@ def match(
 
 def _check_options(context: click.Context, chosen: _Settings, output: Path | None, report: Path | None) -> None:
     """Refuse what does not go together, and outputs that cannot be written, before the work is done."""
-    from inlier.io import format_of
+    from inlier.io import check_can_hold_columns
 
     given = {
         name
@@ -151,8 +151,8 @@ def _check_options(context: click.Context, chosen: _Settings, output: Path | Non
             raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to {cure}.")
     if {"threshold", "inlier_fraction"} <= given:
         raise BadInput("--threshold and --inlier-fraction both say where to cut. Give one of them.")
-    if output is not None and output != _STDOUT and output.suffix.lower() != ".json":
-        format_of(output)
+    if output is not None and output.suffix.lower() not in (".json", ".npy"):
+        check_can_hold_columns(Path("stdout.csv") if output == _STDOUT else output)
     if report is not None:
         from inlier.report.templates_of import template
 

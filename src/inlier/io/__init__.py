@@ -2,7 +2,16 @@
 
 from inlier.io.atomic import write_file, written_beside
 from inlier.io.pairing import Pairing, pair_tables
-from inlier.io.registry import FORMATS, Format, format_of, read_image, read_table, write_table
+from inlier.io.registry import (
+    FORMATS,
+    Format,
+    Kind,
+    check_can_hold_columns,
+    format_of,
+    read_image,
+    read_table,
+    write_table,
+)
 from inlier.io.rewriting import write_like
 from inlier.io.table import Table, UnusableFileError
 from inlier.io.text import as_csv
@@ -10,10 +19,12 @@ from inlier.io.text import as_csv
 __all__ = [
     "FORMATS",
     "Format",
+    "Kind",
     "Pairing",
     "Table",
     "UnusableFileError",
     "as_csv",
+    "check_can_hold_columns",
     "format_of",
     "pair_tables",
     "read_image",

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EIO
 from pathlib import Path
 
 
@@ -36,21 +37,19 @@ def written_beside(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise NotADirectoryError(error.errno, "a file stands where a folder is needed", str(path.parent)) from error
+    folder: Path | None = None
     try:
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=".inlier-"))
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from error
-    try:
         yield folder / path.name
         _put_in_place(folder / path.name, path)
+    except OSError as error:  # name the file that was asked for, not the one beside it
+        raise OSError(error.errno or EIO, error.strerror or str(error), str(path)) from error
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _put_in_place(beside: Path, path: Path) -> None:
     if beside.is_dir() and path.is_dir():  # a folder cannot be renamed over another: the old one goes first
         path.replace(beside.with_name("old"))
-    try:
-        beside.replace(path)
-    except OSError as error:  # name the file that was asked for, not the one beside it
-        raise type(error)(error.errno, error.strerror, str(path)) from error
+    beside.replace(path)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+
+import numpy as np
 
 from inlier.engine.blocks import Array
 from inlier.io import (
@@ -18,10 +21,21 @@ from inlier.io import (
     text,
 )
 from inlier.io.atomic import written_beside
+from inlier.io.extras import load
 from inlier.io.table import Content, Request, Table, UnusableFileError, as_table
 
 Reader = Callable[[Request], Content]
 Writer = Callable[[Path, Content], None]
+
+
+class Kind(Enum):
+    """What a file can hold."""
+
+    ARRAY = "one array of numbers"
+    ARRAYS = "several arrays by name"
+    COLUMNS = "columns by name, text among them"
+    POINTS = "points with x, y and z"
+    PICTURE = "a picture"
 
 
 @dataclass(frozen=True)
@@ -34,61 +48,96 @@ class Format:
         What people call it.
     suffixes : tuple of str
         How its files' names end, in lower case.
+    kind : Kind
+        What it can hold.
     read : callable
         From a `Request` to an array, or to columns by name.
-    write : callable, optional
+    write : callable
         From a path and an array or columns to a file.
+    library : str, optional
+        The module of the ``io`` extra that it takes.
     starts : tuple of bytes
         How its content starts; empty where that may be anything.
-    usual_columns : tuple of str
-        What is read when no columns are asked for, if the file has them.
     is_folder : bool
         Whether it is a folder rather than a file.
     """
 
     name: str
     suffixes: tuple[str, ...]
+    kind: Kind
     read: Reader
-    write: Writer | None
+    write: Writer
+    library: str | None = None
     starts: tuple[bytes, ...] = ()
-    usual_columns: tuple[str, ...] = ()
     is_folder: bool = False
 
+    @property
+    def usual_columns(self) -> tuple[str, ...]:
+        """What is read when no columns are asked for, if the file has them."""
+        return point_clouds.XYZ if self.kind is Kind.POINTS else ()
 
-_GZ, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_CSV, _TSV = text.write_csv, text.write_tsv
+
+def _text(suffix: str, kind: Kind, read: Reader, write: Writer, library: str | None = None) -> tuple[Format, Format]:
+    """A format of text, plain and gzipped."""
+    name = suffix.removeprefix(".")
+    return (
+        Format(name, (suffix,), kind, read, write, library),
+        Format(f"gzipped {name}", (f"{suffix}.gz",), kind, read, write, library, (_GZ,)),
+    )
+
+
+_GZ = b"\x1f\x8b"
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_ARRAY, _ARRAYS, _COLUMNS, _POINTS, _PICTURE = Kind
+_npy, _npz = numpy_files.read_npy, numpy_files.read_npz
+_numbers, _write_numbers = text.read_blank_separated, text.write_blank_separated
+_picture, _write_picture = pictures.read_picture, pictures.write_picture
+_nifti, _write_nifti = neuroimaging.read_nifti, neuroimaging.write_nifti
 
 FORMATS = (
-    Format("npy", (".npy",), numpy_files.read_npy, numpy_files.write_npy, (b"\x93NUMPY",)),
-    Format("npz", (".npz",), numpy_files.read_npz, numpy_files.write_npz, (_ZIP, b"PK\x05\x06")),
-    Format("csv", (".csv",), text.read_delimited, _CSV),
-    Format("gzipped csv", (".csv.gz",), text.read_delimited, _CSV, (_GZ,)),
-    Format("tsv", (".tsv",), text.read_delimited, _TSV),
-    Format("gzipped tsv", (".tsv.gz",), text.read_delimited, _TSV, (_GZ,)),
-    Format("text", (".txt",), text.read_blank_separated, text.write_blank_separated),
-    Format("gzipped text", (".txt.gz",), text.read_blank_separated, text.write_blank_separated, (_GZ,)),
-    Format("xyz", (".xyz",), text.read_blank_separated, text.write_blank_separated, (), point_clouds.XYZ),
-    Format("parquet", (".parquet", ".pq"), arrow_files.read_parquet, arrow_files.write_parquet, (b"PAR1",)),
-    Format("feather", (".feather", ".arrow"), arrow_files.read_feather, arrow_files.write_feather, (b"ARROW1",)),
-    Format("hdf5", (".h5", ".hdf5"), array_stores.read_hdf5, array_stores.write_hdf5, (b"\x89HDF",)),
-    Format("zarr", (".zarr",), array_stores.read_zarr, array_stores.write_zarr, is_folder=True),
-    Format("ply", (".ply",), point_clouds.read_ply, point_clouds.write_ply, (b"ply",), point_clouds.XYZ),
-    Format("pcd", (".pcd",), point_clouds.read_pcd, point_clouds.write_pcd, (b"#", b"VERSION"), point_clouds.XYZ),
-    Format("las", (".las", ".laz"), point_clouds.read_las, point_clouds.write_las, (b"LASF",), point_clouds.XYZ),
+    Format("npy", (".npy",), _ARRAY, _npy, numpy_files.write_npy, starts=(b"\x93NUMPY",)),
+    Format("npz", (".npz",), _ARRAYS, _npz, numpy_files.write_npz, starts=(b"PK\x03\x04", b"PK\x05\x06")),
+    *_text(".csv", _COLUMNS, text.read_delimited, text.write_csv, "pyarrow"),
+    *_text(".tsv", _COLUMNS, text.read_delimited, text.write_tsv, "pyarrow"),
+    *_text(".txt", _ARRAY, _numbers, _write_numbers),
+    Format("xyz", (".xyz",), _POINTS, _numbers, _write_numbers),
     Format(
-        "gifti", (".gii",), neuroimaging.read_gifti, neuroimaging.write_gifti, (b"<?xml", b"<GIFTI"), point_clouds.XYZ
+        "parquet",
+        (".parquet", ".pq"),
+        _COLUMNS,
+        arrow_files.read_parquet,
+        arrow_files.write_parquet,
+        "pyarrow",
+        (b"PAR1",),
     ),
-    Format("nifti", (".nii",), neuroimaging.read_nifti, neuroimaging.write_nifti),
-    Format("gzipped nifti", (".nii.gz",), neuroimaging.read_nifti, neuroimaging.write_nifti, (_GZ,)),
-    Format("png", (".png",), pictures.read_picture, pictures.write_picture, (b"\x89PNG",)),
-    Format("jpeg", (".jpg", ".jpeg"), pictures.read_picture, pictures.write_picture, (b"\xff\xd8",)),
     Format(
-        "tiff",
-        (".tif", ".tiff"),
-        pictures.read_picture,
-        pictures.write_picture,
-        (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+        "feather",
+        (".feather", ".arrow"),
+        _COLUMNS,
+        arrow_files.read_feather,
+        arrow_files.write_feather,
+        "pyarrow",
+        (b"ARROW1",),
     ),
+    Format("hdf5", (".h5", ".hdf5"), _ARRAYS, array_stores.read_hdf5, array_stores.write_hdf5, "h5py", (b"\x89HDF",)),
+    Format("zarr", (".zarr",), _ARRAYS, array_stores.read_zarr, array_stores.write_zarr, "zarr", is_folder=True),
+    Format("ply", (".ply",), _POINTS, point_clouds.read_ply, point_clouds.write_ply, "plyfile", (b"ply",)),
+    Format("pcd", (".pcd",), _POINTS, point_clouds.read_pcd, point_clouds.write_pcd, "pypcd4", (b"#", b"VERSION")),
+    Format("las", (".las", ".laz"), _POINTS, point_clouds.read_las, point_clouds.write_las, "laspy", (b"LASF",)),
+    Format(
+        "gifti",
+        (".gii",),
+        _POINTS,
+        neuroimaging.read_gifti,
+        neuroimaging.write_gifti,
+        "nibabel",
+        (b"<?xml", b"<GIFTI"),
+    ),
+    Format("nifti", (".nii",), _ARRAY, _nifti, _write_nifti, "nibabel"),
+    Format("gzipped nifti", (".nii.gz",), _ARRAY, _nifti, _write_nifti, "nibabel", (_GZ,)),
+    Format("png", (".png",), _PICTURE, _picture, _write_picture, starts=(b"\x89PNG",)),
+    Format("jpeg", (".jpg", ".jpeg"), _PICTURE, _picture, _write_picture, starts=(b"\xff\xd8",)),
+    Format("tiff", (".tif", ".tiff"), _PICTURE, _picture, _write_picture, "tifffile", _TIFF),
 )
 _BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
 
@@ -130,6 +179,8 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     path, inside = _split_source(source)
     format = format_of(path)
     request = Request(path, inside, None if columns is None else tuple(columns), key)
+    if inside is not None and format.kind is not Kind.ARRAYS:
+        raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
     _check_readable(path, format)
     try:
         return as_table(format.read(request), request, format.usual_columns)
@@ -165,12 +216,8 @@ def write_table(path: str | Path, content: Content) -> None:
     ...     read_table(path).values.tolist()
     [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
     """
-    import numpy as np
-
     path = Path(path)
     format = format_of(path)
-    if format.write is None:
-        raise UnusableFileError(f"{path} cannot be written: {format.name} files are only read.")
     columns: Content = (
         content if isinstance(content, np.ndarray) else {name: np.asarray(column) for name, column in content.items()}
     )
@@ -198,7 +245,7 @@ def read_image(path: str | Path) -> Array:
     """
     path = Path(path)
     format = format_of(path)
-    if format.read is not pictures.read_picture:
+    if format.kind is not Kind.PICTURE:
         raise UnusableFileError(f"{path} is not a picture but {format.name}; png, jpg and tiff are read as pictures.")
     _check_readable(path, format)
     try:
@@ -220,6 +267,18 @@ def format_of(path: Path) -> Format:
     known = " ".join(sorted(_BY_SUFFIX))
     ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no suffix"
     raise UnusableFileError(f"{path} {ending}, which says nothing about its format. Known are: {known}")
+
+
+def check_can_hold_columns(path: Path) -> None:
+    """Refuse a file that a table of text and numbers could not be written to, before the table is there."""
+    format = format_of(path)
+    if format.kind not in (Kind.COLUMNS, Kind.ARRAYS):
+        raise UnusableFileError(
+            f"{path} ({format.name}) would hold {format.kind.value}, not a table with names. "
+            f"Write csv, parquet, npz or json."
+        )
+    if format.library is not None:
+        load(format.library, format.name)
 
 
 def _split_source(source: str | Path) -> tuple[Path, str | None]:
