@@ -113,10 +113,21 @@ def test_zarr(tmp_path):
     assert "could not be read as zarr" in refusal(tmp_path / "broken.zarr")
 
 
-@pytest.mark.parametrize("name", ["data", "data.docx", "data.pkl", "data.gz"])
-def test_unknown_suffix(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("data", "has no suffix"),
+        ("data.docx", "'.docx', which is not a format that is read here"),
+        ("data.pkl", "Pickles are never loaded"),
+        ("data.gz", "Name it after what is inside"),
+        ("data.xlsx", "Save the sheet as csv"),
+    ],
+)
+def test_unknown_suffix(tmp_path, name, cure):
     (tmp_path / name).write_bytes(b"words")
-    assert "Known are: .arrow .csv .csv.gz" in refusal(tmp_path / name)
+    sentence = refusal(tmp_path / name)
+    assert cure in sentence
+    assert "Known are: .arrow .csv .csv.gz" in sentence
 
 
 def test_not_allowed(tmp_path, monkeypatch):

@@ -139,6 +139,13 @@ FORMATS = (
     Format("jpeg", (".jpg", ".jpeg"), _PICTURE, _picture, _write_picture, starts=(b"\xff\xd8",)),
     Format("tiff", (".tif", ".tiff"), _PICTURE, _picture, _write_picture, "tifffile", _TIFF),
 )
+_SHEET, _PICKLE = "Save the sheet as csv.", "Pickles are never loaded, since that can run code; save the array as npy."
+_CURES = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), _PICKLE),
+    ".mat": "Save the array as npy, for example with scipy.io.loadmat and numpy.save.",
+    ".gz": "Name it after what is inside, as in .csv.gz.",
+}
 _BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
 
 
@@ -265,8 +272,9 @@ def format_of(path: Path) -> Format:
         if suffix in _BY_SUFFIX:
             return _BY_SUFFIX[suffix]
     known = " ".join(sorted(_BY_SUFFIX))
-    ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no suffix"
-    raise UnusableFileError(f"{path} {ending}, which says nothing about its format. Known are: {known}")
+    ending = f"ends in {suffixes[-1]!r}, which is not a format that is read here" if suffixes else "has no suffix"
+    cure = "".join(f" {_CURES[suffix]}" for suffix in suffixes[-1:] if suffix in _CURES)
+    raise UnusableFileError(f"{path} {ending}.{cure} Known are: {known}")
 
 
 def check_can_hold_columns(path: Path) -> None:
