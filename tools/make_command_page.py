@@ -53,7 +53,7 @@ _FILES_TAIL = """
 - npy files of 64 MiB or more stay on disk and are read as they are used.
 - Nothing is ever unpickled. A compressed file may unpack to half of the machine's memory; the environment variable
   `INLIER_MAX_UNPACKED` (in GiB) changes that.
-- png with 16 bits per colour (not grey) is read with 8, and says so; tiff keeps all.
+- png and tiff with 16 bits are read and written with all of them.
 - csv, parquet and most others need `pip install 'inlier[io]'`; npy, npz, txt, xyz, png and jpg do not.
 """
 

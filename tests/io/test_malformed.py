@@ -369,7 +369,8 @@ def test_what_cannot_be_written(tmp_path):
         ("a.npy", {"x": POINTS[:, 0], "y": POINTS[:, 1]}, "can hold one array only"),
         ("a.ply", POINTS[:, :2], "points of three coordinates"),
         ("a.pcd", {"x": POINTS[:, 0]}, "needs columns x, y and z"),
-        ("a.png", np.zeros((3, 3, 3), dtype=np.uint16), "write tiff instead"),
+        ("a.png", np.zeros((3, 3, 3), dtype=np.float32), "write tiff instead"),
+        ("a.jpg", np.zeros((3, 3, 3), dtype=np.uint16), "write tiff instead"),
         ("a.png", {"x": POINTS[:, 0]}, "is a picture"),
         ("a.docx", POINTS, "Known are"),
     ):
@@ -386,15 +387,3 @@ def test_an_image_is_asked_for(tmp_path):
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
     with pytest.raises(UnusableFileError, match="could not be read as png"):
         read_image(tmp_path / "broken.png")
-
-
-def test_deep_colours_of_png_are_said_to_be_halved(tmp_path):
-    def chunk(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    head = struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0)
-    rows = zlib.compress((b"\0" + bytes(12)) * 2)
-    picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    (tmp_path / "deep.png").write_bytes(picture)
-    with pytest.warns(UserWarning, match="16 bits per colour, of which the upper 8 are read"):
-        assert read_image(tmp_path / "deep.png").shape == (2, 2, 3)

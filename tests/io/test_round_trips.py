@@ -158,6 +158,8 @@ def test_nifti_volumes_are_columns(tmp_path):
     [
         *((suffix, shape, "uint8") for suffix in (".png", ".tif", ".tiff") for shape in ((6, 7), (6, 7, 3), (6, 7, 4))),
         (".png", (6, 7), "uint16"),
+        (".png", (6, 7, 3), "uint16"),
+        (".png", (6, 7, 4), "uint16"),
         (".tif", (6, 7), "uint16"),
         (".tif", (6, 7, 3), "uint16"),
     ],

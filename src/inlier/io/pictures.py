@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from inlier.engine.blocks import Array
+from inlier.io.deep_png import is_deep_png, read_deep_png, write_deep_png
 from inlier.io.extras import load
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import Content, Request, UnusableFileError
@@ -28,7 +29,8 @@ def read_picture(request: Request) -> Content:
 
 def read_pixels(path: Path) -> Array:
     """Return the pixels as they are stored, shape (height, width, channels); photos are turned as their EXIF says."""
-    pixels = _read_tiff(path) if _is_tiff(path) else _read_with_pillow(path)
+    read = _read_tiff if _is_tiff(path) else read_deep_png if is_deep_png(path) else _read_with_pillow
+    pixels = read(path)
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
     if pixels.ndim != 3 or pixels.dtype.kind not in "buif":
@@ -39,14 +41,18 @@ def read_pixels(path: Path) -> Array:
 
 
 def write_picture(path: Path, content: Content) -> None:
-    """Write pixels of shape (height, width) or (height, width, channels); 16 bits as tiff or grey png."""
+    """Write pixels of shape (height, width) or (height, width, channels); 16 bits as tiff or png."""
     if not isinstance(content, np.ndarray):
         raise UnusableFileError(f"{path} is a picture; a table cannot be written to it.")
     pixels = content[:, :, 0] if content.ndim == 3 and content.shape[2] == 1 else content
     if _is_tiff(path):
         load("tifffile", "tiff").imwrite(path, pixels, compression="zlib", photometric=_photometric(pixels))
         return
-    if pixels.dtype != np.uint8 and not (pixels.dtype == np.uint16 and pixels.ndim == 2 and path.suffix == ".png"):
+    is_deep = pixels.dtype == np.uint16 and path.suffix.lower() == ".png"
+    if is_deep and pixels.ndim == 3 and pixels.shape[2] in (3, 4):
+        write_deep_png(path, pixels)
+        return
+    if pixels.dtype != np.uint8 and not (is_deep and pixels.ndim == 2):
         raise UnusableFileError(
             f"{path} cannot hold {pixels.dtype} pixels of shape {pixels.shape}; write tiff instead."
         )
@@ -84,20 +90,7 @@ def _read_with_pillow(path: Path) -> Array:
                 f"{path} announces more pixels than a photo has ({error}). If you trust it, save it as tiff."
             ) from error
     with picture:
-        if _has_deep_colours(path):
-            warnings.warn(
-                f"{path} has 16 bits per colour, of which the upper 8 are read. Save it as tiff to use all of them.",
-                UserWarning,
-                stacklevel=2,
-            )
         check_unpacked_size(path, picture.width * picture.height * 4 * len(picture.getbands()), _CURE)
         if picture.mode in ("P", "CMYK", "YCbCr", "LAB", "HSV"):
             picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")  # type: ignore[assignment]
         return np.asarray(ImageOps.exif_transpose(picture))
-
-
-def _has_deep_colours(path: Path) -> bool:
-    """Whether this is a png with three or four channels of 16 bits, which Pillow halves; see its IHDR chunk."""
-    with path.open("rb") as stream:
-        head = stream.read(26)
-    return head[12:16] == b"IHDR" and head[24] == 16 and head[25] in (2, 6)
