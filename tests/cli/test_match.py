@@ -305,3 +305,11 @@ class TestProgress:
         with stages() as stage:
             stage("matching pairs")
         assert "matching pairs" not in capsys.readouterr().err
+
+
+def test_two_embeddings_of_words_joined_on_the_word(real_data):
+    path = real_data / "highd" / "words_glove100_wordllama_3000x100.npz"
+    content = json.loads(run(f"{path}:X", f"{path}:Y", "--key", "words", "--json").stdout)
+    assert content["n_pairs"] == 3000
+    assert content["inlier_fraction"] > 0.95  # every pair is real
+    assert {"the", "which"} <= set(content["pairs"]["key"])

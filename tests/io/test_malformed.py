@@ -276,11 +276,17 @@ class TestText:
     def test_text_beside_the_key(self, tmp_path):
         sentence = self.refuse(tmp_path, "id,a\nada,1\nbob,x\n", key="id")
         assert "column 'a' of" in sentence
-        assert "--columns" in sentence
+        assert "Leave it out with --columns ^a" in sentence
 
     def test_a_column_that_is_not_there(self, tmp_path):
         assert "has no column named 'c'; it has a, b" in self.refuse(tmp_path, "a,b\n1,2\n", columns=["c"])
         assert "has no column named 'c'; it has a, b" in self.refuse(tmp_path, "a,b\n1,2\n", key="c")
+
+    def test_named_and_left_out_at_once(self, tmp_path):
+        assert "either named or left out with ^" in self.refuse(tmp_path, "a,b\n1,2\n", columns=["a", "^b"])
+        assert "has no column named 'c'" in self.refuse(tmp_path, "a,b\n1,2\n", columns=["^c"])
+        write_table(tmp_path / "table.npz", {"a": np.zeros(3), "b": np.zeros(3)})
+        assert "has no column named 'c'" in refusal(tmp_path / "table.npz", columns=["^c"])
 
     def test_nothing_but_the_key(self, tmp_path):
         assert "no column of numbers beside the key" in self.refuse(tmp_path, "id\n1\n2\n", key="id")

@@ -294,7 +294,18 @@ class TestDelimited:
         with pytest.warns(UserWarning, match="without a name was left out"):
             table = self.read(tmp_path, ",a,b\n0,1,2\n1,3,4\n")
         assert table.columns == ("a", "b")
+        with pytest.warns(UserWarning, match=r"To join on it, give --key ''"):
+            assert self.read(tmp_path, ",a\nx,1\ny,2\n").values.tolist() == [[1], [2]]
         assert self.read(tmp_path, ",a\nx,1\ny,2\n", key="").keys.tolist() == ["x", "y"]
+
+    def test_columns_can_be_left_out(self, tmp_path):
+        text = "id,colour,a,b\nu,red,1,2\n"
+        table = self.read(tmp_path, text, key="id", columns=["^colour"])
+        assert (table.columns, table.values.tolist(), table.keys.tolist()) == (("a", "b"), [[1, 2]], ["u"])
+        assert self.read(tmp_path, text, columns=["^colour", "^id", "^b"]).columns == ("a",)
+        assert self.read(tmp_path, "1,2,3\n", columns=["^1"]).values.tolist() == [[1, 3]]
+        write_table(tmp_path / "a.npy", np.array([[1, 2, 3]]))
+        assert read_table(tmp_path / "a.npy", columns=["^1"]).values.tolist() == [[1, 3]]
 
     def test_ids_that_are_numbers_are_pointed_out(self, tmp_path):
         with pytest.warns(UserWarning, match="column 'ID' of .* is compared like any other number.*--key ID"):

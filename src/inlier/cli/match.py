@@ -70,7 +70,7 @@ class _Settings:
     "--columns",
     multiple=True,
     metavar="A,B,...",
-    help="Columns to compare; all of numbers if not given. Twice: of X, then of Y.",
+    help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
 )
 @click.option(
     "-o",

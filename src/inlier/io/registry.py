@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -157,8 +157,8 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     source : str or Path
         The file. One of several arrays inside it is named after a colon: ``data.npz:x``.
     columns : sequence of str, optional
-        Names of the columns (numbers from 0 where they have none). By default all of them, x, y and z of a point
-        cloud, the colours of a picture.
+        Names of the columns (numbers from 0 where they have none); with ``^`` before each, of those to leave out. By
+        default all of them, x, y and z of a point cloud, the colours of a picture.
     key : str, optional
         Column that names the rows; it is no part of the values.
 
@@ -185,12 +185,15 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     """
     path, inside = _split_source(source)
     format = format_of(path)
-    request = Request(path, inside, None if columns is None else tuple(columns), key)
+    request = Request(path, inside, *_wanted_and_left_out(columns, key, path))
     if inside is not None and format.kind is not Kind.ARRAYS:
         raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
     _check_readable(path, format)
     try:
-        return as_table(format.read(request), request, format.usual_columns)
+        content = format.read(request)
+        if format.kind is Kind.COLUMNS:  # these were left out while reading
+            request = replace(request, left_out=())
+        return as_table(content, request, format.usual_columns)
     except (UnusableFileError, ImportError):
         raise
     except MemoryError as error:
@@ -275,6 +278,19 @@ def format_of(path: Path) -> Format:
     ending = f"ends in {suffixes[-1]!r}, which is not a format that is read here" if suffixes else "has no suffix"
     cure = "".join(f" {_CURES[suffix]}" for suffix in suffixes[-1:] if suffix in _CURES)
     raise UnusableFileError(f"{path} {ending}.{cure} Known are: {known}")
+
+
+def _wanted_and_left_out(
+    columns: Sequence[str] | None, key: str | None, path: Path
+) -> tuple[tuple[str, ...] | None, str | None, tuple[str, ...]]:
+    if columns is None:
+        return None, key, ()
+    left_out = tuple(name[1:] for name in columns if name.startswith("^"))
+    if left_out and len(left_out) < len(columns):
+        raise UnusableFileError(
+            f"columns of {path} are either named or left out with ^, not both: {', '.join(columns)}."
+        )
+    return (None, key, left_out) if left_out else (tuple(columns), key, ())
 
 
 def check_can_hold_columns(path: Path) -> None:

@@ -34,12 +34,15 @@ class Request:
         Names of the columns; all numeric ones by default.
     key : str, optional
         Column that names the rows.
+    left_out : tuple of str
+        Columns that are not wanted, instead of a list of those that are.
     """
 
     path: Path
     inside: str | None = None
     columns: tuple[str, ...] | None = None
     key: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +97,12 @@ def _from_array(array: Array, request: Request) -> Table:
             f"Reshape it first, for example with array.reshape(len(array), -1)."
         )
     check_numeric(array, path)
-    if request.columns is None:
+    if request.columns is None and not request.left_out:
         return Table(array, None, None, path)
-    places = [_column_number(name, array.shape[1], path) for name in request.columns]
-    return Table(array[:, places], request.columns, None, path)
+    places = [_column_number(name, array.shape[1], path) for name in request.columns or request.left_out]
+    if request.left_out:
+        places = [place for place in range(array.shape[1]) if place not in places]
+    return Table(array[:, places], tuple(map(str, places)), None, path)
 
 
 def _column_number(name: str, n_columns: int, path: Path) -> int:
@@ -109,12 +114,12 @@ def _column_number(name: str, n_columns: int, path: Path) -> int:
 
 
 def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[str, ...]) -> Table:
-    path, names = request.path, list(content)
-    wanted_columns(request, names)
+    path, names = request.path, wanted_columns(request, list(content))
     chosen = request.columns
     if chosen is None:
-        wanted = usual if usual and set(usual) <= set(names) else _without_row_numbers(names, request)
-        chosen = tuple(name for name in wanted if name != request.key)
+        is_usual = usual and not request.left_out and set(usual) <= set(names)
+        chosen = tuple(name for name in (usual if is_usual else names) if name != request.key)
+        _point_out_ids(chosen, request)
     if not chosen:
         raise UnusableFileError(f"{path} has no column of numbers beside the key {request.key!r}.")
     for name in chosen:
@@ -123,33 +128,40 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
     return Table(_stack([content[name] for name in chosen], path), chosen, keys, path)
 
 
-def _without_row_numbers(names: list[str], request: Request) -> list[str]:
-    """Leave out the nameless column that data frames write first; point out what looks like an id."""
+def wanted_columns(request: Request, names: list[str]) -> list[str]:
+    """Names of the columns to read, the key with them; refuse those that the file has not."""
+    key = [] if request.key is None else [request.key]
+    for name in (*(request.columns or ()), *request.left_out, *key):
+        if name not in names:
+            raise UnusableFileError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
+    if request.columns is not None:
+        return list(dict.fromkeys([*request.columns, *key]))
+    return [name for name in _named(names, request) if name in key or name not in request.left_out]
+
+
+def _named(names: list[str], request: Request) -> list[str]:
+    """Leave out the nameless column that data frames write first, unless it is the key."""
     nameless = [name for name in names if name == "" or name.startswith("__index_level_")]
-    rest = [name for name in names if name not in nameless]
+    rest = [name for name in names if name not in nameless or name == request.key]
     if nameless and rest and request.key not in nameless:
-        _warn(f"a column of {request.path} without a name was left out: it looks like the row numbers of a data frame.")
-    ids = [name for name in rest if name.lower() in _LIKE_IDS or name.lower().endswith("_id")]
-    if ids and request.key is None and len(rest) > 1:
         _warn(
-            f"column {ids[0]!r} of {request.path} is compared like any other number. If it names the rows, join on it "
-            f"with --key {ids[0]} (key=)."
+            f"a column of {request.path} without a name was left out: it looks like the row names of a data frame. "
+            f"To join on it, give --key '{nameless[0]}' (key=)."
         )
     return rest or names
 
 
+def _point_out_ids(names: tuple[str, ...], request: Request) -> None:
+    ids = [name for name in names if name.lower() in _LIKE_IDS or name.lower().endswith("_id")]
+    if ids and request.key is None and len(names) > 1:
+        _warn(
+            f"column {ids[0]!r} of {request.path} is compared like any other number. If it names the rows, join on it "
+            f"with --key {ids[0]} (key=)."
+        )
+
+
 def _warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=2)
-
-
-def wanted_columns(request: Request, names: list[str]) -> list[str]:
-    """Names of the columns to read, the key with them; refuse those that the file has not."""
-    key = [] if request.key is None else [request.key]
-    wanted = [*(names if request.columns is None else request.columns), *key]
-    for name in wanted:
-        if name not in names:
-            raise UnusableFileError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
-    return list(dict.fromkeys(wanted))
 
 
 def _stack(columns: list[Array], path: Path) -> Array:
@@ -195,12 +207,10 @@ def _check_numeric_column(column: Array, name: str, path: Path, request: Request
 def not_a_number(path: Path, name: str, example: str, request: Request) -> str:
     """The sentence for a column that holds something else than numbers."""
     shown = example if len(example) <= 40 else f"{example[:40]}..."
-    cure = (
-        "Choose the columns of numbers with --columns (columns=)"
-        if request.key is not None
-        else f"If it names the rows, join on it with --key {name} (key=); else choose the columns of numbers with "
-        f"--columns (columns=)"
-    )
+    cure = f"leave it out with --columns ^{name} (columns=)"
+    if request.key is None:
+        cure = f"if it names the rows, join on it with --key {name} (key=); else {cure}"
+    cure = cure[0].upper() + cure[1:]
     return f"column {name!r} of {path} does not hold numbers (for example {shown!r}). {cure}."
 
 
