@@ -10,11 +10,13 @@ from sklearn.utils import check_random_state
 from inlier.calibration import Calibration, calibrate, estimate_null_fraction, p_values
 from inlier.cross_fitting import cross_fit
 from inlier.engine import PairedRows
-from inlier.engine.blocks import Array
+from inlier.engine.blocks import Array, FloatArray
 from inlier.matching import PairMatcher
 from inlier.preparation import prepare_model_pairs
 from inlier.repeated_points import point_numbers
 from inlier.validation import check_count, check_flag, check_number
+
+_KEPT_NULL_SCORES = 10_000
 
 
 class CalibratedMatcher(PairMatcher):
@@ -51,6 +53,10 @@ class CalibratedMatcher(PairMatcher):
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
         Log likelihood ratio of "real" against "wrong", by a map that has not seen the pair.
+    null_scores_ : ndarray
+        Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
+    n_re_pairings_ : int
+        How many re-pairings there were; no p-value is below ``1 / (n_re_pairings_ + 1)``.
     threshold_ : float
         Scores at or above it are accepted; above every score if none is.
     result_ : MatchResult
@@ -101,6 +107,8 @@ class CalibratedMatcher(PairMatcher):
             estimate, error = estimate_null_fraction(p_values(deals.ravel(), null_scores))
             share = estimate, error * len(deals) ** 0.5  # the deals share their pairs: no more information than one
         self._judge(calibrate(self.scores_, null_scores, share))
+        self.n_re_pairings_ = null_scores.size
+        self.null_scores_ = _thinned(null_scores)
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
@@ -115,3 +123,9 @@ class CalibratedMatcher(PairMatcher):
         self.inlier_mask_ = calibration.accepted(self.alpha)
         accepted = self.scores_[self.inlier_mask_]
         self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))
+
+
+def _thinned(null_scores: FloatArray) -> FloatArray:
+    """Sorted, and of very many as many as draw the same picture: evenly spaced ranks."""
+    places = np.linspace(0, null_scores.size - 1, min(null_scores.size, _KEPT_NULL_SCORES)).round().astype(int)
+    return np.sort(null_scores)[places]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,6 +32,9 @@ from inlier.validation import (
     check_paired,
     check_same_index,
 )
+
+if TYPE_CHECKING:
+    from inlier.report import MatchReport
 
 
 class PairMatcher(BaseEstimator):
@@ -75,6 +78,22 @@ class PairMatcher(BaseEstimator):
         check_is_fitted(self, "inlier_mask_")
         names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_")
         return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
+
+    def report(self, keys: Any = None) -> MatchReport:
+        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
+
+        Parameters
+        ----------
+        keys : sequence of str, optional
+            A name for each pair, for the table of pairs.
+
+        Returns
+        -------
+        MatchReport
+        """
+        from inlier.report import MatchReport, summarise  # the page knows the matchers, and they need it only here
+
+        return MatchReport(summarise(self, keys=keys))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -66,7 +66,7 @@ class MatchResult:
         except ImportError as error:
             raise ImportError("to_frame needs pandas; install it with: pip install 'inlier[io]'") from error
         index = pandas.RangeIndex(self.n_pairs, name="pair")
-        return pandas.DataFrame(self._columns(), index=index)
+        return pandas.DataFrame(self.columns(), index=index)
 
     def to_json(self, indent: int | None = None) -> str:
         """Return everything as JSON text that any program can read."""
@@ -75,11 +75,11 @@ class MatchResult:
             "n_pairs": self.n_pairs,
             "n_inliers": self.n_inliers,
             "threshold": np.asarray(self.threshold).tolist(),
-            **{name: column.tolist() for name, column in self._columns().items()},
+            **{name: column.tolist() for name, column in self.columns().items()},
         }
         return json.dumps(content, indent=indent, allow_nan=False)
 
-    def _columns(self) -> dict[str, Array]:
+    def columns(self) -> dict[str, Array]:
         """Everything that there is per pair, by name."""
         columns = {"score": self.scores, "p_value": self.p_values, "q_value": self.q_values, "inlier": self.inlier_mask}
         return {name: column for name, column in columns.items() if column is not None}

@@ -46,7 +46,7 @@ class SplitMatcher(PairMatcher):
         True where the pair's part called it an inlier.
     part_ : ndarray of int, shape (n,)
         Which part each pair was in.
-    p_values_, q_values_, inlier_fraction_
+    p_values_, q_values_, inlier_fraction_, null_scores_, n_re_pairings_
         As the matcher gives them, if it is calibrated.
     result_ : MatchResult
         The answer as one object.
@@ -110,6 +110,8 @@ class SplitMatcher(PairMatcher):
         self.p_values_, self.q_values_ = np.empty_like(self.scores_), np.empty_like(self.scores_)
         for part, matcher in zip(parts, fitted, strict=True):
             self.p_values_[part], self.q_values_[part] = matcher.p_values_, matcher.q_values_
+        self.null_scores_ = np.sort(np.concatenate([matcher.null_scores_ for matcher in fitted]))
+        self.n_re_pairings_ = sum(matcher.n_re_pairings_ for matcher in fitted)
         shares = [part.size / self.scores_.size for part in parts]
         self.inlier_fraction_ = float(sum(w * m.inlier_fraction_ for w, m in zip(shares, fitted, strict=True)))
 

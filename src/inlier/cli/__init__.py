@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-_COMMANDS = ("demo", "reproduce")  # each is a function of that name in the module of that name
+_COMMANDS = ("match", "demo", "reproduce")  # each is a function of that name in the module of that name
 
 
 class _LazyCommands(click.Group):
@@ -28,4 +28,5 @@ def main() -> None:
     \b
     Example:
       inlier demo
+      inlier match --help
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli.answers import BadInput
+from inlier.cli.answers import BadInput, answering
 
 if TYPE_CHECKING:
     from inlier.demo import DemoOutcome
@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     help="Folder for the report; made if absent.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bool) -> None:
+@click.option(
+    "--save-pairs",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Only write the pairs as x.csv and y.csv, with ids and in different orders, to try other commands on.",
+)
+def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bool, save_pairs: Path | None) -> None:
     """Find the mispaired points of a brain surface that ships with inlier.
 
     Prints a table and writes a page to look at, report.html, and its picture.png.
@@ -42,9 +48,14 @@ def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bo
     \b
     Example:
       inlier demo --pairs 5000 --inlier-fraction 0.6
+      inlier demo --save-pairs example
     """
     from inlier.demo import run_demo
 
+    if save_pairs is not None:
+        with answering():
+            _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
+        return
     try:
         outcome = run_demo(n_pairs, inlier_fraction, seed)
     except ValueError as error:
@@ -54,6 +65,21 @@ def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bo
     else:
         _print_demo(outcome)
     _write_demo_report(outcome, out)
+
+
+def _save_pairs(folder: Path, n_pairs: int, inlier_fraction: float, seed: int) -> None:
+    import numpy as np
+
+    from inlier.datasets import load_brain, make_mispaired
+    from inlier.io import write_table
+
+    data = make_mispaired(load_brain().features, n_pairs, inlier_fraction, rng=seed)
+    ids = np.array([f"v{number:05d}" for number in range(n_pairs)])
+    shuffled = np.random.default_rng(seed).permutation(n_pairs)
+    for name, values, order in (("x", data.X, np.arange(n_pairs)), ("y", data.Y, shuffled)):
+        columns = {f"{name}{number}": column[order] for number, column in enumerate(values.T)}
+        write_table(folder / f"{name}.csv", {"id": ids[order], **columns})
+    click.echo(f"Pairs: {folder / 'x.csv'} and {folder / 'y.csv'}, to be joined on the column id.", err=True)
 
 
 def _print_demo(outcome: DemoOutcome) -> None:

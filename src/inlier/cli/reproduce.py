@@ -58,8 +58,7 @@ def reproduce(
     \b
     Example:
       inlier reproduce --list
-      inlier reproduce brain-ratio --quick
-      inlier reproduce --all --brain S1200_L_32k.npz --photo sky.jpg
+      inlier reproduce sky-images --quick --jobs 1
     """
     from inlier.experiments import EXPERIMENTS, find_experiments, load_sources
     from inlier.experiments.session import Options

@@ -12,8 +12,8 @@ from typing import Any
 from inlier import display
 from inlier.experiments.model import Outcome, Row
 from inlier.experiments.tables import STATISTICS
-from inlier.experiments.versions import versions
 from inlier.io import write_file
+from inlier.versions import versions
 
 
 def as_record(outcome: Outcome) -> dict[str, Any]:

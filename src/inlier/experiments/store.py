@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from inlier.experiments.model import Cell, Record, Run
-from inlier.experiments.versions import versions
 from inlier.io import write_file
+from inlier.versions import versions
 
 FOLDER = ".unfinished"
 _DIGITS = 16

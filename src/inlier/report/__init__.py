@@ -1,6 +1,18 @@
 """One self-contained HTML page: summary, then template, then file."""
 
 from inlier.report.demo_page import demo_page
+from inlier.report.match_report import MatchReport
+from inlier.report.match_summary import MatchSummary, Origin, summarise
+from inlier.report.page import Part, render_page
 from inlier.report.reproduction_page import reproduction_page
 
-__all__ = ["demo_page", "reproduction_page"]
+__all__ = [
+    "MatchReport",
+    "MatchSummary",
+    "Origin",
+    "Part",
+    "demo_page",
+    "render_page",
+    "reproduction_page",
+    "summarise",
+]

@@ -1,0 +1,260 @@
+"""``inlier match``: two files of paired rows, which pairs are real?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
+
+if TYPE_CHECKING:
+    from inlier.io import Pairing
+    from inlier.matching import PairMatcher
+    from inlier.report import MatchSummary
+
+_STDOUT = Path("-")
+_WORST_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class _Settings:
+    method: str
+    alpha: float
+    threshold: float | None
+    inlier_fraction: float | None
+    splits: int
+    whiten: bool | None
+    seed: int
+
+
+@click.command()
+@click.argument("x", metavar="X")
+@click.argument("y", metavar="Y")
+@click.option(
+    "--method",
+    type=click.Choice(["calibrated", "row-sum", "eigenvector"]),
+    default="calibrated",
+    show_default=True,
+    help="calibrated bounds the share of wrong pairs among those it accepts; the others are the paper's.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 0.5),
+    default=0.01,
+    show_default=True,
+    help="Largest expected share of wrong pairs among those accepted (calibrated).",
+)
+@click.option("--threshold", type=float, help="Where to cut the scores, the paper's t or T; by k-means if not given.")
+@click.option(
+    "--inlier-fraction",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Share of real pairs, if you know it: sets the paper's threshold for it.",
+)
+@click.option("--splits", type=click.IntRange(1), default=1, show_default=True, help="Match in so many random parts.")
+@click.option(
+    "--whiten/--no-whiten",
+    default=None,
+    help="Allow any linear map between the two sets, not only a rotation.  [default: whiten if calibrated]",
+)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="COLUMN",
+    help="Join the two tables on this id column. Twice: its name in X, then in Y.",
+)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="A,B,...",
+    help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write a row per pair (row, key, score, p- and q-value, inlier) as csv, parquet, npz, json, ... by the "
+    "suffix; as npy the mask alone; - is csv on standard output.",
+)
+@click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors, and what --json or -o - print.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices.")
+@click.pass_context
+def match(
+    context: click.Context,
+    /,
+    x: str,
+    y: str,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    output: Path | None,
+    report: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **settings: Any,
+) -> None:
+    """Tell which rows of X and Y are real pairs.
+
+    Row i of file X belongs with row i of file Y, or rows with the same id do (--key). The suffix says how a file is
+    read: npy, npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii, nii, png, jpg,
+    tiff. One of several arrays in a file is named after a colon, as in data.npz:x. Rows and columns count from 0.
+
+    Exit code 0: pairs were found; 1: none was; 2: something was wrong with the input.
+
+    \b
+    Example:
+      inlier demo --pairs 3000 --save-pairs example
+      inlier match example/x.csv example/y.csv --key id --report report.html
+      inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
+    """
+    from inlier.cli.progress import stages
+
+    chosen = _Settings(**settings)
+    with answering():
+        _check_options(context, chosen, output, report)
+        notes: list[str] = []
+        with stages(quiet=quiet) as stage, warnings_as(notes):
+            stage(f"reading {x} and {y}")
+            pairing = _read(x, y, keys, columns)
+            stage(f"matching {len(pairing):,} pairs")
+            matcher = _matcher(chosen, pairing).fit(pairing.X, pairing.Y)
+            notes[:0] = pairing.notes
+        summary = _summary(matcher, pairing, (x, y), command_line(context), notes)
+        _write(summary, output, report)
+        _print(summary, as_json, quiet, words_to_stderr=as_json or output == _STDOUT)
+        for what, path in (("Pairs", output), ("Report", report)):
+            if path not in (None, _STDOUT) and not quiet:
+                click.echo(f"{what}: {path}", err=True)
+    if summary.result.n_inliers == 0:
+        context.exit(NOTHING_FOUND)
+
+
+def _check_options(context: click.Context, chosen: _Settings, output: Path | None, report: Path | None) -> None:
+    """Refuse what does not go together, and outputs that cannot be written, before the work is done."""
+    from inlier.io import check_can_hold_columns
+
+    given = {
+        name
+        for name in ("alpha", "threshold", "inlier_fraction")
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    of_the_paper = chosen.method != "calibrated"
+    for name in sorted(given):
+        if (name == "alpha") == of_the_paper:
+            option = f"--{name.replace('_', '-')}"
+            cure = "--method calibrated" if name == "alpha" else "--method row-sum or eigenvector"
+            raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to {cure}.")
+    if {"threshold", "inlier_fraction"} <= given:
+        raise BadInput("--threshold and --inlier-fraction both say where to cut. Give one of them.")
+    if output is not None and output.suffix.lower() not in (".json", ".npy"):
+        check_can_hold_columns(Path("stdout.csv") if output == _STDOUT else output)
+    if report is not None:
+        from inlier.report.templates_of import template
+
+        template("page.html")
+
+
+def _read(x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> Pairing:
+    from inlier.io import pair_tables, read_table
+
+    tables = []
+    for source, key, names in zip((x, y), _for_both(keys, "--key"), _for_both(columns, "--columns"), strict=True):
+        tables.append(read_table(source, key=key, columns=None if names is None else _split(names)))
+    return pair_tables(*tables)
+
+
+def _for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
+    if len(values) > 2:
+        raise BadInput(f"{option} was given {len(values)} times; give it once for both files, or twice.")
+    return (values[0], values[-1]) if values else (None, None)
+
+
+def _split(names: str) -> list[str]:
+    """Names between commas; one that holds a comma stands in quotes."""
+    import csv
+
+    return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
+
+
+def _matcher(chosen: _Settings, pairing: Pairing) -> PairMatcher:
+    from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
+    from inlier.thresholds import eigenvector_threshold, row_sum_threshold
+
+    whiten = chosen.method == "calibrated" if chosen.whiten is None else chosen.whiten
+    threshold: str | float = "kmeans" if chosen.threshold is None else chosen.threshold
+    matcher: PairMatcher
+    if chosen.method == "calibrated":
+        matcher = CalibratedMatcher(alpha=chosen.alpha, whiten=whiten, random_state=chosen.seed)
+    elif chosen.method == "row-sum":
+        if chosen.inlier_fraction is not None:
+            dimension = max(pairing.X.shape[1], pairing.Y.shape[1])
+            threshold = row_sum_threshold(max(len(pairing) // chosen.splits, 1), dimension, chosen.inlier_fraction)
+        matcher = RowSumMatcher(threshold=threshold, whiten=whiten)
+    else:
+        if chosen.inlier_fraction is not None:
+            threshold = eigenvector_threshold(chosen.inlier_fraction)
+        matcher = EigenvectorMatcher(threshold=threshold, whiten=whiten)
+    return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed) if chosen.splits > 1 else matcher
+
+
+def _summary(
+    matcher: PairMatcher, pairing: Pairing, sources: tuple[str, str], command: str, notes: list[str]
+) -> MatchSummary:
+    from inlier.report import Origin, summarise
+
+    return summarise(matcher, rows=pairing.rows, keys=pairing.keys, origin=Origin(sources, command, tuple(notes)))
+
+
+def _write(summary: MatchSummary, output: Path | None, report: Path | None) -> None:
+    from inlier.io import as_csv, write_file, write_table
+
+    if output == _STDOUT:
+        click.echo(as_csv(summary.columns()), nl=False)
+    elif output is not None and output.suffix.lower() == ".json":
+        write_file(output, summary.json(indent=1) + "\n")
+    elif output is not None:
+        is_mask = output.suffix.lower() == ".npy"
+        write_table(output, summary.result.inlier_mask if is_mask else summary.columns())
+    if report is not None:
+        from inlier.report import MatchReport
+
+        MatchReport(summary).write_html(report)
+
+
+def _print(summary: MatchSummary, as_json: bool, quiet: bool, *, words_to_stderr: bool) -> None:
+    import numpy as np
+    from rich.console import Console
+
+    if as_json:
+        click.echo(summary.json(indent=1))
+    if quiet:
+        return
+    for note in summary.origin.notes:
+        click.echo(f"Note: {note}", err=True)
+    console = Console(stderr=words_to_stderr, highlight=False, soft_wrap=True)
+    console.print(summary.answer, style="bold", markup=False)
+    for sentence in summary.details:
+        console.print(sentence, markup=False)
+    if summary.result.n_inliers < summary.result.n_pairs and np.ptp(summary.result.scores) > 0:
+        _print_worst(summary, console)
+
+
+def _print_worst(summary: MatchSummary, console: Any) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    worst = summary.worst(_WORST_SHOWN)
+    shown = [name for name in ("key", "row", "score", "q_value") if name in worst[0]]
+    table = Table(title="The worst pairs", title_justify="left", title_style="")
+    for name in shown:
+        table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
+    for record in worst:
+        table.add_row(
+            *(f"{value:.4g}" if isinstance(value, float) else escape(str(value)) for value in map(record.get, shown))
+        )
+    console.print(table)

@@ -1,0 +1,115 @@
+"""Two tables as pairs: row by row, or joined on an id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from inlier.engine.blocks import Array, Mask
+from inlier.io.table import Table, UnusableFileError
+
+_NAMED = 3  # ids that are named in a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Rows that belong together, and what was left out on the way.
+
+    Attributes
+    ----------
+    X, Y : ndarray of shape (n, d_x), (n, d_y)
+        Partners, row by row.
+    rows : ndarray of int, shape (n,)
+        Row of each pair in the first file, counted from 0 without the header.
+    keys : ndarray of str, shape (n,), optional
+        The id of each pair, where the tables were joined.
+    notes : list of str
+        What was left out, in sentences.
+    """
+
+    X: Array
+    Y: Array
+    rows: Array
+    keys: Array | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def pair_tables(X: Table, Y: Table) -> Pairing:
+    """Pair two tables by position, or by id where both were read with a key.
+
+    An id that occurs twice in a file does not say which row is meant: such rows are left out, as are ids without a
+    partner and rows without an id, and the notes say so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from inlier.io import Table, pair_tables
+    >>> X = Table(np.array([[1.0], [2.0], [3.0]]), None, np.array(["ada", "bob", "cyd"]), Path("x.csv"))
+    >>> Y = Table(np.array([[9.0], [8.0]]), None, np.array(["cyd", "ada"]), Path("y.csv"))
+    >>> pairing = pair_tables(X, Y)
+    >>> pairing.keys.tolist(), pairing.Y.tolist(), pairing.notes
+    (['ada', 'cyd'], [[8.0], [9.0]], ['1 id of x.csv is not in y.csv: bob.'])
+    """
+    if X.keys is not None and Y.keys is not None:
+        return _join(X, Y, X.keys, Y.keys)
+    if len(X) != len(Y):
+        raise UnusableFileError(
+            f"{X.source} has {len(X):,} rows and {Y.source} has {len(Y):,}, but row i of one belongs with row i of the "
+            f"other. Join them on an id with --key COLUMN (key=), or drop the rows without a partner."
+        )
+    return Pairing(X.values, Y.values, np.arange(len(X)))
+
+
+def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
+    notes: list[str] = []
+    usable_x, usable_y = _usable(keys_x, X.source, notes), _usable(keys_y, Y.source, notes)
+    place_x, place_y = np.flatnonzero(usable_x), np.flatnonzero(usable_y)
+    shared, of_x, of_y = np.intersect1d(keys_x[place_x], keys_y[place_y], assume_unique=True, return_indices=True)
+    if shared.size == 0:
+        raise UnusableFileError(
+            f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x)}, the "
+            f"second {_some(keys_y)}. Check that --key names the same kind of id in both."
+        )
+    _note_unmatched(keys_x, keys_y, X.source, Y.source, notes)
+    _note_unmatched(keys_y, keys_x, Y.source, X.source, notes)
+    order = np.argsort(place_x[of_x])  # as in the first file
+    rows_x, rows_y = place_x[of_x][order], place_y[of_y][order]
+    return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes)
+
+
+def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:
+    """Rows whose id is there and unique."""
+    _, first, inverse, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    unnamed = keys == ""
+    repeated = (count[inverse] > 1) & ~unnamed
+    if unnamed.any():
+        n = int(unnamed.sum())
+        notes.append(f"{n:,} {'row' if n == 1 else 'rows'} of {source} without an id left out.")
+    if repeated.any():
+        again = keys[np.sort(first[(count > 1)])]
+        again = again[again != ""]
+        n_ids = f"{again.size:,} {'id occurs' if again.size == 1 else 'ids occur'}"
+        notes.append(
+            f"{n_ids} more than once in {source}, so that nobody knows which row is meant; the "
+            f"{int(repeated.sum()):,} rows were left out: {_some(again)}."
+        )
+    return ~unnamed & ~repeated
+
+
+def _note_unmatched(keys: Array, others: Array, source: Path, other: Path, notes: list[str]) -> None:
+    alone = keys[~np.isin(keys, others) & (keys != "")]
+    alone = alone[np.sort(np.unique(alone, return_index=True)[1])]
+    if alone.size:
+        n_ids = f"{alone.size:,} {'id' if alone.size == 1 else 'ids'}"
+        notes.append(f"{n_ids} of {source} {'is' if alone.size == 1 else 'are'} not in {other}: {_some(alone)}.")
+
+
+def _some(keys: Array) -> str:
+    shown = ", ".join(key if len(key) <= 30 else f"{key[:30]}..." for key in keys[:_NAMED].tolist())
+    return f"{shown}, ..." if keys.size > _NAMED else shown

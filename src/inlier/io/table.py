@@ -1,0 +1,220 @@
+"""What a file holds once it is read: numbers, and names for their rows and columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from inlier.engine.blocks import Array
+
+_LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
+
+Content = Array | Mapping[str, Array]  # one array, or columns by name
+
+
+class UnusableFileError(ValueError):
+    """A file that cannot be used: the sentence names it, says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of a file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    inside : str, optional
+        Which of the arrays inside it.
+    columns : tuple of str, optional
+        Names of the columns; all numeric ones by default.
+    key : str, optional
+        Column that names the rows.
+    left_out : tuple of str
+        Columns that are not wanted, instead of a list of those that are.
+    """
+
+    path: Path
+    inside: str | None = None
+    columns: tuple[str, ...] | None = None
+    key: str | None = None
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Numbers from a file, a row per point.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, d)
+        The numbers; a memory map where the file is large and allows it.
+    columns : tuple of str, optional
+        Names of the columns.
+    keys : ndarray of str, shape (n,), optional
+        Names of the rows, where a key column was asked for; empty where the file has none.
+    source : Path
+        The file.
+    """
+
+    values: Array
+    columns: tuple[str, ...] | None
+    keys: Array | None
+    source: Path
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def as_table(content: Content, request: Request, usual: tuple[str, ...] = ()) -> Table:
+    """Choose the columns and the key, and refuse what is not numbers.
+
+    ``usual`` are the columns that are taken when none is asked for, if the file has them all: x, y, z of a cloud.
+    """
+    if isinstance(content, np.ndarray):
+        if content.dtype.names is None:
+            return _from_array(content, request)
+        content = {name: content[name] for name in content.dtype.names}
+    return _from_columns(content, request, usual)
+
+
+def _from_array(array: Array, request: Request) -> Table:
+    path = request.path
+    if request.key is not None:
+        raise UnusableFileError(
+            f"{path} has no column named {request.key!r}: it holds one array without names. Give both files in the "
+            f"same order, or use a format with columns (csv, parquet)."
+        )
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
+    if array.ndim != 2:
+        raise UnusableFileError(
+            f"{path} holds an array of shape {array.shape}, but a table of shape (rows, columns) is needed. "
+            f"Reshape it first, for example with array.reshape(len(array), -1)."
+        )
+    check_numeric(array, path)
+    if request.columns is None and not request.left_out:
+        return Table(array, None, None, path)
+    places = [_column_number(name, array.shape[1], path) for name in request.columns or request.left_out]
+    if request.left_out:
+        places = [place for place in range(array.shape[1]) if place not in places]
+    return Table(array[:, places], tuple(map(str, places)), None, path)
+
+
+def _column_number(name: str, n_columns: int, path: Path) -> int:
+    if name.isdecimal() and int(name) < n_columns:
+        return int(name)
+    raise UnusableFileError(
+        f"{path} has no column {name!r}: its {n_columns} columns have no names and are counted 0 to {n_columns - 1}."
+    )
+
+
+def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[str, ...]) -> Table:
+    path, names = request.path, wanted_columns(request, list(content))
+    chosen = request.columns
+    if chosen is None:
+        is_usual = usual and not request.left_out and set(usual) <= set(names)
+        chosen = tuple(name for name in (usual if is_usual else names) if name != request.key)
+        _point_out_ids(chosen, request)
+    if not chosen:
+        raise UnusableFileError(f"{path} has no column of numbers beside the key {request.key!r}.")
+    for name in chosen:
+        _check_numeric_column(content[name], name, path, request)
+    keys = None if request.key is None else as_keys(content[request.key])
+    return Table(_stack([content[name] for name in chosen], path), chosen, keys, path)
+
+
+def wanted_columns(request: Request, names: list[str]) -> list[str]:
+    """Names of the columns to read, the key with them; refuse those that the file has not."""
+    key = [] if request.key is None else [request.key]
+    for name in (*(request.columns or ()), *request.left_out, *key):
+        if name not in names:
+            raise UnusableFileError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
+    if request.columns is not None:
+        return list(dict.fromkeys([*request.columns, *key]))
+    return [name for name in _named(names, request) if name in key or name not in request.left_out]
+
+
+def _named(names: list[str], request: Request) -> list[str]:
+    """Leave out the nameless column that data frames write first, unless it is the key."""
+    nameless = [name for name in names if name == "" or name.startswith("__index_level_")]
+    rest = [name for name in names if name not in nameless or name == request.key]
+    if nameless and rest and request.key not in nameless:
+        _warn(
+            f"a column of {request.path} without a name was left out: it looks like the row names of a data frame. "
+            f"To join on it, give --key '{nameless[0]}' (key=)."
+        )
+    return rest or names
+
+
+def _point_out_ids(names: tuple[str, ...], request: Request) -> None:
+    ids = [name for name in names if name.lower() in _LIKE_IDS or name.lower().endswith("_id")]
+    if ids and request.key is None and len(names) > 1:
+        _warn(
+            f"column {ids[0]!r} of {request.path} is compared like any other number. If it names the rows, join on it "
+            f"with --key {ids[0]} (key=)."
+        )
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def _stack(columns: list[Array], path: Path) -> Array:
+    lengths = sorted({len(column) for column in columns})
+    if len(lengths) > 1:
+        raise UnusableFileError(f"{path} has columns of different lengths, {lengths[0]} and {lengths[-1]} rows.")
+    return np.stack(columns, axis=1)
+
+
+def as_keys(values: Array) -> Array:
+    """Ids as text without blanks around them, so that 7 in one file is "7" in the other; a missing one is empty."""
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    elif values.dtype.kind == "f":  # whole numbers that some tool stored as floats
+        missing = np.isnan(values)
+        whole = (values == np.trunc(values)) & (np.abs(values) < 2**53)
+        texts = [
+            "" if gone else str(int(value)) if is_whole else repr(float(value))
+            for value, gone, is_whole in zip(values, missing, whole, strict=True)
+        ]
+        values = np.array(texts, dtype=np.str_)
+    return np.char.strip(values.astype(np.str_))
+
+
+def check_numeric(array: Array, path: Path) -> None:
+    """Refuse what is not real numbers."""
+    if array.dtype.kind not in "biuf":
+        kind = {"O": "Python objects", "S": "text", "U": "text", "c": "complex numbers"}.get(
+            array.dtype.kind, f"values of type {array.dtype}"
+        )
+        raise UnusableFileError(f"{path} holds {kind}, but numbers are needed. Save it as an array of floats.")
+
+
+def _check_numeric_column(column: Array, name: str, path: Path, request: Request) -> None:
+    if column.ndim != 1:
+        raise UnusableFileError(f"column {name!r} of {path} holds an array of shape {column.shape[1:]} in each row.")
+    if column.dtype.kind in "biuf":
+        return
+    example = next((str(value) for value in column if str(value).strip()), "nothing")
+    raise UnusableFileError(not_a_number(path, name, example, request))
+
+
+def not_a_number(path: Path, name: str, example: str, request: Request) -> str:
+    """The sentence for a column that holds something else than numbers."""
+    shown = example if len(example) <= 40 else f"{example[:40]}..."
+    cure = f"leave it out with --columns ^{name} (columns=)"
+    if request.key is None:
+        cure = f"if it names the rows, join on it with --key {name} (key=); else {cure}"
+    cure = cure[0].upper() + cure[1:]
+    return f"column {name!r} of {path} does not hold numbers (for example {shown!r}). {cure}."
+
+
+def listed(names: list[str], most: int = 12) -> str:
+    """Names in words, not too many."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "none"

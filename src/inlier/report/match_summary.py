@@ -1,0 +1,253 @@
+"""What a matcher found, in words and numbers: the same for the terminal, for JSON and for the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+
+from inlier.calibrated import CalibratedMatcher
+from inlier.engine.blocks import Array, FloatArray
+from inlier.matching import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.result import MatchResult
+from inlier.splitting import SplitMatcher
+from inlier.versions import versions
+
+REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
+_MORE_LIKELY_WRONG = 0.5  # q-values above it
+_SMALL_ERROR = 0.1  # per cent, below which another digit is worth printing
+_MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
+_METHODS = {CalibratedMatcher: "calibrated", RowSumMatcher: "row-sum", EigenvectorMatcher: "eigenvector"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the pairs came from, as far as it is known.
+
+    Attributes
+    ----------
+    sources : tuple of str
+        Names of the two files.
+    command : str, optional
+        What to type to get the same again.
+    notes : tuple of str
+        What was left out or noticed on the way, in sentences.
+    """
+
+    sources: tuple[str, ...] = ()
+    command: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class MatchSummary:
+    """The answer, the evidence, and how it was obtained. Made by `summarise`."""
+
+    result: MatchResult
+    method: str
+    settings: Mapping[str, Any]
+    rows: Array
+    keys: Array | None = None
+    alpha: float | None = None
+    inlier_fraction: float | None = None
+    inlier_fraction_error: float | None = None
+    detection_p_value: float | None = None
+    null_scores: FloatArray | None = None
+    n_re_pairings: int | None = None
+    n_parts: int = 1
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def answer(self) -> str:
+        """The answer in a sentence."""
+        n, found = self.result.n_pairs, self.result.n_inliers
+        if self.alpha is None:
+            return f"{found:,} of {n:,} pairs are called real; this method promises nothing about how many are wrong."
+        if found == 0:
+            return f"None of the {n:,} pairs can be called real at alpha = {self.alpha:g}."
+        pairs = "pair is" if n == 1 else "pairs are"
+        return f"{found:,} of {n:,} {pairs} real, with at most {percent(self.alpha)} wrong among them."
+
+    @property
+    def details(self) -> list[str]:
+        """What else there is to say, a sentence each."""
+        sentences = []
+        if self.inlier_fraction is not None:
+            share, error = 100 * self.inlier_fraction, self.inlier_fraction_error
+            digits = 2 if error is not None and 100 * error < _SMALL_ERROR else 1
+            spread = "" if error is None else f" \N{PLUS-MINUS SIGN} {100 * error:.{digits}f}"
+            sentences.append(f"Estimated share of real pairs, found or not: {share:.{digits}f}{spread} %.")
+        if self.alpha is not None:
+            wrong, doubtful = (_in_words(self.counts[verdict]) for verdict in (WRONG, DOUBTFUL))
+            sentences.append(f"{wrong} more likely wrong than real; {doubtful.lower()} doubtful.")
+        sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
+        return sentences
+
+    def _what_alpha_would_do(self) -> str | None:
+        """Where nothing was found: from which alpha on something would be."""
+        q = self.result.q_values
+        if q is None or self.result.n_inliers or q.min() > _MORE_LIKELY_WRONG:
+            return None
+        n = int((q <= q.min()).sum())
+        pairs = "pair" if n == 1 else "pairs"
+        return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(float(q.min())):g} on."
+
+    @property
+    def out_of_reach(self) -> str | None:
+        """Whether so few pairs can show anything at this alpha: re-pairings are few, and ranks among them coarse."""
+        if self.alpha is None or self.n_re_pairings is None:
+            return None
+        if self.n_re_pairings <= self.n_parts:
+            return "No relation between the two sets was found that pairs could be compared by."
+        n, re_pairings = self.result.n_pairs / self.n_parts, self.n_re_pairings / self.n_parts
+        # k pairs that beat every re-pairing have p = 1 / (m + 1), hence q = n p / k.
+        lowest = 1 / (re_pairings + 1)
+        needed = ceil(n * lowest / self.alpha) if self.alpha > 0 else n + 1
+        pairs = f"{self.result.n_pairs:,} pairs" + (f" in {self.n_parts} parts" if self.n_parts > 1 else "")
+        if needed > n:
+            return (
+                f"With {pairs} alpha = {self.alpha:g} is out of reach: they can be re-paired in so few ways that no "
+                f"q-value falls below {lowest:.2g}. Use more pairs, or a larger alpha."
+            )
+        if needed >= max(2, _MANY_NEEDED * n):
+            return f"With {pairs} alpha = {self.alpha:g} is in reach only if {needed:,} of them or more are real."
+        return None
+
+    @property
+    def verdicts(self) -> Array:
+        """Per pair the place of its verdict in `VERDICTS`; without q-values nothing is doubtful."""
+        q = self.result.q_values
+        clearly_wrong = ~self.result.inlier_mask if q is None else q > _MORE_LIKELY_WRONG
+        return np.where(self.result.inlier_mask, 0, np.where(clearly_wrong, 2, 1)).astype(np.int8)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pairs have which verdict."""
+        return dict(zip(VERDICTS, np.bincount(self.verdicts, minlength=3).tolist(), strict=True))
+
+    def columns(self) -> dict[str, Array]:
+        """Everything there is per pair: row, key, score, p- and q-value, inlier."""
+        names = {"row": self.rows, "key": self.keys}
+        return {name: column for name, column in names.items() if column is not None} | self.result.columns()
+
+    def worst(self, k: int) -> list[dict[str, Any]]:
+        """The ``k`` pairs with the lowest scores, the lowest first."""
+        return self.records(self.result.worst(k))
+
+    def records(self, places: Array) -> list[dict[str, Any]]:
+        """Some pairs, a dictionary each."""
+        columns = {name: column[places].tolist() for name, column in self.columns().items()}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the pairs."""
+        return {
+            "answer": self.answer,
+            "details": self.details,
+            "notes": list(self.origin.notes),
+            "n_pairs": self.result.n_pairs,
+            "n_inliers": self.result.n_inliers,
+            "alpha": self.alpha,
+            "inlier_fraction": self.inlier_fraction,
+            "inlier_fraction_error": self.inlier_fraction_error,
+            "detection_p_value": self.detection_p_value,
+            "threshold": np.asarray(self.result.threshold).tolist(),
+            "verdicts": self.counts,
+            "worst": self.worst(10),
+            "sources": list(self.origin.sources),
+            "method": self.method,
+            "settings": dict(self.settings),
+            "versions": versions(),
+            "command": self.origin.command,
+        }
+
+    def json(self, indent: int | None = None) -> str:
+        """Everything, the pairs as a list per column with it."""
+        pairs = {name: column.tolist() for name, column in self.columns().items()}
+        return json.dumps({**self.to_dict(), "pairs": pairs}, indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def summarise(
+    matcher: PairMatcher,
+    *,
+    rows: Array | None = None,
+    keys: Sequence[str] | Array | None = None,
+    origin: Origin | None = None,
+) -> MatchSummary:
+    """Summarise what a fitted matcher found.
+
+    Parameters
+    ----------
+    matcher : PairMatcher
+        After ``fit``.
+    rows : ndarray of int, optional
+        Where each pair stands in the user's own table; 0, 1, 2, ... by default.
+    keys : sequence of str, optional
+        A name for each pair.
+    origin : Origin, optional
+        Files, command and notes.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.report import summarise
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
+    >>> summarise(CalibratedMatcher(random_state=0).fit(data.X, data.Y)).answer
+    '300 of 500 pairs are real, with at most 1 % wrong among them.'
+    """
+    result = matcher.result_
+    inner = matcher.matcher if isinstance(matcher, SplitMatcher) else matcher
+    n_parts = matcher.n_splits if isinstance(matcher, SplitMatcher) else 1
+    names = None if keys is None else np.asarray(keys, dtype=np.str_)
+    for given, what in ((rows, "rows"), (names, "keys")):
+        if given is not None and given.shape != (result.n_pairs,):
+            raise ValueError(f"{what} must name each of the {result.n_pairs} pairs; got shape {given.shape}.")
+    calibrated = result.q_values is not None
+    return MatchSummary(
+        result=result,
+        method=_METHODS.get(type(inner), type(inner).__name__),
+        settings=_settings(matcher, inner, n_parts),
+        rows=np.arange(result.n_pairs) if rows is None else rows,
+        keys=names,
+        alpha=float(inner.alpha) if calibrated else None,
+        inlier_fraction=getattr(matcher, "inlier_fraction_", None),
+        inlier_fraction_error=getattr(matcher, "inlier_fraction_error_", None),
+        detection_p_value=getattr(matcher, "detection_p_value_", None),
+        null_scores=getattr(matcher, "null_scores_", None),
+        n_re_pairings=getattr(matcher, "n_re_pairings_", None),
+        n_parts=n_parts,
+        origin=origin or Origin(),
+    )
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with as many digits as it has to show: 1 %, 49.6 %, 0.05 %."""
+    value = 100 * share
+    if value == 0 or value >= 10:
+        return f"{value:.1f}".removesuffix(".0") + " %"
+    return f"{value:.2g} %"
+
+
+def _rounded_up(value: float) -> float:
+    """Two digits, and not below: what is printed as enough must be enough."""
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return ceil(value / step) * step
+
+
+def _in_words(n_pairs: int) -> str:
+    return "No pair is" if n_pairs == 0 else "One pair is" if n_pairs == 1 else f"{n_pairs:,} pairs are"
+
+
+def _settings(matcher: PairMatcher, inner: PairMatcher, n_parts: int) -> dict[str, Any]:
+    """Parameters by name, as far as they are words and numbers."""
+    settings = {**inner.get_params(deep=False), "n_splits": n_parts}
+    if n_parts > 1:
+        settings["random_state"] = matcher.get_params(deep=False)["random_state"]
+    return {
+        name: value if isinstance(value, (bool, int, float, str)) else str(value) for name, value in settings.items()
+    }

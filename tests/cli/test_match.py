@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher
+from inlier import SplitMatcher as Split
+from inlier.cli import main
+from inlier.datasets import make_gaussian_pairs
+from inlier.io import read_table, write_table
+from inlier.thresholds import eigenvector_threshold, row_sum_threshold
+
+N = 400
+DATA = make_gaussian_pairs(N, 8, 0.6, noise=0.05, rng=0)
+IDS = np.array([f"s{number:03d}" for number in range(N)])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Two npy files in the same order, and two csv files with ids in different orders."""
+    monkeypatch.chdir(tmp_path)
+    write_table("x.npy", DATA.X)
+    write_table("y.npy", DATA.Y)
+    order = np.random.default_rng(1).permutation(N)
+    write_table("x.csv", {"id": IDS, **{f"a{number}": column for number, column in enumerate(DATA.X.T)}})
+    write_table("y.csv", {"id": IDS[order], **{f"b{number}": column[order] for number, column in enumerate(DATA.Y.T)}})
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(main, ["match", *map(str, words)])
+
+
+def test_the_answer_in_words():
+    outcome = run("x.npy", "y.npy")
+    assert outcome.exit_code == 0, outcome.output
+    lines = outcome.stdout.splitlines()
+    assert lines[0] == "240 of 400 pairs are real, with at most 1 % wrong among them."
+    assert lines[1].startswith("Estimated share of real pairs, found or not: 5")
+    assert lines[2] == "160 pairs are more likely wrong than real; no pair is doubtful."
+    assert "The worst pairs" in outcome.stdout
+    assert outcome.stderr == ""
+
+
+def test_ids_are_joined_and_named():
+    outcome = run("x.csv", "y.csv", "--key", "id", "-o", "out.csv")
+    assert outcome.exit_code == 0, outcome.output
+    table = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert list(table[0]) == ["row", "key", "score", "p_value", "q_value", "inlier"]
+    assert [row["key"] for row in table] == IDS.tolist()
+    assert [row["inlier"] == "true" for row in table] == DATA.inlier_mask.tolist()
+    worst = min(table, key=lambda row: float(row["score"]))["key"]
+    assert outcome.stdout.split("q-value")[1].index(worst) < 200  # the first one that is named
+    assert outcome.stderr == "Pairs: out.csv\n"
+
+
+def test_the_key_may_have_two_names():
+    write_table("z.csv", {"sample": IDS, **{f"b{number}": column for number, column in enumerate(DATA.Y.T)}})
+    outcome = run("x.csv", "z.csv", "--key", "id", "--key", "sample", "--json")
+    assert json.loads(outcome.stdout)["pairs"]["inlier"] == DATA.inlier_mask.tolist()
+
+
+def test_losses_of_the_join_are_said():
+    write_table("short.csv", {"id": np.array([*IDS[5:], IDS[7]]), "b": np.arange(N - 4.0), "c": np.ones(N - 4)})
+    outcome = run("x.csv", "short.csv", "--key", "id")
+    assert "Note: 1 id occurs more than once in short.csv" in outcome.stderr
+    assert "Note: 5 ids of x.csv are not in short.csv: s000, s001, s002, ...." in outcome.stderr
+    assert "Note: 1 of the 2 columns of y hold a single value" in outcome.stderr
+
+
+def test_columns():
+    outcome = run("x.csv", "y.csv", "--key", "id", "--columns", "a1, a3", "--columns", 'b0,"b2"', "--json")
+    matcher = CalibratedMatcher(random_state=0).fit(DATA.X[:, [1, 3]], DATA.Y[:, [0, 2]])
+    assert json.loads(outcome.stdout)["pairs"]["q_value"] == pytest.approx(matcher.q_values_)
+
+
+@pytest.mark.parametrize(
+    ("words", "matcher"),
+    [
+        ([], CalibratedMatcher(random_state=0)),
+        (["--alpha", "0.2", "--seed", "3", "--no-whiten"], CalibratedMatcher(0.2, whiten=False, random_state=3)),
+        (["--splits", "2"], Split(CalibratedMatcher(random_state=0), 2, random_state=0)),
+        (["--method", "row-sum"], RowSumMatcher()),
+        (["--method", "row-sum", "--whiten", "--threshold", "99.5"], RowSumMatcher(99.5, whiten=True)),
+        (["--method", "row-sum", "--inlier-fraction", "0.6"], RowSumMatcher(row_sum_threshold(N, 8, 0.6))),
+        (
+            ["--method", "row-sum", "--inlier-fraction", "0.6", "--splits", "4"],
+            Split(RowSumMatcher(row_sum_threshold(N // 4, 8, 0.6)), 4, random_state=0),
+        ),
+        (["--method", "eigenvector"], EigenvectorMatcher()),
+        (["--method", "eigenvector", "--inlier-fraction", "0.6"], EigenvectorMatcher(eigenvector_threshold(0.6))),
+    ],
+)
+def test_every_setting_reaches_the_matcher(words, matcher):
+    content = json.loads(run("x.npy", "y.npy", "--json", *words).stdout)
+    matcher.fit(DATA.X, DATA.Y)
+    assert content["pairs"]["score"] == matcher.scores_.tolist()
+    assert content["pairs"]["inlier"] == matcher.inlier_mask_.tolist()
+    assert content["n_inliers"] == matcher.inlier_mask_.sum()
+    assert content["threshold"] == np.asarray(matcher.threshold_).tolist()
+
+
+def test_the_command_to_repeat_it():
+    words = ["x file.csv", "y.csv", "--key", "id", "--method", "row-sum", "--whiten", "--columns", "a0,a1"]
+    Path("x.csv").rename("x file.csv")
+    content = json.loads(run(*words, "--columns", "b0,b1", "--json").stdout)
+    assert content["command"] == (
+        "inlier match 'x file.csv' y.csv --method row-sum --whiten --key id --columns a0,a1 --columns b0,b1 --json"
+    )
+    again = json.loads(run(*shlex.split(content["command"])[2:]).stdout)
+    assert again == content
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet", ".feather", ".npz", ".h5", ".zarr"])
+def test_output_by_suffix(suffix):
+    path = f"out{suffix}"
+    assert run("x.csv", "y.csv", "--key", "id", "-o", path, "--quiet").output == ""
+    table = read_table(path, key="key", columns=["row", "score", "q_value"])
+    matcher = CalibratedMatcher(random_state=0).fit(DATA.X, DATA.Y)
+    np.testing.assert_array_equal(table.values, np.stack([np.arange(N), matcher.scores_, matcher.q_values_], axis=1))
+    assert table.keys.tolist() == IDS.tolist()
+
+
+def test_output_as_json_and_as_a_mask():
+    run("x.npy", "y.npy", "-o", "out.json", "--quiet")
+    content = json.loads(Path("out.json").read_text())
+    assert content["pairs"]["inlier"] == DATA.inlier_mask.tolist()
+    assert content["inlier_fraction"] == pytest.approx(0.6, abs=0.05)
+    assert {"numpy", "inlier"} <= set(content["versions"])
+    run("x.npy", "y.npy", "-o", "mask.npy", "--quiet")
+    np.testing.assert_array_equal(np.load("mask.npy"), DATA.inlier_mask)
+
+
+def test_output_to_stdout_leaves_the_words_to_stderr():
+    outcome = run("x.npy", "y.npy", "-o", "-")
+    rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
+    assert [row["inlier"] == "true" for row in rows] == DATA.inlier_mask.tolist()
+    assert "240 of 400 pairs are real" in outcome.stderr
+
+
+def test_report(folder):
+    outcome = run("x.csv", "y.csv", "--key", "id", "--report", "here/report.html")
+    assert outcome.stderr == "Report: here/report.html\n"
+    page = (folder / "here" / "report.html").read_text()
+    assert "240 of 400 pairs are real, with at most 1\u00a0% wrong among them." in page
+    assert "inlier match x.csv y.csv --key id --report here/report.html" in page
+    assert "s007" in page
+
+
+def test_nothing_found_is_exit_code_1():
+    nothing = make_gaussian_pairs(300, 5, 0.0, rng=0)
+    write_table("nx.npy", nothing.X)
+    write_table("ny.npy", nothing.Y)
+    outcome = run("nx.npy", "ny.npy", "-o", "out.csv")
+    assert outcome.exit_code == 1
+    assert outcome.stdout.startswith("None of the 300 pairs can be called real at alpha = 0.01.")
+    assert len(read_table("out.csv", columns=["score"])) == 300  # written all the same
+
+
+def test_too_few_pairs_for_alpha():
+    perfect = make_gaussian_pairs(8, 2, 1.0, rng=0)
+    write_table("fx.npy", perfect.X)
+    write_table("fy.npy", perfect.Y)
+    outcome = run("fx.npy", "fy.npy")
+    assert outcome.exit_code == 1
+    assert "With 8 pairs alpha = 0.01 is out of reach" in outcome.stdout
+    assert run("fx.npy", "fy.npy", "--alpha", "0.05").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["x.npy"], "Missing argument 'Y'"),
+        (["x.npy", "absent.npy"], "there is no file absent.npy"),
+        (["x.npy", "y.csv"], "column 'id' of y.csv does not hold numbers (for example"),
+        (["x.csv", "y.csv", "--key", "name"], "x.csv has no column named 'name'; it has id, a0"),
+        (["x.csv", "y.csv", "--columns", "b0"], "x.csv has no column named 'b0'"),
+        (["x.csv", "y.csv", *["--key", "id"] * 3], "--key was given 3 times"),
+        (["x.npy", "short.npy"], "x.npy has 400 rows and short.npy has 7"),
+        (["x.npy", "nan.npy"], "NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
+        (["two.npy", "two.npy"], "At least 4 pairs are needed"),
+        (["x.npy", "y.npy", "--threshold", "3"], "--threshold does nothing with --method calibrated"),
+        (["x.npy", "y.npy", "--inlier-fraction", "0.5"], "--inlier-fraction does nothing with --method calibrated"),
+        (["x.npy", "y.npy", "--method", "row-sum", "--alpha", "0.1"], "--alpha does nothing with --method row-sum"),
+        (
+            ["x.npy", "y.npy", "--method", "row-sum", "--threshold", "1", "--inlier-fraction", "0.5"],
+            "Give one of them",
+        ),
+        (["x.npy", "y.npy", "--alpha", "0.7"], "not in the range"),
+        (["x.npy", "y.npy", "--splits", "300"], "use n_splits=100 or less"),
+        (["x.npy", "y.npy", "--method", "magic"], "is not one of"),
+        (["x.npy", "y.npy", "-o", "out.docx"], "out.docx ends in '.docx'"),
+        (["x.npy", "y.npy", "-o", "out.ply"], "out.ply (ply) would hold points with x, y and z"),
+        (["x.npy", "y.npy", "-o", "out.png"], "Write csv, parquet, npz or json"),
+        (["x.npy:a", "y.npy"], "x.npy (npy) holds one array of numbers; leave out :a"),
+        (["x.npy", "y.npy", "-o", "x.csv/out.csv"], "a file stands where a folder is needed"),
+        (["x.npy", "y.npy", "--report", "x.csv/report.html"], "a file stands where a folder is needed"),
+        (["x.npy", "y.npy", "--report", "."], "could not be written"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
+    write_table("short.npy", DATA.Y[:7])
+    write_table("two.npy", DATA.Y[:2])
+    broken = DATA.Y.copy()
+    broken[3, 2] = np.nan
+    write_table("nan.npy", broken)
+    before = sorted(path.name for path in folder.iterdir())
+    outcome = run(*words)
+    assert outcome.exit_code == 2, outcome.output
+    assert message in " ".join(outcome.stderr.split())
+    assert "Traceback" not in outcome.output
+    assert sorted(path.name for path in folder.iterdir()) == before  # nothing half written
+
+
+def test_without_the_report_extra_the_work_is_not_begun(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    outcome = run("x.npy", "y.npy", "--report", "report.html")
+    assert outcome.exit_code == 2
+    assert "pip install 'inlier[report]'" in outcome.stderr
+    assert outcome.stdout == ""
+
+
+def test_without_the_io_extra_the_work_is_not_begun(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for output in ("out.csv", "-"):
+        outcome = run("x.npy", "y.npy", "-o", output)
+        assert outcome.exit_code == 2
+        assert "csv files need pyarrow; install it with: pip install 'inlier[io]'" in outcome.stderr
+        assert outcome.stdout == ""
+    assert run("x.npy", "y.npy", "-o", "out.npz").exit_code == 0
+
+
+def test_ids_that_look_like_markup_are_printed_as_they_are():
+    ids = np.array([f"[bold]{number}[/bold]" for number in range(N)])
+    for name, values in (("x", DATA.X), ("y", DATA.Y)):
+        write_table(
+            f"{name}m.csv", {"id": ids, **{f"{name}{number}": column for number, column in enumerate(values.T)}}
+        )
+    assert "[bold]" in run("xm.csv", "ym.csv", "--key", "id").stdout
+
+
+def test_ctrl_c_leaves_no_half_file(folder):
+    """Interrupt a real process while it writes."""
+    code = (
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "import inlier.io.text\n"
+        "def slow(stream, content, delimiter):\n"
+        "    stream.write(b'half'); stream.flush(); Path('writing').touch(); time.sleep(60)\n"
+        "inlier.io.text._write_delimited = slow\n"
+        "from inlier.cli import main\n"
+        "main(['match', 'x.npy', 'y.npy', '-o', 'out.csv'])\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (folder / "writing").exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    before_the_end = list(folder.glob(".inlier-*/out.csv"))
+    os.kill(process.pid, signal.SIGINT)
+    _, words = process.communicate(timeout=60)
+    assert before_the_end, words
+    assert process.returncode == 130
+    assert words == "Interrupted. No file was left half written.\n"
+    assert not (folder / "out.csv").exists()
+    assert not list(folder.glob(".inlier-*"))
+
+
+class TestProgress:
+    def test_nothing_without_a_terminal_or_when_quiet(self, capsys):
+        from inlier.cli.progress import stages
+
+        for quiet in (False, True):
+            with stages(quiet=quiet) as stage:
+                stage("working")
+        assert capsys.readouterr() == ("", "")
+
+    def test_a_bar_when_it_takes_long(self, capsys, monkeypatch):
+        from inlier.cli import progress
+
+        monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
+        monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+        with progress.stages() as stage:
+            stage("matching pairs")
+            time.sleep(0.4)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "matching pairs" in err
+
+    def test_no_bar_when_it_is_quick(self, capsys, monkeypatch):
+        from inlier.cli.progress import stages
+
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        with stages() as stage:
+            stage("matching pairs")
+        assert "matching pairs" not in capsys.readouterr().err
+
+
+def test_two_embeddings_of_words_joined_on_the_word(real_data):
+    path = real_data / "highd" / "words_glove100_wordllama_3000x100.npz"
+    content = json.loads(run(f"{path}:X", f"{path}:Y", "--key", "words", "--json").stdout)
+    assert content["n_pairs"] == 3000
+    assert content["inlier_fraction"] > 0.95  # every pair is real
+    assert {"the", "which"} <= set(content["pairs"]["key"])

@@ -1,0 +1,275 @@
+"""The page of a match, rendered and operated in a real browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
+from inlier.datasets import make_gaussian_pairs
+from inlier.report import MatchReport, Origin, Part, render_page, summarise
+from inlier.report.match_report import match_parts, shown_pairs
+
+N = 3000
+DATA = make_gaussian_pairs(N, 3, 0.5, noise=0.3, rng=0)
+NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>'\"&\N{GREEK SMALL LETTER ALPHA}"
+
+
+@pytest.fixture(scope="module")
+def matcher():
+    return CalibratedMatcher(alpha=0.05, random_state=0).fit(DATA.X, DATA.Y)
+
+
+@pytest.fixture(scope="module")
+def page_file(matcher, tmp_path_factory):
+    keys = np.array([f"sample {number}" for number in range(N)], dtype="<U200")
+    keys[matcher.result_.worst(1)[0]] = NASTY
+    origin = Origin((NASTY, "y.csv"), f"inlier match '{NASTY}' y.csv", (f"1 id of {NASTY} is not in y.csv.",))
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    MatchReport(summarise(matcher, keys=keys, origin=origin)).write_html(path)
+    return path
+
+
+def browser_path():
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if browser_path() is None:
+        pytest.skip("there is no Chromium on this machine to open the page in")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=browser_path(), args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a file; what the page complains about and asks for is collected, and must be nothing."""
+    complaints, contexts = [], []
+
+    def visit(path, **options):
+        context = browser.new_context(**{"viewport": {"width": 1180, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        address = path.as_uri()
+        page.on("request", lambda request: complaints.append(request.url) if request.url != address else None)
+        page.goto(address)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def cells(page, column):
+    return page.locator(f"tbody tr td:nth-child({column})").all_inner_texts()
+
+
+def test_it_renders_and_says_the_answer(visit, page_file, matcher):
+    page = visit(page_file)
+    accepted = matcher.inlier_mask_.sum()
+    expected = f"{accepted:,} of 3,000 pairs are real, with at most 5\u00a0% wrong among them."
+    assert page.locator("h1").inner_text() == expected
+    assert page.locator("svg").count() == 2
+    assert page.locator("svg .bar").count() > 20
+    assert page.locator("svg .null").count() == 1
+    assert page.locator("svg .cut").count() == 1
+    assert "1,000 of 3,000 pairs: those with the lowest scores" in page.locator("#pairs").inner_text()
+    assert NASTY in page.locator("pre").inner_text()
+
+
+def test_the_table_sorts(visit, page_file):
+    page = visit(page_file)
+    score = page.get_by_role("button", name="score")
+    rising = [float(text) for text in cells(page, 3)]
+    assert rising == sorted(rising)
+    score.click()
+    falling = [float(text) for text in cells(page, 3)]
+    assert falling == sorted(falling, reverse=True)
+    assert max(falling) > max(rising)
+    assert page.locator("th[aria-sort=descending]").inner_text() == "score"
+    page.get_by_role("button", name="pair").click()
+    names = [text for text in cells(page, 1) if text.startswith("sample ")]
+    numbers = [int(name.removeprefix("sample ")) for name in names]
+    assert numbers == sorted(numbers)  # 9 before 10
+
+
+def test_the_table_is_searched_and_filtered(visit, page_file, matcher):
+    page = visit(page_file)
+    worst = int(matcher.result_.worst(2)[1])
+    page.get_by_label("Search").fill(f"SAMPLE {worst}")
+    assert f"sample {worst}" in cells(page, 1)
+    assert all(f"{worst}" in text for text in cells(page, 1))
+    page.get_by_label("Search").fill("nobody has this name")
+    assert page.locator("tbody tr").count() == 0
+    assert page.get_by_role("status").inner_text() == "Nothing fits."
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Verdict").select_option("doubtful")
+    doubtful = summarise(matcher).counts["doubtful"]
+    assert page.get_by_role("status").inner_text() == f"1 to {min(20, doubtful)} of {doubtful}"
+    assert set(cells(page, 5)) == {"doubtful"}
+
+
+def test_pages_of_the_table(visit, page_file):
+    page = visit(page_file)
+    first = cells(page, 1)
+    assert page.get_by_role("button", name="Previous").is_disabled()
+    page.get_by_role("button", name="Next").click()
+    assert page.get_by_role("status").inner_text() == "21 to 40 of 1,000"
+    assert not set(first) & set(cells(page, 1))
+    page.get_by_role("button", name="Previous").click()
+    assert cells(page, 1) == first
+
+
+def test_it_can_be_used_with_the_keyboard_alone(visit, page_file):
+    page = visit(page_file)
+    reached = []
+    for _ in range(14):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.tagName"))
+    assert {"INPUT", "score", "q-value", "verdict", "Next"} <= set(reached)
+    page.get_by_role("button", name="q-value").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("th[aria-sort=ascending]").inner_text() == "q-value"
+
+
+def test_what_users_wrote_is_shown_not_run(visit, page_file):
+    page = visit(page_file)  # a dialog, a request or an error would be a complaint
+    assert cells(page, 1)[0] == NASTY
+    assert NASTY in page.locator(".eyebrow").inner_text()
+    assert NASTY in page.locator(".notes").inner_text()
+    assert page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1180, "light"), (1180, "dark"), (390, "light"), (390, "dark"), (320, "light")]
+)
+def test_it_fits_every_screen_and_can_be_read_in_the_dark(visit, page_file, width, scheme):
+    page = visit(page_file, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ink, paper = page.evaluate(
+        "['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).map(Number))"
+    )
+    assert (sum(ink) > sum(paper)) == (scheme == "dark")
+    for name in ("real", "doubtful", "wrong"):
+        colour = page.evaluate(f"getComputedStyle(document.querySelector('.swatch.{name}')).backgroundColor")
+        assert colour != page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_it_prints(visit, page_file):
+    page = visit(page_file, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator(".controls").is_hidden()
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_without_javascript_the_worst_pairs_are_there(visit, page_file):
+    page = visit(page_file, java_script_enabled=False)
+    assert page.locator("tbody tr").count() == 20
+    assert page.get_by_label("Search").is_hidden()
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        RowSumMatcher(),
+        EigenvectorMatcher(),
+        SplitMatcher(RowSumMatcher(), 3, random_state=0),
+        SplitMatcher(CalibratedMatcher(), 2, random_state=0),
+    ],
+    ids=lambda matcher: type(matcher).__name__,
+)
+def test_every_matcher_has_a_page(visit, tmp_path, fitted):
+    fitted.fit(DATA.X, DATA.Y).report().write_html(tmp_path / "page.html")
+    page = visit(tmp_path / "page.html")
+    assert page.locator("svg").count() == (2 if hasattr(fitted, "q_values_") else 1)
+    assert page.locator("svg .cut").count() == np.unique(fitted.threshold_).size
+    assert page.locator("tbody tr").count() == 20
+
+
+@pytest.mark.parametrize("kind", ["nothing", "all", "few", "equal scores"])
+def test_extremes(visit, tmp_path, kind):
+    n, share = {"nothing": (800, 0.0), "all": (800, 1.0), "few": (5, 1.0), "equal scores": (3000, 0.0)}[kind]
+    data = make_gaussian_pairs(n, 2, share, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    if kind == "equal scores":
+        matcher.scores_ = np.zeros(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        matcher.report().write_html(tmp_path / "page.html")
+    page = visit(tmp_path / "page.html")
+    assert page.locator("svg .bar").count() > 0
+    assert "nan" not in page.content().lower()
+
+
+def test_a_million_pairs_make_a_small_page():
+    n = 1_000_000
+    rng = np.random.default_rng(0)
+    matcher = CalibratedMatcher()
+    matcher.scores_ = rng.normal(size=n) * 50 + np.where(rng.random(n) < 0.5, 300, -3e5)
+    matcher.p_values_ = np.where(matcher.scores_ > 0, 1e-6, rng.random(n))
+    matcher.q_values_ = np.where(matcher.scores_ > 0, 1e-6, 0.4 + 0.6 * rng.random(n))
+    matcher.inlier_mask_ = matcher.scores_ > 0
+    matcher.threshold_ = float(matcher.scores_[matcher.inlier_mask_].min())
+    matcher.inlier_fraction_, matcher.inlier_fraction_error_ = 0.5, 0.001
+    matcher.null_scores_, matcher.n_re_pairings_ = np.sort(rng.normal(size=10_000) * 50 - 3e5), 1_000_000
+    keys = np.array([f"a rather long name of a sample, number {number}" for number in range(n)])
+    page = matcher.report(keys=keys).html()
+    assert len(page.encode()) < 5_000_000
+    assert "1,000 of 1,000,000 pairs" in page
+
+
+def test_which_pairs_are_shown(matcher):
+    summary = summarise(matcher)
+    places = shown_pairs(summary)
+    assert np.unique(places).size == places.size == 1000
+    assert set(matcher.result_.worst(500)) <= set(places)
+    assert (np.diff(matcher.scores_[places]) >= 0).all()
+    barely = np.flatnonzero(matcher.inlier_mask_)[np.argsort(matcher.scores_[matcher.inlier_mask_])[:250]]
+    assert set(barely) <= set(places)
+
+
+def test_nothing_of_the_page_lies_elsewhere(matcher):
+    page = matcher.report().html()
+    assert "://" not in page
+    assert "default-src 'none'" in page  # and the browser would not fetch it
+
+
+def test_notebooks(matcher):
+    report = matcher.report()
+    assert repr(report).startswith("<MatchReport: 1,")
+    frame = report._repr_html_()
+    assert frame.startswith("<iframe")
+    assert html.unescape(frame.split('srcdoc="')[1].split('"></iframe>')[0]) == report.html()
+    assert json.loads(report.json())["n_pairs"] == N
+
+
+def test_pages_can_be_put_together_otherwise(matcher):
+    parts = match_parts(summarise(matcher))
+    page = render_page("<Title>", [parts[0], parts[2], parts[2]])
+    assert "<title>&lt;Title&gt;</title>" in page
+    assert page.count("const perPage") == 1  # a script is included once
+    assert "<svg" not in page
+    assert render_page("empty", []).count("<section") == 0
+    assert isinstance(parts[0], Part)
+
+
+def test_without_jinja2_the_command_is_named(matcher, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'inlier\[report\]'"):
+        matcher.report().html()

@@ -1,0 +1,89 @@
+"""Write docs/commands.md from the help of the commands and the list of formats.
+
+    python tools/make_command_page.py
+
+A test compares the page with what this would write.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from inlier.cli import main
+from inlier.io import FORMATS, write_file
+
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+_WIDTH = 100
+
+_HEAD = """# Commands
+
+What `inlier --help` and `inlier COMMAND --help` print, and what holds for all commands. This page is written by
+`python tools/make_command_page.py`.
+
+- **The answer goes to standard output; notes, progress and errors to standard error**, so that
+  `inlier match x.csv y.csv --json | jq .n_inliers` works. Bars are drawn only on a terminal.
+- **Exit codes**: 0 done; 1 nothing found (or, with `reproduce --compare`, other numbers than before); 2 something wrong
+  with the input, said in one sentence; 130 interrupted.
+- **Files are written beside and renamed**: after Ctrl-C or a full disk there is the old file or none, never half
+  of one.
+- **Nothing is sent or fetched.** The pages that are written need no network either.
+
+## Shell completion
+
+Put one of these into your shell's start-up file:
+
+```
+eval "$(_INLIER_COMPLETE=bash_source inlier)"         # ~/.bashrc
+eval "$(_INLIER_COMPLETE=zsh_source inlier)"          # ~/.zshrc
+_INLIER_COMPLETE=fish_source inlier | source          # ~/.config/fish/config.fish
+```
+
+## Files
+
+The suffix says how a file is read and written. Rows are points (pixels, voxels, vertices), columns are dimensions.
+"""
+
+_FILES_TAIL = """
+- One of several arrays in a file is named after a colon: `data.npz:x`, `data.h5:group/x`.
+- Of point clouds and surfaces x, y and z are read, of pictures the colours; `--columns` chooses others.
+- csv may have a header or none, quotes, semicolons or tabs, decimal commas with semicolons; an empty field or `NA` is a
+  missing number, which the matchers refuse by row and column.
+- npy files of 64 MiB or more stay on disk and are read as they are used.
+- Nothing is ever unpickled. A compressed file may unpack to half of the machine's memory; the environment variable
+  `INLIER_MAX_UNPACKED` (in GiB) changes that.
+- png and tiff with 16 bits are read and written with all of them.
+- csv, parquet and most others need `pip install 'inlier[io]'`; npy, npz, txt, xyz, png and jpg do not.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    formats = "\n".join(
+        f"| {item.name} | {' '.join(f'`{suffix}`' for suffix in item.suffixes)} | {item.kind.value} |"
+        for item in FORMATS
+    )
+    context = _context(main, "inlier", None)
+    sections = [_section("inlier", main, context)]
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        sections.append(_section(f"inlier {name}", command, _context(command, name, context)))
+    table = f"\n| format | suffixes | holds |\n|---|---|---|\n{formats}\n"
+    return f"{_HEAD}{table}{_FILES_TAIL}\n" + "\n".join(sections)
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    settings = {**main.context_settings, **command.context_settings}
+    return click.Context(command, parent, info_name=name, terminal_width=_WIDTH, max_content_width=_WIDTH, **settings)
+
+
+def _section(title: str, command: click.Command, context: click.Context) -> str:
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    return f"## {title}\n\n```\n{text}\n```\n"
+
+
+if __name__ == "__main__":
+    write_file(PAGE, render())
+    print(PAGE)
