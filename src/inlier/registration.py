@@ -209,7 +209,7 @@ class Registration(TransformerMixin, PairMatcher):
         rng = check_random_state(self.random_state)
         suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
         model = MapModel(self.model, X.shape[1], self.reflection)
-        return find_consensus(model, X, Y, weights, self.noise_bound, rng, suggestion)
+        return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)
 
     def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
         """The map that most pairs support, and residuals judged by those of re-pairings."""

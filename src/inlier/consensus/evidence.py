@@ -83,14 +83,10 @@ class Chance:
         log_sets = gammaln(n + 1) - gammaln(s + 1) - gammaln(max(n - s, 0) + 1)
         return max(float(log_sets + self._model.constraints * np.log((agreeing + 1) / (size + 1))), 0.0)
 
-    def weigh(self, counts: ResidualCounts, strictly: bool = False) -> Evidence:
-        """Scan the residuals for the bound with the strongest evidence.
-
-        Strictly, no chance is taken for smaller than 1 / (number of re-pairings + 1).
-        """
+    def weigh(self, counts: ResidualCounts) -> Evidence:
+        """Scan the residuals for the bound with the strongest evidence."""
         n, s = counts.n_pairs, self._model.fewest_pairs
         p = self._chances(counts)
-        p = np.maximum(p, 1 / (counts.n_re_pairings + 1)) if strictly else p
         # s of the supporting pairs prove nothing: any s pairs have a map that fits them
         surprise = surprise_of(counts.pairs - s, n - s, p)
         best = int(np.argmax(surprise))
@@ -109,7 +105,7 @@ class Chance:
             rise = np.log2(count[more] / count[few]) / np.log2(bounds[more] / bounds[few])
             power = np.clip(rise, 1.0, self._model.dimension)
             p[:few] = p[few] * (bounds[:few] / bounds[few]) ** power
-        return p
+        return np.maximum(p, 1 / (counts.n_re_pairings + 1))  # and never less than could have been seen
 
 
 def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:

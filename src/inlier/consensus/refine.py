@@ -12,6 +12,8 @@ from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
 
 _MOST_ROUNDS = 20
+_RE_PAIRINGS = 20_000
+_SETTLING_ROUNDS = 3
 _NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _LOOKS = (0, 1, 2)  # pairs as they are, and shifted against each other
@@ -40,12 +42,12 @@ class Refiner:
     chance: Chance
     noise_bound: float | None
 
-    def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = 0) -> Finding:
-        """What speaks for this map among these pairs; judged strictly where a number of re-pairings is asked for."""
+    def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = _RE_PAIRINGS) -> Finding:
+        """What speaks for this map among these pairs, beside at least so many re-pairings."""
         counts = pairs.count_residuals(maps, re_pairings, self.noise_bound)
         if self.noise_bound is not None:
             counts = counts.at(self.noise_bound)
-        return Finding(maps, self.chance.weigh(counts, strictly=re_pairings > 0))
+        return Finding(maps, self.chance.weigh(counts))
 
     def promise(self, pairs: ColumnPairs, maps: Maps, bound: float) -> FloatArray:
         """A quick look at many maps: how surprising their support within this bound is, beside that by re-pairings."""
@@ -54,14 +56,23 @@ class Refiner:
         by_chance = (np.sum(shifts[1:], axis=0) + 1) / (n * (len(_LOOKS) - 1) + 1)
         return surprise_of(shifts[0] - s, n - s, by_chance)
 
-    def refine(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = 0) -> Finding:
+    def settle(self, pairs: ColumnPairs, maps: Maps, bound: float) -> Maps:
+        """Fit again, a few times, to the pairs within this bound: a rough map has its evidence at too large a one."""
+        for _ in range(_SETTLING_ROUNDS):
+            within = np.flatnonzero(pairs.squared_residuals(maps) <= bound**2)
+            if within.size <= self.model.fewest_pairs:
+                break
+            maps = pairs.take(within).fit(self.model)
+        return maps
+
+    def refine(self, pairs: ColumnPairs, maps: Maps) -> Finding:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
-        found = self.weigh(pairs, maps, re_pairings)
+        found = self.weigh(pairs, maps)
         for _ in range(_MOST_ROUNDS):
             within = pairs.squared_residuals(found.map) <= found.evidence.bound**2
             if np.count_nonzero(within) < self.model.fewest_pairs:
                 break
-            better = self.weigh(pairs, pairs.take(np.flatnonzero(within)).fit(self.model), re_pairings)
+            better = self.weigh(pairs, pairs.take(np.flatnonzero(within)).fit(self.model))
             gain = better.evidence.surprise - found.evidence.surprise
             if gain > 0:
                 found = better

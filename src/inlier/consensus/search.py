@@ -30,9 +30,10 @@ _REFINED = 6  # of those of all tolerances, how many are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _FAR_BETTER = 1.2  # times the surprise
-_SAME = 2.0  # bounds between the images of a typical point: maps that are nearer refine to one
+_SAME = 0.5  # bounds between the images of a typical point: maps that are nearer refine to one
 _DECIDING_RE_PAIRINGS = 200_000
-_RE_PAIRINGS_PER_PAIR, _MOST_JUDGING = 30, 30_000  # re-pairings for the p-values
+_JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
+_BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _FINE = 0.05  # share of re-pairings within the bound: where there are more, other maps may fit as coarsely
 _RELIABLE = 15  # members of a consensus that a search does not miss
@@ -66,6 +67,7 @@ def find_consensus(
     Y: Array,
     weights: FloatArray,
     noise_bound: float | None,
+    alpha: float,
     rng: np.random.RandomState,
     suggestion: Array | None = None,
 ) -> Consensus:
@@ -81,6 +83,8 @@ def find_consensus(
         How much each counts.
     noise_bound : float or None
         Largest residual of a real pair, if known.
+    alpha : float
+        Rate of false discoveries that the re-paired residuals are to decide on.
     rng : RandomState
         Draws samples and re-pairings.
     suggestion : ndarray of int, optional
@@ -94,7 +98,8 @@ def find_consensus(
     found = search.run(None if suggestion is None else place[suggestion])
     maps = search.refiner.polish(pairs, found)
     nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
-    re_pairings = min(_RE_PAIRINGS_PER_PAIR * len(X), max(_MOST_JUDGING, len(X) // 5))
+    rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
+    re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
     null = pairs.first(re_pairings).re_paired_residuals(maps, re_pairings)
     return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
 
@@ -175,8 +180,10 @@ class ConsensusSearch:
         seeds = np.argsort(-circles.strength, kind="stable")[:_SEEDS]
         members, weights = circles.members[seeds], circles.weights[seeds]
         maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights * chosen.weights[members])
-        promise = self.refiner.promise(self._jury, maps, _RESIDUAL * tolerance)
-        return [(float(promise[best]), maps[int(best)]) for best in np.argsort(-promise)[:_FOLLOWED]]
+        bound = _RESIDUAL * tolerance
+        promise = self.refiner.promise(self._jury, maps, bound)
+        followed = np.argsort(-promise)[:_FOLLOWED].tolist()
+        return [(float(promise[best]), self.refiner.settle(self._judges, maps[best], bound)) for best in followed]
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, and judge strictly."""
