@@ -20,7 +20,7 @@ from _picture import folder_for_pictures, write_picture
 from inlier import Registration, SimilarityTransformation
 from inlier.display import QUIET, REAL, WRONG, new_figure
 
-TOLERANCE = 0.1  # metres; two scans hardly ever hold the very same point
+TOLERANCE = 0.25  # metres; colours change slowly, so a right match is only near
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,8 @@ def room_points(count: int, rng: np.random.Generator) -> np.ndarray:
 def register(scans: Scans) -> Registration:
     """Find the motion from the matches alone."""
     source, target = scans.source[scans.matches[:, 0]], scans.target[scans.matches[:, 1]]
-    return Registration("rigid", random_state=0).fit(source, target)
+    # In a room, wrong matches lie near the right place by chance now and then: 1 % of those would be too strict.
+    return Registration("rigid", alpha=0.05, random_state=0).fit(source, target)
 
 
 def rotation_error(transformation: SimilarityTransformation, rotation: np.ndarray) -> float:

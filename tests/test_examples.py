@@ -26,7 +26,7 @@ def number(pattern, text):
 
 def test_scans_are_registered_from_mostly_wrong_matches(tmp_path):
     words = words_of("register_scans", "--out", tmp_path)
-    assert number(r"([\d.]+)% of them join", words) < 15
+    assert number(r"([\d.]+)% of them join", words) < 30
     assert number(r"([\d.]+)% of those join", words) > 95
     assert number(r"off by ([\d.]+) degrees", words) < 0.5
     assert number(r"translation by ([\d.]+) cm", words) < 2

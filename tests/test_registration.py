@@ -53,6 +53,7 @@ def is_right(registration, X, linear, shift):
     return degrees(registration.transformation_.linear, linear) < 5 and off < 0.05
 
 
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.parametrize(
     ("n", "wrong", "placement"),
     [
@@ -74,7 +75,9 @@ def test_the_transformation_is_found_among_wrong_pairs(n, wrong, placement):
     assert registration.success_
     assert is_right(registration, X, linear, shift)
     accepted = registration.inlier_mask_
-    assert (accepted & ~mask).sum() <= 0.04 * max(accepted.sum(), 25)
+    wrong_share = (accepted & ~mask).sum() / max(accepted.sum(), 1)
+    assert wrong_share <= registration.false_discovery_rate_ + 3 * np.sqrt(0.05 / max(accepted.sum(), 1))
+    assert (accepted & mask).sum() >= 0.4 * mask.sum()
     assert 0.015 < registration.noise_bound_ < 0.06
 
 
@@ -85,12 +88,12 @@ def test_nothing_is_found_where_nothing_is(n, draws, placement):
         Registration(random_state=seed, raise_on_failure=False).fit(*scan(n, 1.0, seed, placement=placement)[:2])
         for seed in range(draws)
     ]
-    assert sum(registration.success_ for registration in found) <= (1 if n == 20 else 0)
+    assert not any(registration.success_ for registration in found)
     failed = next(registration for registration in found if not registration.success_)
     assert failed.transformation_ is None
     assert not failed.inlier_mask_.any()
     assert failed.scores_.max() < failed.threshold_
-    assert failed.detection_p_value_ > 0.1
+    assert failed.detection_p_value_ > 3e-4
     assert np.isnan(failed.transform(np.zeros((2, 3)))).all()  # never the identity
 
 
@@ -100,7 +103,7 @@ def test_failure_is_an_error_with_the_evidence():
         Registration(random_state=0).fit(X, Y)
     assert isinstance(caught.value, ValueError)
     assert caught.value.evidence.n_pairs == 200
-    assert caught.value.evidence.log_false_alarms > 0
+    assert caught.value.evidence.log_false_alarms > np.log(3e-4)
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -195,6 +198,7 @@ def test_the_brain_is_solved_where_the_paper_errs(fraction):
     assert error_rates(data.inlier_mask, registration.inlier_mask_).overall < 0.001
 
 
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real putative matches are not beside this checkout")
 @pytest.mark.parametrize(
     "path", sorted(REAL.glob("reg3d/*.npz")) + sorted(REAL.glob("match2d/*.npz")), ids=lambda p: p.stem
@@ -241,6 +245,7 @@ class TestWeights:
         registration = Registration(random_state=0).fit(X, Y, sample_weight=weights)
         assert (registration.inlier_mask_[:100] == mask[:100]).mean() > 0.97
 
+    @pytest.mark.filterwarnings("ignore:The transformation is sure, but")
     def test_prior_similarity_finds_what_is_hidden_otherwise(self):
         """Forty real pairs of 20,000, hinted at by a similarity that many wrong ones share."""
         X, Y, linear, shift, mask = scan(20_000, 0.998, seed=1)
@@ -318,6 +323,18 @@ def test_wrong_pairs_have_uniform_p_values():
         assert (p <= level).mean() == pytest.approx(level, abs=5 * np.sqrt(level * (1 - level) / p.size))
 
 
+def test_an_alpha_out_of_reach_is_said():
+    """Wrong partners on the same surface: some are near by chance, and 2 % real pairs do not outweigh them."""
+    X, Y, linear, shift, mask = scan(5000, 0.98, placement="re-paired")
+    with pytest.warns(UserWarning, match=r"not at alpha=0.01.* within the noise bound are accepted"):
+        registration = Registration(random_state=0).fit(X, Y)
+    assert is_right(registration, X, linear, shift)
+    accepted = registration.inlier_mask_
+    np.testing.assert_array_equal(accepted, registration.residuals_ <= registration.noise_bound_)
+    assert (accepted & mask).sum() > 0.8 * mask.sum()
+    assert (accepted & ~mask).sum() / accepted.sum() == pytest.approx(registration.false_discovery_rate_, abs=0.06)
+
+
 def test_a_line_of_points_leaves_the_turn_about_it_open():
     X, Y, linear, shift, mask = scan(200, 0.5)
     X[:, 1:] *= 1e-12
@@ -393,8 +410,9 @@ def test_it_is_not_split():
         SplitMatcher(Registration()).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8])
 def test_very_few_pairs_are_answered(n):
     X, Y, *_ = scan(n, 0.0)
     registration = Registration(random_state=0, raise_on_failure=False).fit(X, Y)
-    assert registration.success_ == (n >= 5)
+    assert registration.success_ == (n >= 8)

@@ -33,7 +33,8 @@ _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _COARSE = 0.05  # share of re-pairings within the bound: above it, a map on which no single pair can be relied is none
-_MOST_FALSE_ALARMS = 0.3  # expected among wrong pairs, for a finding to count
+_TOO_FEW = 0.5  # of the pairs that agree beyond chance
+_MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
 
 
 class NoConsensusError(ValueError):
@@ -61,7 +62,8 @@ class Registration(TransformerMixin, PairMatcher):
         What to look for: rotation and translation; rotation about the origin; the same or a reflection; rotation,
         translation and one scale; any linear map and translation.
     alpha : float, default=0.01
-        Largest expected share of wrong pairs among those accepted.
+        Largest expected share of wrong pairs among those accepted. Where that would leave out most of the pairs that
+        agree, those within ``noise_bound_`` are accepted, and a warning says what the share is instead.
     noise_bound : float, optional
         Largest residual of a real pair, in units of ``y``, if known: it then decides which pairs are accepted.
     reflection : bool, default=False
@@ -80,6 +82,8 @@ class Registration(TransformerMixin, PairMatcher):
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
+    false_discovery_rate_ : float
+        Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
         |y_i - transformation_(x_i)|.
     noise_bound_ : float
@@ -118,7 +122,7 @@ class Registration(TransformerMixin, PairMatcher):
     >>> print(f"{registration.transformation_.angle:.1f} degrees")
     90.0 degrees
     >>> print(f"{registration.inlier_mask_.sum()} pairs, within {registration.noise_bound_:.2f}")
-    50 pairs, within 0.06
+    50 pairs, within 0.07
     """
 
     _works_in_parts = False
@@ -219,7 +223,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.noise_bound_ = found.evidence.bound
         self._set_transformation(X, Y, weights * found.weights)
         self._judge_residuals(model, found, Y.shape[1])
-        if found.evidence.by_chance > _COARSE and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
+        if not (self._is_fine(found) or np.count_nonzero(self.inlier_mask_) >= model.fewest_pairs):
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
@@ -240,6 +244,9 @@ class Registration(TransformerMixin, PairMatcher):
             return self._fit_by_matching(X, Y, weights, matcher)
         return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights))
 
+    def _is_fine(self, found: Consensus) -> bool:
+        return found.evidence.by_chance <= _COARSE
+
     def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
         few = rng.permutation(len(X))[:2000]
@@ -253,7 +260,9 @@ class Registration(TransformerMixin, PairMatcher):
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
         calibration = calibrate(-self.residuals_ / shortened, -found.re_paired_residuals)
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
-        self._decide(-self.residuals_, calibration.p_values, np.maximum(calibration.q_values, self.detection_p_value_))
+        real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
+        q = np.maximum(calibration.q_values, self.detection_p_value_)
+        self._decide(-self.residuals_, calibration.p_values, q, expected=real if self._is_fine(found) else 0.0)
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error
 
@@ -281,15 +290,28 @@ class Registration(TransformerMixin, PairMatcher):
                 stacklevel=4,
             )
 
-    def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray) -> None:
+    def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
+        """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""
         self.p_values_, self.q_values_ = p, q
+        self.scores_ = scores if self.noise_bound is None else -self.residuals_
         if self.noise_bound is None:
             self.inlier_mask_ = (q <= self.alpha) & (self.residuals_ <= _GENEROUS * self.noise_bound_)
         else:
             self.inlier_mask_ = self.residuals_ <= self.noise_bound
-        self.scores_ = scores if self.noise_bound is None else -self.residuals_
-        accepted = self.scores_[self.inlier_mask_]
-        self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))
+        unsure = self.noise_bound is None and np.count_nonzero(self.inlier_mask_) < _TOO_FEW * expected
+        if unsure:
+            self.inlier_mask_ = self.residuals_ <= self.noise_bound_
+        accepted = self.inlier_mask_
+        self.false_discovery_rate_ = float(np.minimum(q[accepted], 1.0).max()) if accepted.any() else 0.0
+        self.threshold_ = float(self.scores_[accepted].min() if accepted.any() else np.nextafter(scores.max(), np.inf))
+        if unsure:
+            warnings.warn(
+                f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
+                f"lie as near by chance. The {np.count_nonzero(accepted)} pairs within the noise bound are accepted, "
+                f"with an expected {self.false_discovery_rate_:.1%} wrong ones among them; q_values_ tell which are surer.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
@@ -300,7 +322,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.scores_, self.threshold_ = np.zeros(n), float(np.nextafter(0.0, 1.0))
         self.inlier_mask_ = np.zeros(n, dtype=bool)
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
-        self.inlier_fraction_, self.inlier_fraction_error_ = 0.0, 0.0
+        self.inlier_fraction_, self.inlier_fraction_error_, self.false_discovery_rate_ = 0.0, 0.0, 0.0
         self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
 
     def _refuse(self, n: int, evidence: Evidence) -> NoReturn:

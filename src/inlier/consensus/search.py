@@ -29,6 +29,7 @@ _FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
 _REFINED = 6  # of those of all tolerances, how many are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
+_LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
 _FAR_BETTER = 1.2  # times the surprise
 _SAME = 0.5  # bounds between the images of a typical point: maps that are nearer refine to one
 _DECIDING_RE_PAIRINGS = 200_000
@@ -95,8 +96,8 @@ def find_consensus(
     place = np.empty(len(X), dtype=np.intp)
     place[order] = np.arange(len(X))
     search = ConsensusSearch(model, pairs, noise_bound, rng)
-    found = search.run(None if suggestion is None else place[suggestion])
-    maps = search.refiner.polish(pairs, found)
+    found = search.finish(search.run(None if suggestion is None else place[suggestion]))
+    maps = found.map
     nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
     re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
@@ -130,6 +131,14 @@ class ConsensusSearch:
             if _is_sure(whole) and whole.evidence.inlier_fraction * size >= _RELIABLE:
                 break
         return self._on_all_pairs(best)
+
+    def finish(self, found: Finding) -> Finding:
+        """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
+        polished = self.refiner.weigh(self._pairs, self.refiner.polish(self._pairs, found), _DECIDING_RE_PAIRINGS)
+        if polished.evidence.surprise < _LITTLE_LOST * found.evidence.surprise:
+            return found
+        log_alarms = min(found.evidence.log_false_alarms, polished.evidence.log_false_alarms)
+        return replace(polished, evidence=replace(polished.evidence, log_false_alarms=log_alarms))
 
     def is_better_mirrored(self, found: Finding) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
