@@ -308,7 +308,7 @@ class Registration(TransformerMixin, PairMatcher):
             warnings.warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
                 f"lie as near by chance. The {np.count_nonzero(accepted)} pairs within the noise bound are accepted, "
-                f"with an expected {self.false_discovery_rate_:.1%} wrong ones among them; q_values_ tell which are surer.",
+                f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
                 UserWarning,
                 stacklevel=5,
             )
