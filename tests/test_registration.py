@@ -323,6 +323,32 @@ def test_wrong_pairs_have_uniform_p_values():
         assert (p <= level).mean() == pytest.approx(level, abs=5 * np.sqrt(level * (1 - level) / p.size))
 
 
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
+@pytest.mark.parametrize(
+    ("d", "model", "scale"), [(2, "rigid", 1.0), (3, "rigid", 1.0), (3, "similarity", 2.0), (2, "rotation", 1.0)]
+)
+def test_standard_errors_are_those_of_repeated_draws(d, model, scale):
+    """The same scene with fresh noise and fresh wrong pairs, 60 times."""
+    X, _, linear, shift, _ = scan(300, 0.0, seed=1, d=d, scale=scale)
+    shift = shift if model != "rotation" else 0 * shift
+    turns, shifts, scales, claimed = [], [], [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        Y = X @ linear.T + shift + 0.01 * rng.normal(size=X.shape)
+        Y[200:] = Y.mean(axis=0) + rng.uniform(-0.5, 0.5, (100, d))
+        found = Registration(model, random_state=seed).fit(X, Y)
+        turn = found.transformation_.rotation @ linear.T / scale
+        turns.append(np.degrees([turn[1, 0]] if d == 2 else [turn[2, 1], turn[0, 2], turn[1, 0]]))
+        shifts.append(found.transformation_.translation)
+        scales.append(found.transformation_.scale)
+        claimed.append(found.uncertainty_)
+    for name, seen in (("rotation", turns), ("translation", shifts), ("scale", scales)):
+        spread = np.std(seen, axis=0)
+        expected = np.median([getattr(uncertainty, name) for uncertainty in claimed], axis=0)
+        np.testing.assert_allclose(spread, expected, rtol=0.35, atol=1e-12)
+    assert claimed[0].covariance.shape == 2 * ({2: 1, 3: 3}[d] + d + (model == "similarity"),)
+
+
 def test_an_alpha_out_of_reach_is_said():
     """Wrong partners on the same surface: some are near by chance, and 2 % real pairs do not outweigh them."""
     X, Y, linear, shift, mask = scan(5000, 0.98, placement="re-paired")

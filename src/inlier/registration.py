@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier.calibrated import CalibratedMatcher
 from inlier.calibration import calibrate
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
+from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
 from inlier.matching import PairMatcher
-from inlier.transforms import Transformation, estimate_transformation
+from inlier.transforms import SimilarityTransformation, Transformation, estimate_transformation
 from inlier.transforms.estimation import MODELS
 from inlier.validation import (
     as_table,
@@ -79,6 +80,9 @@ class Registration(TransformerMixin, PairMatcher):
         Whether a transformation was found.
     transformation_ : SimilarityTransformation, AffineTransformation or None
         y = transformation_(x), with ``rotation``, ``translation``, ``scale``, ``matrix``, ``inverse``.
+    uncertainty_ : MotionUncertainty or None
+        In 2 and 3 dimensions, except for ``"affine"``: standard errors of ``rotation`` (degrees), ``translation`` and
+        ``scale``, and their ``covariance``.
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
@@ -126,6 +130,9 @@ class Registration(TransformerMixin, PairMatcher):
     """
 
     _works_in_parts = False
+
+    transformation_: Transformation | None
+    uncertainty_: MotionUncertainty | None
 
     def __init__(
         self,
@@ -222,6 +229,7 @@ class Registration(TransformerMixin, PairMatcher):
         model = MapModel(self.model, X.shape[1], self.reflection)
         self.noise_bound_ = found.evidence.bound
         self._set_transformation(X, Y, weights * found.weights)
+        self._set_uncertainty(X, Y, weights, found)
         self._judge_residuals(model, found, Y.shape[1])
         if not (self._is_fine(found) or np.count_nonzero(self.inlier_mask_) >= model.fewest_pairs):
             return self._fail(len(X), found.evidence)
@@ -269,6 +277,7 @@ class Registration(TransformerMixin, PairMatcher):
     def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> None:
         """The pairs that the matcher accepts, and the transformation that fits them."""
         self._set_transformation(X, Y, weights * matcher.inlier_mask_)
+        self.uncertainty_ = None
         self.detection_p_value_ = matcher.detection_p_value_
         self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
         self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
@@ -276,7 +285,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.inlier_fraction_error_ = matcher.inlier_fraction_error_
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        self.transformation_: Transformation | None = estimate_transformation(
+        self.transformation_ = estimate_transformation(
             self.model, X, Y, weights, reflection=self.reflection, allow_undetermined=True
         )
         self.residuals_ = self.transformation_.residuals(X, Y)
@@ -289,6 +298,13 @@ class Registration(TransformerMixin, PairMatcher):
                 UserWarning,
                 stacklevel=4,
             )
+
+    def _set_uncertainty(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
+        motion, near = self.transformation_, np.flatnonzero(weights * found.weights)
+        self.uncertainty_ = None
+        if isinstance(motion, SimilarityTransformation) and X.shape[1] in (2, 3) and motion.determined:
+            x, y = (np.asarray(table[near], dtype=np.float64) for table in (X, Y))
+            self.uncertainty_ = motion_uncertainty(motion, x, y, weights[near], found.evidence.bound)
 
     def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
         """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""
@@ -316,7 +332,7 @@ class Registration(TransformerMixin, PairMatcher):
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
             self._refuse(n, evidence)
-        self.success_, self.transformation_ = False, None
+        self.success_, self.transformation_, self.uncertainty_ = False, None, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
         self.scores_, self.threshold_ = np.zeros(n), float(np.nextafter(0.0, 1.0))

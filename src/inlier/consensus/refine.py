@@ -95,3 +95,9 @@ class Refiner:
 def closeness(squared: FloatArray, bound: float) -> FloatArray:
     """Weights that fall with the residual: a quarter at half the bound, 0 beyond three bounds."""
     return np.where(squared <= (_NEAR * bound) ** 2, 1 / (1 + squared / (_SCALE * bound) ** 2) ** 2, 0.0)
+
+
+def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
+    """Derivative of `closeness` by the squared residual."""
+    unit = (_SCALE * bound) ** 2
+    return np.where(squared <= (_NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)

@@ -29,6 +29,8 @@ _FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
 _REFINED = 6  # of those of all tolerances, how many are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
+_BEYOND_DOUBT = -200.0  # log of the false alarms
+_TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
 _FAR_BETTER = 1.2  # times the surprise
 _SAME = 0.5  # bounds between the images of a typical point: maps that are nearer refine to one
@@ -134,7 +136,7 @@ class ConsensusSearch:
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
-        polished = self.refiner.weigh(self._pairs, self.refiner.polish(self._pairs, found), _DECIDING_RE_PAIRINGS)
+        polished = self._judged_closely(self.refiner.weigh(self._pairs, self.refiner.polish(self._pairs, found)))
         if polished.evidence.surprise < _LITTLE_LOST * found.evidence.surprise:
             return found
         log_alarms = min(found.evidence.log_false_alarms, polished.evidence.log_false_alarms)
@@ -142,7 +144,7 @@ class ConsensusSearch:
 
     def is_better_mirrored(self, found: Finding) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
-        if self._model.may_mirror or self._model.name == "affine":
+        if self._model.may_mirror or found.evidence.by_chance < _TIGHT:
             return False
         judges, mirroring = self._judges, replace(self._model, reflection=True)
         near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
@@ -195,9 +197,15 @@ class ConsensusSearch:
         return [(float(promise[best]), self.refiner.settle(self._judges, maps[best], bound)) for best in followed]
 
     def _on_all_pairs(self, found: Finding) -> Finding:
-        """Refine on all pairs, and judge strictly."""
+        """Refine on all pairs, and judge closely."""
         if self._judges is not self._pairs:
             found = self.refiner.refine(self._pairs, found.map)
+        return self._judged_closely(found)
+
+    def _judged_closely(self, found: Finding) -> Finding:
+        """Weigh again beside many more re-pairings, where it might matter."""
+        if found.evidence.log_false_alarms < _BEYOND_DOUBT:
+            return found
         return self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS)
 
     def _sample_sizes(self) -> Iterator[int]:
