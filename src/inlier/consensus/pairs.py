@@ -88,12 +88,6 @@ class ColumnPairs:
         )
         return squared
 
-    def squared_difference(self, first: Maps, second: Maps) -> FloatArray:
-        """Squared distance between the images of some of the points under two maps."""
-        few = self.x[:, :100]
-        apart = (first.linear[0] - second.linear[0]) @ few + (first.shift[0] - second.shift[0])[:, None]
-        return np.einsum("ai,ai->i", apart, apart)
-
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
         n, unit = self.n_pairs, unit or self.spread

@@ -33,13 +33,14 @@ _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
 _FAR_BETTER = 1.2  # times the surprise
-_SAME = 0.5  # bounds between the images of a typical point: maps that are nearer refine to one
+_AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
 _DECIDING_RE_PAIRINGS = 200_000
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _FINE = 0.05  # share of re-pairings within the bound: where there are more, other maps may fit as coarsely
 _RELIABLE = 15  # members of a consensus that a search does not miss
+_MORE_THAN_RELIABLE = 19  # members of one that makes a look at unlikely tolerances needless
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,15 @@ def find_consensus(
     return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
 
 
+@dataclass(frozen=True, eq=False)
+class _Suggestion:
+    """A rough map, the bound at which it has support, and how promising that looks."""
+
+    promise: float
+    map: Maps
+    bound: float
+
+
 class ConsensusSearch:
     """One search; `run` gives the best map found and what speaks for it."""
 
@@ -167,23 +177,27 @@ class ConsensusSearch:
             return best  # distances in spaces of different dimension have nothing to do with each other
         sample = self._sample(size)
         for scale, tolerances in self._scales:
-            suggested: list[tuple[float, Maps]] = []
+            suggested: list[_Suggestion] = []
             rivals = closest_friends(sample, scale, tolerances, self._model, _MOST_CANDIDATES, self._rng)
             for tolerance, candidates in zip(tolerances, rivals, strict=True):
                 suggested += self._suggestions(sample.take(candidates), scale, tolerance)
-            for _, maps in sorted(suggested, key=lambda suggestion: -suggestion[0])[:_REFINED]:
-                if not (_is_sure(best) and self._leads_to(best, maps)):
-                    best = better_of(best, self.refiner.refine(self._judges, maps))
-            if _is_sure(best) and best.evidence.inlier_fraction * size >= 2 * _RELIABLE:
+            for suggestion in sorted(suggested, key=lambda suggestion: -suggestion.promise)[:_REFINED]:
+                if not self._leads_to(best, suggestion):
+                    settled = self.refiner.settle(self._judges, suggestion.map, suggestion.bound)
+                    best = better_of(best, self.refiner.refine(self._judges, settled))
+            if _is_sure(best) and best.evidence.inlier_fraction * size >= _MORE_THAN_RELIABLE:
                 break
         return best
 
-    def _leads_to(self, found: Finding, maps: Maps) -> bool:
-        """Whether this rough map is so near to the one found that refining it would give the same."""
-        apart = self._judges.squared_difference(maps, found.map)
-        return bool(np.median(apart) <= (_SAME * found.evidence.bound) ** 2)
+    def _leads_to(self, found: Finding, suggestion: _Suggestion) -> bool:
+        """Whether most pairs that support the suggestion support what was found, no more coarsely: it is the same."""
+        if not _is_sure(found) or found.evidence.bound > _AS_FINE * suggestion.bound:
+            return False
+        supporting = self._judges.squared_residuals(suggestion.map) <= suggestion.bound**2
+        also = self._judges.squared_residuals(found.map) <= found.evidence.bound**2
+        return bool(np.count_nonzero(supporting & also) > _MOST * np.count_nonzero(supporting))
 
-    def _suggestions(self, chosen: ColumnPairs, scale: float, tolerance: float) -> list[tuple[float, Maps]]:
+    def _suggestions(self, chosen: ColumnPairs, scale: float, tolerance: float) -> list[_Suggestion]:
         """Maps of the tightest circles among these pairs at one tolerance, each with how promising it looks."""
         if chosen.n_pairs < self._model.fewest_pairs:
             return []
@@ -194,7 +208,7 @@ class ConsensusSearch:
         bound = _RESIDUAL * tolerance
         promise = self.refiner.promise(self._jury, maps, bound)
         followed = np.argsort(-promise)[:_FOLLOWED].tolist()
-        return [(float(promise[best]), self.refiner.settle(self._judges, maps[best], bound)) for best in followed]
+        return [_Suggestion(float(promise[best]), maps[best], bound) for best in followed]
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, and judge closely."""
