@@ -83,12 +83,13 @@ class Chance:
         log_sets = gammaln(n + 1) - gammaln(s + 1) - gammaln(max(n - s, 0) + 1)
         return max(float(log_sets + self._model.constraints * np.log((agreeing + 1) / (size + 1))), 0.0)
 
-    def weigh(self, counts: ResidualCounts) -> Evidence:
-        """Scan the residuals for the bound with the strongest evidence."""
+    def weigh(self, counts: ResidualCounts, most_by_chance: float = 1.0) -> Evidence:
+        """Scan the residuals for the bound with the strongest evidence, among those that chance seldom meets."""
         n, s = counts.n_pairs, self._model.fewest_pairs
         p = self._chances(counts)
         # s of the supporting pairs prove nothing: any s pairs have a map that fits them
         surprise = surprise_of(counts.pairs - s, n - s, p)
+        surprise[(p > most_by_chance) & (counts.bounds > counts.bounds[0])] = 0.0
         best = int(np.argmax(surprise))
         bound, supporting = float(counts.bounds[best]), int(counts.pairs[best])
         tail = betainc(max(supporting - s, 1), n - max(supporting, s + 1) + 1, p[best])  # P(binomial >= support)

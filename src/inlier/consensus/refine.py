@@ -11,6 +11,9 @@ from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
 
+# Real wrong matches are not quite independent: a scene has a floor, and features look alike near each other. So at a
+# coarse scale there is always something that chance does not explain, and a search has to look at fine ones.
+FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
 _SETTLING_ROUNDS = 3
@@ -41,13 +44,14 @@ class Refiner:
     model: MapModel
     chance: Chance
     noise_bound: float | None
+    most_by_chance: float = FINE
 
     def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = _RE_PAIRINGS) -> Finding:
         """What speaks for this map among these pairs, beside at least so many re-pairings."""
         counts = pairs.count_residuals(maps, re_pairings, self.noise_bound)
         if self.noise_bound is not None:
-            counts = counts.at(self.noise_bound)
-        return Finding(maps, self.chance.weigh(counts))
+            return Finding(maps, self.chance.weigh(counts.at(self.noise_bound)))
+        return Finding(maps, self.chance.weigh(counts, self.most_by_chance))
 
     def promise(self, pairs: ColumnPairs, maps: Maps, bound: float) -> FloatArray:
         """A quick look at many maps: how surprising their support within this bound is, beside that by re-pairings."""

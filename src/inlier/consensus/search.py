@@ -15,7 +15,7 @@ import numpy as np
 from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.models import MapModel, Maps, fit_maps
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.refine import Finding, Refiner, better_of, closeness
+from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
 from inlier.consensus.scales import Scales, closest_friends
 from inlier.engine.blocks import Array, FloatArray
 from inlier.overlap.agreement import Agreement
@@ -38,7 +38,7 @@ _DECIDING_RE_PAIRINGS = 200_000
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
-_FINE = 0.05  # share of re-pairings within the bound: where there are more, other maps may fit as coarsely
+_COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
 _RELIABLE = 15  # members of a consensus that a search does not miss
 _MORE_THAN_RELIABLE = 19  # members of one that makes a look at unlikely tolerances needless
 
@@ -128,10 +128,11 @@ class ConsensusSearch:
         self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
         self.refiner = Refiner(model, Chance(model, self._scales.disagreements), noise_bound)
+        self._start = self._gram_start()
 
     def run(self, suggestion: Array | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self.refiner.refine(self._judges, self._gram_start())
+        best = self.refiner.refine(self._judges, self._start)
         if suggestion is not None and suggestion.size >= self._model.fewest_pairs:
             start = self._pairs.take(suggestion).fit(self._model)
             best = better_of(best, self.refiner.refine(self._judges, start))
@@ -146,11 +147,25 @@ class ConsensusSearch:
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
+        found = self._at_its_own_scale(found)
         polished = self._judged_closely(self.refiner.weigh(self._pairs, self.refiner.polish(self._pairs, found)))
         if polished.evidence.surprise < _LITTLE_LOST * found.evidence.surprise:
             return found
         log_alarms = min(found.evidence.log_false_alarms, polished.evidence.log_false_alarms)
         return replace(polished, evidence=replace(polished.evidence, log_false_alarms=log_alarms))
+
+    def _at_its_own_scale(self, found: Finding) -> Finding:
+        """Let the bound grow where it stands at the limit of what was looked at, or where nothing fine was found."""
+        for most_by_chance in _COARSER:
+            refiner = replace(self.refiner, most_by_chance=most_by_chance)
+            if not _is_found(found):
+                found = better_of(found, refiner.refine(self._pairs, refiner.refine(self._judges, self._start).map))
+            elif found.evidence.by_chance > _AT_THE_LIMIT * self.refiner.most_by_chance:
+                found = refiner.refine(self._pairs, found.map)
+            else:
+                break
+            self.refiner = refiner
+        return found
 
     def is_better_mirrored(self, found: Finding) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
@@ -239,8 +254,12 @@ class ConsensusSearch:
         return pairs.take(self._rng.choice(pairs.n_pairs, min(size, usable), replace=False, p=share))
 
 
+def _is_found(found: Finding) -> bool:
+    return found.evidence.log_false_alarms < 0
+
+
 def _is_sure(found: Finding) -> bool:
-    return found.evidence.log_false_alarms < 0 and found.evidence.by_chance <= _FINE
+    return _is_found(found) and found.evidence.by_chance <= FINE
 
 
 def _distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
