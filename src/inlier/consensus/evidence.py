@@ -2,7 +2,8 @@
 
 For a map with residuals e_i, let k(e) be the number of pairs with e_i <= e, and p(e) the share of *re-paired*
 residuals below e. Were all pairs wrong, k(e) would be binomial with rate p(e). The scan looks for the e at which the
-support is most surprising, n KL(k/n || p(e)) at its largest: that is the noise bound that nobody gave.
+support is most surprising, n KL(k/n || c p(e)) at its largest: that is the noise bound that nobody gave. The factor c
+is for real wrong matches, which are not quite as independent as re-pairings.
 
 But the map was looked for: any s pairs that determine one fit it, and chance offers as many maps as there are sets of s
 pairs that fulfil its constraints, C(n, s) q(2e)^c, with q(t) the share of re-paired pairs of pairs whose distances
@@ -24,6 +25,7 @@ from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ResidualCounts
 from inlier.engine.blocks import Array, FloatArray
 
+_CAUTION = 4.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
 _FEW, _SOME = 20, 100  # re-paired residuals between which their density is read off and continued downwards
 
 
@@ -36,7 +38,7 @@ class Evidence:
     log_false_alarms : float
         Logarithm of the expected number of maps that would find as much support among wrong pairs.
     surprise : float
-        n KL(share || by chance), the logarithm of how unlikely the support is for this map alone.
+        How unlikely the support is for this map alone, as a logarithm, with some caution: what maps are compared by.
     bound : float
         Residual up to which pairs support the map.
     n_supporting : int
@@ -88,12 +90,12 @@ class Chance:
         n, s = counts.n_pairs, self._model.fewest_pairs
         p = self._chances(counts)
         # s of the supporting pairs prove nothing: any s pairs have a map that fits them
-        surprise = surprise_of(counts.pairs - s, n - s, p)
+        surprise = surprise_of(counts.pairs - s, n - s, np.minimum(_CAUTION * p, 1.0))
         surprise[(p > most_by_chance) & (counts.bounds > counts.bounds[0])] = 0.0
         best = int(np.argmax(surprise))
         bound, supporting = float(counts.bounds[best]), int(counts.pairs[best])
         tail = betainc(max(supporting - s, 1), n - max(supporting, s + 1) + 1, p[best])  # P(binomial >= support)
-        log_chance = np.log(tail) if tail > 0 and surprise[best] > 0 else -surprise[best]
+        log_chance = np.log(tail) if tail > 0 else -float(surprise_of(counts.pairs - s, n - s, p)[best])
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(float(log_alarms), float(surprise[best]), bound, supporting, float(p[best]), n)
 
