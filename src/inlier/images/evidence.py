@@ -1,0 +1,71 @@
+"""The evidence that a pixel has changed: residuals to the change of light, at several scales."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inlier.images.filters import Field, gaussian, gradient_power, resample
+from inlier.images.light import DARKNESS, global_prediction, local_residual, log_colour
+from inlier.images.noise import standardised_power
+
+WORKING_SIZE = 480  # pixels of the longer side at which change is judged: objects, not pixels, change
+_WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
+_SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
+_OUTPUT_SMOOTHING = 0.012
+_ANTIALIAS = 0.7
+_SHAPE_SCALES = (3.0, 6.0)
+_TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
+
+
+def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Field:
+    """Evidence per pixel that something other than light has changed.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (height, width, 3)
+        Aligned photos at working size, values in 0 .. 1.
+    valid : ndarray of shape (height, width)
+        1 where both photos show the scene, 0 elsewhere.
+    rng : Generator
+        Draws the pixels that maps and noise are fitted to.
+    """
+    size = max(before.shape[:2])
+    unit = size / WORKING_SIZE
+    before, after = gaussian(before, _ANTIALIAS * unit), gaussian(after, _ANTIALIAS * unit)
+    x, y = log_colour(before), log_colour(after)
+    prediction = global_prediction(x, y, valid, rng)
+    brightness = np.maximum(before.mean(axis=-1), after.mean(axis=-1))
+    evidence = np.zeros(before.shape[:2], np.float32)
+    for window in _WINDOWS:
+        residual = local_residual(x, y, prediction, valid, window * size)
+        evidence += over_scales(residual, y - residual, brightness, unit, rng) / len(_WINDOWS)
+    evidence *= 1 - _TRUST_IN_SHAPE * common_shape(x.mean(axis=-1), y.mean(axis=-1), unit)
+    return gaussian(evidence * valid, _OUTPUT_SMOOTHING * size)
+
+
+def over_scales(residual: Field, predicted: Field, brightness: Field, unit: float, rng: np.random.Generator) -> Field:
+    """Sum over scales of log(1 + power of the standardised residual); large scales on coarser grids."""
+    height, width = brightness.shape
+    total = np.zeros((height, width), np.float32)
+    for scale, step in _SCALES:
+        grid = height // step, width // step
+        sigma = scale * unit / step
+        smooth, expected, light = (
+            gaussian(resample(field, *grid), sigma) for field in (residual, predicted, brightness)
+        )
+        power = standardised_power(smooth, gradient_power(expected) / step**2, 1 / (light + DARKNESS) ** 2, rng)
+        total += resample(np.log1p(power), height, width)
+    return total
+
+
+def common_shape(x: Field, y: Field, unit: float) -> Field:
+    """Correlation of the two photos' brightness around each pixel, damped where there is only noise; 0 .. 1."""
+    shape = np.zeros_like(x)
+    for scale in _SHAPE_SCALES:
+        moments = gaussian(np.stack([x, y, x * x, y * y, x * y], axis=-1), scale * unit)
+        mean_x, mean_y, xx, yy, xy = np.moveaxis(moments, -1, 0)
+        var_x, var_y, covariance = xx - mean_x**2, yy - mean_y**2, xy - mean_x * mean_y
+        noise = float(np.median(var_x + var_y - 2 * covariance)) + 1e-4
+        spread = np.sqrt(np.maximum((var_x + noise) * (var_y + noise), 1e-12))
+        shape += covariance / spread / len(_SHAPE_SCALES)
+    return np.clip(shape, 0, 1)
