@@ -144,14 +144,15 @@ def shrunk(photo: Photo, height: int, width: int) -> Field:
     small = photo
     if photo.shape[:2] != (height, width):
         small = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BOX, reducing_gap=2.0))
-    return small.astype(np.float32) / 255
+    return small.astype(np.float32) / np.float32(255)
 
 
 def even_brightness(photo: Field) -> Field:
     """Brightness with mean 0 and spread 1 around each pixel."""
     grey: Field = photo.mean(axis=-1)
     centred = grey - gaussian(grey, _EVENING)
-    even: Field = centred / (np.sqrt(gaussian(centred**2, _EVENING)) + _LEAST_CONTRAST)
+    spread = np.sqrt(gaussian(centred * centred, _EVENING))
+    even: Field = centred / (spread + np.float32(_LEAST_CONTRAST))
     return even
 
 

@@ -34,7 +34,7 @@ class Changes:
     mask : ndarray of bool, shape (height, width)
         True where something changed.
     regions : list of Region
-        The connected parts of the mask, the strongest first; the paper's methods list the largest, and leave out specks.
+        The connected parts of the mask, the strongest first; for the paper's methods the largest, without specks.
     alignment : Alignment
         How ``before`` was moved.
     method : str
@@ -148,8 +148,8 @@ def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: i
     small_valid = np.floor(resample(valid, *size) + 1e-3).astype(np.float32)
     if small_valid.mean() < 0.05:
         raise ValueError("The two photos do not overlap: check that they show one scene, or pass align=False.")
-    small = [shrunk(photo, *size) for photo in (before, after)]
-    evidence = change_evidence(*small, small_valid, np.random.default_rng(seed))
+    small_before, small_after = (shrunk(photo, *size) for photo in (before, after))
+    evidence = change_evidence(small_before, small_after, small_valid, np.random.default_rng(seed))
     tail = noise_tail(evidence, small_valid)
     level, peak = (enlarged(field, height, width) for field in significant_peaks(evidence, tail, alpha))
     scores = resample(evidence, height, width)

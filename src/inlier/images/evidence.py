@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import ndimage
 
 from inlier.images.filters import Field, gaussian, gradient_power, resample
 from inlier.images.light import DARKNESS, global_prediction, local_residual, log_colour
@@ -13,7 +14,9 @@ _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
 _OUTPUT_SMOOTHING = 0.012
 _ANTIALIAS = 0.7
+_BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
 _SHAPE_SCALES = (3.0, 6.0)
+_WHITE = 0.97  # values above it are overexposed
 _TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
 
 
@@ -31,6 +34,8 @@ def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Ge
     """
     size = max(before.shape[:2])
     unit = size / WORKING_SIZE
+    before = np.where(valid[..., None] > 0, before, after)  # outside of the frame nothing is to be compared
+    valid = ndimage.minimum_filter(valid, _BORDER)
     before, after = gaussian(before, _ANTIALIAS * unit), gaussian(after, _ANTIALIAS * unit)
     x, y = log_colour(before), log_colour(after)
     prediction = global_prediction(x, y, valid, rng)
@@ -38,6 +43,7 @@ def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Ge
     evidence = np.zeros(before.shape[:2], np.float32)
     for window in _WINDOWS:
         residual = local_residual(x, y, prediction, valid, window * size)
+        residual = within_range(residual, before, after)
         evidence += over_scales(residual, y - residual, brightness, unit, rng) / len(_WINDOWS)
     evidence *= 1 - _TRUST_IN_SHAPE * common_shape(x.mean(axis=-1), y.mean(axis=-1), unit)
     return gaussian(evidence * valid, _OUTPUT_SMOOTHING * size)
@@ -53,9 +59,20 @@ def over_scales(residual: Field, predicted: Field, brightness: Field, unit: floa
         smooth, expected, light = (
             gaussian(resample(field, *grid), sigma) for field in (residual, predicted, brightness)
         )
-        power = standardised_power(smooth, gradient_power(expected) / step**2, 1 / (light + DARKNESS) ** 2, rng)
+        texture, darkness = (
+            gradient_power(expected) / np.float32(step**2),
+            np.square(1 / (light + np.float32(DARKNESS))),
+        )
+        power = standardised_power(smooth, texture, darkness, rng)
         total += resample(np.log1p(power), height, width)
     return total
+
+
+def within_range(residual: Field, before: Field, after: Field) -> Field:
+    """Take away residuals that overexposure explains: a white pixel may have been any amount brighter."""
+    cut_after = (after > _WHITE) & (residual < 0)
+    cut_before = (before > _WHITE) & (residual > 0)
+    return np.where(cut_after | cut_before, np.float32(0), residual)
 
 
 def common_shape(x: Field, y: Field, unit: float) -> Field:

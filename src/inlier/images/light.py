@@ -36,7 +36,7 @@ def global_prediction(x: Field, y: Field, valid: Field, rng: np.random.Generator
     places = np.flatnonzero(valid.ravel() > 0)
     chosen = rng.choice(places, min(_SAMPLE, places.size), replace=False)
     terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), y.reshape(-1, 3)[chosen]
-    weights = np.ones(len(chosen))
+    weights: FloatArray = np.ones(len(chosen))
     ridge = _RIDGE * len(chosen) * np.eye(terms.shape[1])
     for _ in range(_GLOBAL_ROUNDS):
         weighted = terms * weights[:, None]

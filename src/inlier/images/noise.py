@@ -37,11 +37,12 @@ def standardised_power(residual: Field, texture: Field, darkness: Field, rng: np
     height, width = residual.shape[:2]
     sample = rng.choice(height * width, min(_SAMPLE, height * width), replace=False)
     rows = residual.reshape(-1, 3)
-    power = _mahalanobis(rows, _robust_covariance(rows[sample])) / 3
+    power = _mahalanobis(rows, _robust_covariance(rows[sample])) / np.float32(3)
     causes = np.stack([np.ones(height * width, np.float32), texture.ravel(), darkness.ravel()], axis=1)
     variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
     even = rows / np.sqrt(variance)[:, None]
-    return (_mahalanobis(even, _robust_covariance(even[sample])) / 3).reshape(height, width)
+    standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
+    return standardised.reshape(height, width)
 
 
 def _robust_covariance(rows: Field) -> FloatArray:

@@ -2,9 +2,9 @@
 
 Where nothing has changed the evidence has a tail that falls exponentially or faster. Its rate is read off the part
 between the median and the upper quartile, which changes of less than a quarter of the photo hardly touch:
-P(evidence > median + t) = exp(-t / beta) / 2, with beta = (upper quartile - median) / log 2. The evidence is smooth, so a
-photo holds only about as many independent places as smoothing windows; a region's p-value is the tail at its peak times
-their number (Bonferroni), the chance that noise shows such a peak anywhere.
+P(evidence > median + t) = exp(-t / beta) / 2, with beta = (upper quartile - median) / log 2. The evidence is smooth,
+so a photo holds only about as many independent places as smoothing windows; a region's p-value is the tail at its
+peak times their number (Bonferroni), the chance that noise shows such a peak anywhere.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from inlier.images.filters import Field
 
 _PLACES_ACROSS = 48.0  # independent places along the longer side: a smoothing window is 1/48 of it
 _EDGE_CHANCE = 0.001  # tail at which a region ends at the latest
-_EDGE_SHARE = 0.3  # of the region's peak, above the median, at which it ends
+_EDGE_SHARE = 0.5  # of the highest evidence nearby, above the median, at which a region ends: half way down
+_NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
 _LEAST_RATE = 0.05  # of beta: photos without noise have no spread
+_CAUTION = 1.15  # beta is read off the middle; the tail may fall a little slower
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def noise_tail(evidence: Field, valid: Field) -> NoiseTail:
     seen = evidence[valid > 0]
     median, upper = (float(value) for value in np.quantile(seen, (0.5, 0.75)))
     places = seen.size / max(height, width) ** 2 * _PLACES_ACROSS**2
-    return NoiseTail(median, max((upper - median) / np.log(2), _LEAST_RATE), max(places, 1.0))
+    return NoiseTail(median, max(_CAUTION * (upper - median) / float(np.log(2)), _LEAST_RATE), max(places, 1.0))
 
 
 def significant_peaks(evidence: Field, tail: NoiseTail, alpha: float) -> tuple[Field, Field]:
@@ -91,15 +93,11 @@ def significant_peaks(evidence: Field, tail: NoiseTail, alpha: float) -> tuple[F
         peaks[1:] = ndimage.maximum(evidence, labels, np.arange(1, count + 1))
     kept = np.array([tail.p_value(float(peak)) <= alpha for peak in peaks], bool)
     kept[0] = False
-    ends = np.where(
-        kept, np.maximum(tail.median + _EDGE_SHARE * (peaks - tail.median), tail.level(_EDGE_CHANCE)), np.inf
-    )
-    peak = np.where(kept, peaks, 0.0)[labels]
-    # One pixel around: interpolation to full size looks there.
-    return (
-        ndimage.minimum_filter(ends[labels], 3).astype(np.float32),
-        ndimage.maximum_filter(peak, 3).astype(np.float32),
-    )
+    # One pixel around the regions counts too: interpolation to full size looks there.
+    peak = ndimage.maximum_filter(np.where(kept, peaks, 0.0)[labels], 3)
+    highest = ndimage.maximum_filter(evidence, max(3, round(_NEARBY * max(evidence.shape))))
+    level = np.maximum(tail.median + _EDGE_SHARE * (highest - tail.median), tail.level(_EDGE_CHANCE))
+    return np.where(peak > 0, level, np.inf).astype(np.float32), peak.astype(np.float32)
 
 
 def describe(labels: NDArray[np.int32], evidence: Field, tail: NoiseTail | None, most: int = 500) -> list[Region]:
