@@ -152,8 +152,8 @@ def even_brightness(photo: Field) -> Field:
     grey: Field = photo.mean(axis=-1)
     centred = grey - gaussian(grey, _EVENING)
     spread = np.sqrt(gaussian(centred * centred, _EVENING))
-    even: Field = centred / (spread + np.float32(_LEAST_CONTRAST))
-    return even
+    even = centred / (spread + np.float32(_LEAST_CONTRAST))
+    return even.astype(np.float32)
 
 
 def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
