@@ -84,7 +84,7 @@ class Alignment:
         """Return the same movement for photos ``factor`` times as large."""
         # Pixel centres: x' = factor (x + 1/2) - 1/2.
         linear, offset = self.matrix[:, :2], self.matrix[:, 2]
-        moved = factor * (offset + linear @ np.full(2, 0.5) - 0.5) - (linear @ np.full(2, 0.5) - 0.5)
+        moved = factor * offset + (factor - 1) * (0.5 - linear @ np.full(2, 0.5))
         return Alignment(np.column_stack([linear, moved]), self.agreement, self.method)
 
 
