@@ -27,7 +27,7 @@ def run(folder, tmp_path, monkeypatch):
 
 
 def test_everything_is_written_and_exit_code_0_says_something_changed(run, tmp_path):
-    outcome = run("before.png", "after.png", "--scores")
+    outcome = run("before.png", "after.png")
     assert outcome.exit_code == 0, outcome.output
     assert "1 region has changed" in outcome.stdout
     assert "Page: " in outcome.stderr

@@ -42,7 +42,6 @@ NOTHING_FOUND = 1
     show_default=True,
     help="Folder for the pictures, the list and the page; made if absent.",
 )
-@click.option("--scores", "with_scores", is_flag=True, help="Write the evidence per pixel too, a 16-bit scores.png.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what --json asks for.")
@@ -53,7 +52,6 @@ def diff(
     alpha: float,
     align: bool,
     out: Path,
-    with_scores: bool,
     seed: int,
     as_json: bool,
     quiet: bool,
@@ -61,7 +59,9 @@ def diff(
     """Show what has changed between two photos of one scene.
 
     Other light, shadows, noise and small movements of the camera do not count. Writes overlay.png, mask.png,
-    regions.json and report.html to look at. Exit code: 0 something has changed, 1 nothing has, 2 bad input.
+    scores.png (the evidence per pixel, 16 bits), regions.json, and report.html to look at.
+
+    Exit code: 0 something has changed, 1 nothing has, 2 bad input.
 
     \b
     Example:
@@ -74,7 +74,7 @@ def diff(
         photos = read_photos(before, after)
         changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
         content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
-        page = _write(changes, content, out, with_scores)
+        page = _write(changes, content, out)
     except FileNotFoundError as error:
         raise BadInput(str(error)) from error
     except (ValueError, ImportError, OSError) as error:
@@ -89,7 +89,7 @@ def diff(
         raise click.exceptions.Exit(NOTHING_FOUND)
 
 
-def _write(changes: Changes, content: dict[str, object], folder: Path, with_scores: bool) -> str:
+def _write(changes: Changes, content: dict[str, object], folder: Path) -> str:
     """Write the files; return what to say about the page."""
     from inlier.images import pictures
     from inlier.io import write_file
@@ -98,8 +98,7 @@ def _write(changes: Changes, content: dict[str, object], folder: Path, with_scor
     write_file(folder / "overlay.png", pictures.overlay_png(changes))
     write_file(folder / "mask.png", pictures.mask_png(changes))
     write_file(folder / "regions.json", json.dumps(content, indent=2) + "\n")
-    if with_scores:
-        write_file(folder / "scores.png", pictures.scores_png(changes))
+    write_file(folder / "scores.png", pictures.scores_png(changes))
     try:
         write_file(folder / "report.html", change_page(changes, content))
     except ImportError as error:
@@ -137,5 +136,5 @@ def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
             f"The photos agree little (correlation {changes.alignment.agreement:.2f}): do they show one scene?",
             err=True,
         )
-    click.echo(f"overlay.png, mask.png and regions.json: {out}", err=True)
+    click.echo(f"overlay.png, mask.png, scores.png and regions.json: {out}", err=True)
     click.echo(page, err=True)

@@ -76,8 +76,9 @@ class Alignment:
         """1 where ``before`` has something to show, 0 outside of its frame."""
         if not self.moved:
             return np.ones((height, width), np.float32)
-        rows, columns = np.mgrid[:height, :width]
-        column, row = np.tensordot(self.matrix, np.stack([columns, rows, np.ones_like(rows)]), axes=1)
+        (a, b, c), (d, e, f) = self.matrix
+        across, down = np.arange(width)[None, :], np.arange(height)[:, None]
+        column, row = a * across + (b * down + c), d * across + (e * down + f)
         return ((column >= 0) & (column <= width - 1) & (row >= 0) & (row <= height - 1)).astype(np.float32)
 
     def scaled(self, factor: float) -> Alignment:
