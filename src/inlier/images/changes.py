@@ -10,7 +10,7 @@ import numpy as np
 
 from inlier.engine.blocks import Mask
 from inlier.images.alignment import Alignment, align_photos, shrunk
-from inlier.images.evidence import WORKING_SIZE, change_evidence
+from inlier.images.evidence import WORKING_SIZE, change_evidence, with_gaps_filled
 from inlier.images.filters import Field, enlarged, resample
 from inlier.images.reading import Photo, comparable
 from inlier.images.regions import Region, describe, noise_tail, significant_peaks, without_specks
@@ -30,7 +30,7 @@ class Changes:
     before, after : ndarray of uint8, shape (height, width, 3)
         The photos as compared: ``before`` is moved onto ``after``.
     scores : ndarray of float32, shape (height, width)
-        Evidence of change, larger is more.
+        Evidence of change, larger is more; gaps in things are half filled. The mask is cut before that.
     mask : ndarray of bool, shape (height, width)
         True where something changed.
     regions : list of Region
@@ -152,8 +152,8 @@ def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: i
     evidence = change_evidence(small_before, small_after, small_valid, np.random.default_rng(seed))
     tail = noise_tail(evidence, small_valid)
     level, peak = (enlarged(field, height, width) for field in significant_peaks(evidence, tail, alpha))
-    scores = resample(evidence, height, width)
-    labels = without_specks(scores >= level, least_area=1)
+    labels = without_specks(resample(evidence, height, width) >= level, least_area=1)
+    scores = resample(with_gaps_filled(evidence), height, width)
     return scores, labels > 0, describe(labels, peak, tail)
 
 

@@ -16,6 +16,7 @@ _OUTPUT_SMOOTHING = 0.012
 _ANTIALIAS = 0.7
 _BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
 _SHAPE_SCALES = (3.0, 6.0)
+_GAP, _GAP_STEP = 0.15, 4  # widest gap that is filled, as a share of the longer side; grid it is done on
 _WHITE = 0.97  # values above it are overexposed
 _TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
 
@@ -47,6 +48,17 @@ def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Ge
         evidence += over_scales(residual, y - residual, brightness, unit, rng) / len(_WINDOWS)
     evidence *= 1 - _TRUST_IN_SHAPE * common_shape(x.mean(axis=-1), y.mean(axis=-1), unit)
     return gaussian(evidence * valid, _OUTPUT_SMOOTHING * size)
+
+
+def with_gaps_filled(evidence: Field) -> Field:
+    """Raise the evidence half way in gaps between strong places: parts of one thing, or its plain interior."""
+    height, width = evidence.shape
+    reach = _GAP * max(height, width) / 2 / _GAP_STEP
+    away = np.arange(-round(reach), round(reach) + 1)
+    disc = away[:, None] ** 2 + away[None, :] ** 2 <= reach**2
+    coarse = resample(evidence, max(1, height // _GAP_STEP), max(1, width // _GAP_STEP))
+    closed = resample(ndimage.grey_closing(coarse, footprint=disc), height, width)
+    return (evidence + np.maximum(evidence, closed)) / np.float32(2)
 
 
 def over_scales(residual: Field, predicted: Field, brightness: Field, unit: float, rng: np.random.Generator) -> Field:
