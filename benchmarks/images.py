@@ -50,10 +50,10 @@ def by_method(method: str) -> Score:
 
 
 METHODS: dict[str, Score] = {
-    "abs. difference": absolute_difference,
+    "abs. diff.": absolute_difference,
     "SSIM": ssim,
     "row sum": by_method("row-sum"),
-    "eigenvector": by_method("eigenvector"),
+    "eigenvec.": by_method("eigenvector"),
     "inlier diff": by_method("calibrated"),
 }
 
@@ -65,12 +65,16 @@ def precision_table(title: str, pairs: Iterable[PhotoPair], every: bool) -> None
         scores = [score(pair.before, pair.after) for score in METHODS.values()]
         rows.append([average_precision_score(pair.truth.ravel(), values.ravel()) for values in scores])
         if every:
-            print(f"  {pair.name:30}" + "".join(f"{value:16.3f}" for value in rows[-1]))
+            print(f"  {pair.name:36}" + _columns(f"{value:.3f}" for value in rows[-1]))
     if not rows:
         print(f"{title}: the photos are absent")
         return
     mean = np.mean(rows, axis=0)
-    print(f"{f'{title}, mean of {len(rows)}':32}" + "".join(f"{value:16.3f}" for value in mean))
+    print(f"{f'{title}, mean of {len(rows)}':38}" + _columns(f"{value:.3f}" for value in mean))
+
+
+def _columns(cells: Iterable[str]) -> str:
+    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, (12, 9, 9, 11, 13), strict=True))
 
 
 def false_regions(title: str, pairs: Iterable[PhotoPair]) -> None:
@@ -120,7 +124,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer made pairs")
     count = 6 if parser.parse_args().quick else 24
     warnings.simplefilter("ignore")
-    print("average precision per pixel     " + "".join(f"{name:>16}" for name in METHODS))
+    print(f"{'average precision per pixel':38}" + _columns(METHODS))
     precision_table("real pairs", real_pairs(), every=True)
     precision_table("pasted, real other light", real_light_pairs(count // 2), every=False)
     precision_table("made pairs", made_pairs(count), every=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inlier.images.evidence import with_gaps_filled, within_range
 from inlier.images.filters import gradient_power, resample
 from inlier.images.light import global_prediction, local_residual, log_colour
 from inlier.images.noise import standardised_power
@@ -71,3 +72,20 @@ def test_specks_are_left_out():
     mask[15, 15] = True
     assert without_specks(mask, 5).max() == 1
     assert without_specks(mask, 1).max() == 2
+
+
+def test_gaps_between_strong_places_are_half_filled():
+    evidence = np.zeros((320, 480), np.float32)
+    evidence[100:160, 100:130] = evidence[100:160, 150:180] = 10
+    filled = with_gaps_filled(evidence)
+    assert filled[130, 140] == pytest.approx(5)
+    assert filled[130, 115] == pytest.approx(10)
+    assert filled[300, 400] == 0
+    assert (filled >= evidence).all()
+
+
+def test_overexposure_explains_a_white_pixel():
+    before, after = np.full((1, 4, 3), 0.5, np.float32), np.full((1, 4, 3), 0.5, np.float32)
+    after[0, :2], before[0, 2] = 1.0, 1.0
+    residual = np.array([-0.4, 0.4, 0.4, -0.4], np.float32)[None, :, None] * np.ones(3, np.float32)
+    assert within_range(residual, before, after)[0, :, 0].tolist() == pytest.approx([0, 0.4, 0, -0.4])
