@@ -54,6 +54,7 @@ def test_json_goes_to_stdout_and_quiet_says_nothing_else(run, tmp_path):
     assert content["seed"] == 5
     assert content["before"] == "before.png"
     assert content["alignment"]["method"] == "none"
+    assert 0.35 < content["alignment"]["agreement"] < 1
     assert content == json.loads((tmp_path / "out" / "regions.json").read_text())
     assert run("before.png", "more.png", "--quiet").output == ""
 
@@ -96,3 +97,12 @@ def test_without_the_report_extra_all_but_the_page_is_written(run, tmp_path, mon
     assert "pip install 'inlier[report]'" in outcome.stderr
     assert not (tmp_path / "out" / "report.html").exists()
     assert (tmp_path / "out" / "mask.png").exists()
+
+
+def test_an_interrupted_run_is_not_taken_for_an_answer(run, monkeypatch, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("inlier.images.detect_changes", interrupted)
+    assert run("before.png", "after.png").exit_code == 130
+    assert not (tmp_path / "out").exists()

@@ -50,6 +50,13 @@ def test_flat_photos_with_noise_are_unchanged():
     assert detect_changes(before, after).regions == []
 
 
+def test_photos_with_nothing_in_common_are_not_called_unchanged():
+    random = np.random.default_rng(0)
+    before, after = random.integers(0, 255, (2, 200, 300, 3), dtype=np.uint8)
+    sentence = detect_changes(before, after, align=False).sentence
+    assert sentence.startswith("No change stands out, but the photos have little in common (correlation")
+
+
 def test_photos_without_any_noise_are_handled():
     before = np.full((100, 140, 3), 90, np.uint8)
     after = before.copy()

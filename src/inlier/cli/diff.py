@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli.answers import BadInput, sentence_of
+from inlier.cli.answers import INTERRUPTED, BadInput, sentence_of
 
 if TYPE_CHECKING:
     from inlier.images import Changes
@@ -79,6 +79,9 @@ def diff(
         raise BadInput(str(error)) from error
     except (ValueError, ImportError, OSError) as error:
         raise BadInput(sentence_of(error)) from error
+    except KeyboardInterrupt:  # click would end with 1, which says "nothing has changed" here
+        click.echo("Interrupted.", err=True)
+        raise SystemExit(INTERRUPTED) from None
     if as_json:
         click.echo(json.dumps(content, indent=2))
     elif not quiet:
@@ -131,7 +134,7 @@ def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)
         click.echo(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).", err=True)
-    if align and not changes.alignment.trustworthy:
+    if changes.mask.any() and not changes.alignment.trustworthy:
         click.echo(
             f"The photos agree little (correlation {changes.alignment.agreement:.2f}): do they show one scene?",
             err=True,

@@ -119,14 +119,12 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     [-2.0, -3.0]
     """
     before, after = comparable(before, after)
-    height, width = after.shape[:2]
-    factor = max(height, width) / WORKING_SIZE
-    size = (round(height / factor), round(width / factor)) if factor > 1 else (height, width)
-    x, y = (even_brightness(shrunk(photo, *size)) for photo in (before, after))
+    height = after.shape[0]
+    x, y = _evened(before, after)
     best = refine(x, y, _STAY)
     if not best.trustworthy:
         best = max(best, refine(x, y, _translation(x, y)), key=lambda found: found.agreement)
-    scale = height / size[0]
+    scale = height / y.shape[0]
     if best.trustworthy:
         return best.scaled(scale)
     try:
@@ -138,6 +136,19 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     if turned.agreement <= best.agreement:
         return best.scaled(scale)
     return Alignment(turned.matrix, turned.agreement, "features").scaled(scale)
+
+
+def as_they_are(before: Photo, after: Photo) -> Alignment:
+    """No movement, and how well the photos agree without one."""
+    x, y = (gaussian(field, 1.0) for field in _evened(before, after))
+    return Alignment(_STAY, _agreement(x, y, _STAY), "none")
+
+
+def _evened(before: Photo, after: Photo) -> tuple[Field, Field]:
+    height, width = after.shape[:2]
+    factor = max(1.0, max(height, width) / WORKING_SIZE)
+    size = round(height / factor), round(width / factor)
+    return even_brightness(shrunk(before, *size)), even_brightness(shrunk(after, *size))
 
 
 def shrunk(photo: Photo, height: int, width: int) -> Field:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import Mask
-from inlier.images.alignment import Alignment, align_photos, shrunk
+from inlier.images.alignment import Alignment, align_photos, as_they_are, shrunk
 from inlier.images.evidence import WORKING_SIZE, change_evidence, with_gaps_filled
 from inlier.images.filters import Field, enlarged, resample
 from inlier.images.reading import Photo, comparable
@@ -60,6 +60,9 @@ class Changes:
     @property
     def sentence(self) -> str:
         """The answer in words."""
+        if not self.mask.any() and not self.alignment.trustworthy:
+            correlation = f"correlation {self.alignment.agreement:.2f}"
+            return f"No change stands out, but the photos have little in common ({correlation}): is it one scene?"
         if not self.mask.any():
             return "Nothing has changed that noise and light do not explain."
         count = len(self.regions)
@@ -126,7 +129,7 @@ def detect_changes(
     alpha = check_number(alpha, "alpha", low=0, high=1)
     check_flag(align, "align")
     before, after = comparable(before, after)
-    alignment = align_photos(before, after, random_state) if align else _as_they_are()
+    alignment = align_photos(before, after, random_state) if align else as_they_are(before, after)
     moved = alignment.apply(before)
     valid = alignment.inside(*after.shape[:2])
     if method == "calibrated":
@@ -134,10 +137,6 @@ def detect_changes(
     else:
         scores, mask, regions = _of_the_paper(moved, after, valid, method)
     return Changes(moved, after, scores, mask, regions, alignment, method, alpha)
-
-
-def _as_they_are() -> Alignment:
-    return Alignment(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), float("nan"), "none")
 
 
 def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: int) -> tuple[Field, Mask, list[Region]]:
