@@ -13,7 +13,7 @@ from inlier.images.alignment import Alignment, align_photos, as_they_are, shrunk
 from inlier.images.evidence import WORKING_SIZE, change_evidence, with_gaps_filled
 from inlier.images.filters import Field, enlarged, resample
 from inlier.images.reading import Photo, comparable
-from inlier.images.regions import Region, describe, noise_tail, significant_peaks, without_specks
+from inlier.images.regions import MOST_LISTED, Region, describe, noise_tail, significant_peaks, without_specks
 from inlier.matching import EigenvectorMatcher, RowSumMatcher
 from inlier.validation import check_choice, check_flag, check_number
 
@@ -67,7 +67,8 @@ class Changes:
             return "Nothing has changed that noise and light do not explain."
         count = len(self.regions)
         noun = "region has" if count == 1 else "regions have"
-        return f"{count:,} {noun} changed, {self.changed_share:.2%} of the photo."
+        more = " or more" if count == MOST_LISTED else ""
+        return f"{count:,}{more} {noun} changed, {self.changed_share:.2%} of the photo."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the pictures, ready for JSON."""

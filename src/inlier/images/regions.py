@@ -22,6 +22,7 @@ _PLACES_ACROSS = 48.0  # independent places along the longer side: a smoothing w
 _EDGE_CHANCE = 0.001  # tail at which a region ends at the latest
 _EDGE_SHARE = 0.5  # of the highest evidence nearby, above the median, at which a region ends: half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
+MOST_LISTED = 500
 _LEAST_RATE = 0.05  # of beta: photos without noise have no spread
 _CAUTION = 1.15  # beta is read off the middle; the tail may fall a little slower
 
@@ -100,11 +101,11 @@ def significant_peaks(evidence: Field, tail: NoiseTail, alpha: float) -> tuple[F
     return np.where(peak > 0, level, np.inf).astype(np.float32), peak.astype(np.float32)
 
 
-def describe(labels: NDArray[np.int32], evidence: Field, tail: NoiseTail | None, most: int = 500) -> list[Region]:
-    """List the regions, the strongest first (the largest, where evidence has no tail)."""
+def describe(labels: NDArray[np.int32], evidence: Field, tail: NoiseTail | None) -> list[Region]:
+    """List at most 500 regions, the strongest first (the largest, where evidence has no tail)."""
     boxes = ndimage.find_objects(labels)
     areas = np.bincount(labels.ravel(), minlength=len(boxes) + 1)[1:]
-    order = np.argsort(-areas, kind="stable")[:most]
+    order = np.argsort(-areas, kind="stable")[:MOST_LISTED]
     regions = []
     for number in order:
         rows, columns = boxes[number]
