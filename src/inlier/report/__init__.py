@@ -1,5 +1,6 @@
 """One self-contained HTML page: summary, then template, then file."""
 
+from inlier.report.change_page import change_page
 from inlier.report.demo_page import demo_page
 from inlier.report.match_report import MatchReport
 from inlier.report.match_summary import MatchSummary, Origin, summarise
@@ -11,6 +12,7 @@ __all__ = [
     "MatchSummary",
     "Origin",
     "Part",
+    "change_page",
     "demo_page",
     "render_page",
     "reproduction_page",

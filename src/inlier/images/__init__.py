@@ -1,0 +1,18 @@
+"""Two photos of one scene: which pixels are still pairs, and what has changed."""
+
+from inlier.images.alignment import Alignment, align_photos
+from inlier.images.changes import METHODS, Changes, detect_changes
+from inlier.images.reading import Photo, read_photo, read_photos
+from inlier.images.regions import Region
+
+__all__ = [
+    "METHODS",
+    "Alignment",
+    "Changes",
+    "Photo",
+    "Region",
+    "align_photos",
+    "detect_changes",
+    "read_photo",
+    "read_photos",
+]

@@ -1,0 +1,237 @@
+"""Lay one photo over the other: a small affine movement by least squares, a large one by features.
+
+The movement is found on brightness that is made even around each pixel, so that light does not pull on it. It is a
+map from places in ``after`` to places in ``before``: place' = matrix @ (column, row, 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+from scipy import fft, ndimage
+
+from inlier.engine.blocks import FloatArray
+from inlier.images.features import NoFeaturesError, match_features
+from inlier.images.filters import Field, gaussian, resample
+from inlier.images.reading import Photo, comparable
+
+WORKING_SIZE = 480
+_LEVELS = ((4, 12), (2, 8), (1, 6))  # step of the grid, most rounds on it
+_EVENING = 6.0  # pixels over which brightness is made even
+_LEAST_CONTRAST = 0.03
+_DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)
+_SETTLED = 0.01  # pixels
+_SAME_VIEW = 0.35  # correlation of evened brightness above which two photos show the same view
+_GAIN_WORTH_TAKING = 0.02
+_STILL = 0.05  # pixels of the working size: less is left alone
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """How ``before`` was moved onto ``after``.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (2, 3)
+        Place in ``before`` of a place (column, row) in ``after``: ``matrix @ (column, row, 1)``.
+    agreement : float
+        Correlation of the two photos' evened brightness after the movement: 1 for equal photos, 0 for strangers.
+    method : str
+        "none", "small shift" or "features".
+    """
+
+    matrix: FloatArray
+    agreement: float
+    method: str
+
+    @property
+    def moved(self) -> bool:
+        """Whether the photo has to be moved at all."""
+        return self.method != "none"
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether the photos agree enough to be of one view."""
+        return self.agreement >= _SAME_VIEW
+
+    def shift(self, height: int, width: int) -> float:
+        """Largest movement of a corner, in pixels."""
+        corners = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float)
+        return float(np.linalg.norm(corners @ self.matrix.T - corners[:, :2], axis=1).max())
+
+    def apply(self, before: Photo) -> Photo:
+        """Move ``before`` onto ``after``; what lies outside of it is black."""
+        if not self.moved:
+            return before
+        height, width = before.shape[:2]
+        # Pillow counts from pixel corners and samples at centres.
+        a, b, c, d, e, f = self.matrix.ravel()
+        half = (a, b, c - 0.5 * (a + b) + 0.5, d, e, f - 0.5 * (d + e) + 0.5)
+        moved = Image.fromarray(before).transform((width, height), Image.Transform.AFFINE, half, _BILINEAR)
+        return np.asarray(moved)
+
+    def inside(self, height: int, width: int) -> Field:
+        """1 where ``before`` has something to show, 0 outside of its frame."""
+        if not self.moved:
+            return np.ones((height, width), np.float32)
+        (a, b, c), (d, e, f) = self.matrix
+        across, down = np.arange(width)[None, :], np.arange(height)[:, None]
+        column, row = a * across + (b * down + c), d * across + (e * down + f)
+        return ((column >= 0) & (column <= width - 1) & (row >= 0) & (row <= height - 1)).astype(np.float32)
+
+    def scaled(self, factor: float) -> Alignment:
+        """Return the same movement for photos ``factor`` times as large."""
+        # Pixel centres: x' = factor (x + 1/2) - 1/2.
+        linear, offset = self.matrix[:, :2], self.matrix[:, 2]
+        moved = factor * offset + (factor - 1) * (0.5 - linear @ np.full(2, 0.5))
+        return Alignment(np.column_stack([linear, moved]), self.agreement, self.method)
+
+
+_BILINEAR = Image.Resampling.BILINEAR
+_STAY = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:
+    """Find the movement of the camera between two photos.
+
+    Small shifts and turns need nothing else; photos that are far shifted or turned need OpenCV
+    (``pip install 'inlier[images]'``).
+
+    Parameters
+    ----------
+    before, after : ndarray of uint8, shape (height, width, 3)
+        The photos.
+    random_state : int, default=0
+        Deals the folds of the robust fit to matched features.
+
+    Returns
+    -------
+    Alignment
+
+    Examples
+    --------
+    >>> from inlier.datasets import load_sky
+    >>> from inlier.images import align_photos
+    >>> photo = load_sky()
+    >>> align_photos(photo[3:403, 2:602], photo[:400, :600]).matrix.round(1)[:, 2].tolist()
+    [-2.0, -3.0]
+    """
+    before, after = comparable(before, after)
+    height = after.shape[0]
+    x, y = _evened(before, after)
+    best = refine(x, y, _STAY)
+    if not best.trustworthy:
+        best = max(best, refine(x, y, _translation(x, y)), key=lambda found: found.agreement)
+    scale = height / y.shape[0]
+    if best.trustworthy:
+        return best.scaled(scale)
+    try:
+        matrix = match_features(before, after, random_state)
+    except NoFeaturesError:
+        return best.scaled(scale)
+    start = Alignment(matrix, 0.0, "features").scaled(1 / scale).matrix
+    turned = refine(x, y, start)
+    if turned.agreement <= best.agreement:
+        return best.scaled(scale)
+    return Alignment(turned.matrix, turned.agreement, "features").scaled(scale)
+
+
+def as_they_are(before: Photo, after: Photo) -> Alignment:
+    """No movement, and how well the photos agree without one."""
+    x, y = (gaussian(field, 1.0) for field in _evened(before, after))
+    return Alignment(_STAY, _agreement(x, y, _STAY), "none")
+
+
+def _evened(before: Photo, after: Photo) -> tuple[Field, Field]:
+    height, width = after.shape[:2]
+    factor = max(1.0, max(height, width) / WORKING_SIZE)
+    size = round(height / factor), round(width / factor)
+    return even_brightness(shrunk(before, *size)), even_brightness(shrunk(after, *size))
+
+
+def shrunk(photo: Photo, height: int, width: int) -> Field:
+    """Return the photo at another size with values in 0 .. 1."""
+    small = photo
+    if photo.shape[:2] != (height, width):
+        small = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BOX, reducing_gap=2.0))
+    return small.astype(np.float32) / np.float32(255)
+
+
+def even_brightness(photo: Field) -> Field:
+    """Brightness with mean 0 and spread 1 around each pixel."""
+    grey: Field = photo.mean(axis=-1)
+    centred = grey - gaussian(grey, _EVENING)
+    spread = np.sqrt(gaussian(centred * centred, _EVENING))
+    even = centred / (spread + np.float32(_LEAST_CONTRAST))
+    return even.astype(np.float32)
+
+
+def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
+    """Gauss-Newton on the six numbers of an affine map, from coarse to fine, with weights against changed pixels."""
+    matrix = start.copy()
+    for step, rounds in _LEVELS:
+        size = x.shape[0] // step, x.shape[1] // step
+        coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
+        matrix = Alignment(matrix, 0.0, "").scaled(1 / step).matrix
+        for _ in range(rounds):
+            update = _newton_step(coarse_x, coarse_y, matrix)
+            matrix = (np.vstack([matrix, [0, 0, 1]]) @ update)[:2]
+            if np.abs(update[:2, 2]).max() < _SETTLED:
+                break
+        matrix = Alignment(matrix, 0.0, "").scaled(step).matrix
+    x, y = gaussian(x, 1.0), gaussian(y, 1.0)
+    before, after = _agreement(x, y, _STAY), _agreement(x, y, matrix)
+    found = Alignment(matrix, after, "small shift")
+    if after < before + _GAIN_WORTH_TAKING * (1 - before) or found.shift(*y.shape) < _STILL:
+        return Alignment(_STAY, before, "none")
+    return found
+
+
+def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
+    moved = _warp(x, matrix)
+    height, width = y.shape
+    by_row, by_column = np.gradient(moved)
+    rows, columns = np.mgrid[:height, :width]
+    u, v = columns / width - 0.5, rows / height - 0.5
+    jacobian = np.stack([by_column, by_column * u, by_column * v, by_row, by_row * u, by_row * v], -1).reshape(-1, 6)
+    rest = (y - moved).ravel()
+    spread = 1.4826 * float(np.median(np.abs(rest))) + 1e-3
+    weighted = jacobian * (1 / (1 + (rest / spread) ** 2) ** 2)[:, None]
+    normal = jacobian.T @ weighted
+    damping = np.diag(normal.diagonal() * _DAMPING + 1e-6)
+    across, across_u, across_v, down, down_u, down_v = np.linalg.solve(normal + damping, weighted.T @ rest)
+    return np.array(
+        [
+            [1 + across_u / width, across_v / height, across - 0.5 * (across_u + across_v)],
+            [down_u / width, 1 + down_v / height, down - 0.5 * (down_u + down_v)],
+            [0, 0, 1],
+        ]
+    )
+
+
+def _warp(x: Field, matrix: FloatArray) -> Field:
+    (a, b, c), (d, e, f) = matrix
+    linear, offset = [[e, d], [b, a]], [f, c]  # rows first
+    moved: Field = ndimage.affine_transform(x, linear, offset, order=1, mode="nearest")
+    return moved
+
+
+def _agreement(x: Field, y: Field, matrix: FloatArray) -> float:
+    inside = Alignment(matrix, 0.0, "moved").inside(*y.shape) > 0
+    if inside.mean() < 0.1:
+        return 0.0
+    a, b = _warp(x, matrix)[inside], y[inside]
+    spread = float(a.std() * b.std())
+    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 0 else 0.0
+
+
+def _translation(x: Field, y: Field) -> FloatArray:
+    """Shift at which the phases of the two photos agree best."""
+    size = [fft.next_fast_len(2 * n) for n in y.shape]
+    product = fft.rfft2(x, size) * np.conj(fft.rfft2(y, size))
+    peak = fft.irfft2(product / (np.abs(product) + 1e-6), size)
+    row, column = np.unravel_index(int(peak.argmax()), peak.shape)
+    signed = [int(place) - n if place > n // 2 else int(place) for place, n in zip((row, column), size, strict=True)]
+    return np.array([[1.0, 0.0, signed[1]], [0.0, 1.0, signed[0]]])

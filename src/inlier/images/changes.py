@@ -1,0 +1,170 @@
+"""What has changed between two photos of one scene: the answer as one object."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from inlier.engine.blocks import Mask
+from inlier.images.alignment import Alignment, align_photos, as_they_are, shrunk
+from inlier.images.evidence import WORKING_SIZE, change_evidence, with_gaps_filled
+from inlier.images.filters import Field, enlarged, resample
+from inlier.images.reading import Photo, comparable
+from inlier.images.regions import MOST_LISTED, Region, describe, noise_tail, significant_peaks, without_specks
+from inlier.matching import EigenvectorMatcher, RowSumMatcher
+from inlier.validation import check_choice, check_flag, check_number
+
+METHODS = ("calibrated", "row-sum", "eigenvector")
+_SPECK = 2e-5  # share of the photo under which the paper's methods' regions are not listed
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """What differs between two photos, in pixels of the second.
+
+    Attributes
+    ----------
+    before, after : ndarray of uint8, shape (height, width, 3)
+        The photos as compared: ``before`` is moved onto ``after``.
+    scores : ndarray of float32, shape (height, width)
+        Evidence of change, larger is more; gaps in things are half filled. The mask is cut before that.
+    mask : ndarray of bool, shape (height, width)
+        True where something changed.
+    regions : list of Region
+        The connected parts of the mask, the strongest first; for the paper's methods the largest, without specks.
+    alignment : Alignment
+        How ``before`` was moved.
+    method : str
+        "calibrated", "row-sum" or "eigenvector".
+    alpha : float
+        Chance of any false region that was allowed.
+    """
+
+    before: Photo
+    after: Photo
+    scores: Field
+    mask: Mask
+    regions: list[Region]
+    alignment: Alignment
+    method: str
+    alpha: float
+
+    @property
+    def changed_share(self) -> float:
+        """Share of the pixels that changed."""
+        return float(self.mask.mean())
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words."""
+        if not self.mask.any() and not self.alignment.trustworthy:
+            correlation = f"correlation {self.alignment.agreement:.2f}"
+            return f"No change stands out, but the photos have little in common ({correlation}): is it one scene?"
+        if not self.mask.any():
+            return "Nothing has changed that noise and light do not explain."
+        count = len(self.regions)
+        noun = "region has" if count == 1 else "regions have"
+        more = " or more" if count == MOST_LISTED else ""
+        return f"{count:,}{more} {noun} changed, {self.changed_share:.2%} of the photo."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer without the pictures, ready for JSON."""
+        height, width = self.mask.shape
+        return {
+            "method": self.method,
+            "alpha": self.alpha if self.method == "calibrated" else None,
+            "width": width,
+            "height": height,
+            "changed_share": self.changed_share,
+            "alignment": {
+                "method": self.alignment.method,
+                "matrix_after_to_before": np.round(self.alignment.matrix, 6).tolist(),
+                "largest_shift_pixels": round(self.alignment.shift(height, width), 3),
+                "agreement": round(self.alignment.agreement, 4),
+            },
+            "regions": [asdict(region) for region in self.regions],
+        }
+
+
+def detect_changes(
+    before: Any, after: Any, method: str = "calibrated", alpha: float = 0.01, align: bool = True, random_state: int = 0
+) -> Changes:
+    """Find what has changed between two photos of one scene.
+
+    Other light, shadows, noise and small movements of the camera are no change: the default method learns how the
+    colours of one photo follow from the other's, everywhere and around each pixel, and judges what does not follow
+    against the photo's own noise. "row-sum" and "eigenvector" are the paper's case study: every pixel is a pair of
+    colours, and k-means parts the scores in two.
+
+    Parameters
+    ----------
+    before, after : array-like of shape (height, width, 3) or (height, width)
+        The photos, of one size or at least of one shape.
+    method : {"calibrated", "row-sum", "eigenvector"}, default="calibrated"
+        How change is judged.
+    alpha : float, default=0.01
+        Chance of any false region, if the noise has the tail that `inlier.images.regions` reads off it; the
+        calibrated method only.
+    align : bool, default=True
+        First lay ``before`` over ``after``.
+    random_state : int, default=0
+        Draws the pixels that maps and noise are fitted to.
+
+    Returns
+    -------
+    Changes
+
+    Examples
+    --------
+    >>> from inlier.datasets import make_scenes
+    >>> from inlier.images import detect_changes
+    >>> scene, with_box, _ = make_scenes().photos
+    >>> changes = detect_changes(scene, with_box)
+    >>> print(changes.sentence)
+    1 region has changed, ... of the photo.
+    """
+    check_choice(method, METHODS, "method")
+    alpha = check_number(alpha, "alpha", low=0, high=1)
+    check_flag(align, "align")
+    before, after = comparable(before, after)
+    alignment = align_photos(before, after, random_state) if align else as_they_are(before, after)
+    moved = alignment.apply(before)
+    valid = alignment.inside(*after.shape[:2])
+    if method == "calibrated":
+        scores, mask, regions = _calibrated(moved, after, valid, alpha, random_state)
+    else:
+        scores, mask, regions = _of_the_paper(moved, after, valid, method)
+    return Changes(moved, after, scores, mask, regions, alignment, method, alpha)
+
+
+def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: int) -> tuple[Field, Mask, list[Region]]:
+    """Judge at working size, then carry the evidence to every pixel."""
+    height, width = after.shape[:2]
+    factor = max(1.0, max(height, width) / WORKING_SIZE)
+    size = round(height / factor), round(width / factor)
+    small_valid = np.floor(resample(valid, *size) + 1e-3).astype(np.float32)
+    if small_valid.mean() < 0.05:
+        raise ValueError("The two photos do not overlap: check that they show one scene, or pass align=False.")
+    small_before, small_after = (shrunk(photo, *size) for photo in (before, after))
+    evidence = change_evidence(small_before, small_after, small_valid, np.random.default_rng(seed))
+    tail = noise_tail(evidence, small_valid)
+    level, peak = (enlarged(field, height, width) for field in significant_peaks(evidence, tail, alpha))
+    labels = without_specks(resample(evidence, height, width) >= level, least_area=1)
+    scores = resample(with_gaps_filled(evidence), height, width)
+    return scores, labels > 0, describe(labels, peak, tail)
+
+
+def _of_the_paper(before: Photo, after: Photo, valid: Field, method: str) -> tuple[Field, Mask, list[Region]]:
+    """Every pixel is a pair of colours; all of them are judged."""
+    matcher = (RowSumMatcher if method == "row-sum" else EigenvectorMatcher)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pixels of the mean colour have no direction; they are outliers
+        matcher.fit(before.reshape(-1, 3), after.reshape(-1, 3))
+    shape = after.shape[:2]
+    scores = -matcher.scores_.reshape(shape).astype(np.float32)
+    mask = ~matcher.inlier_mask_.reshape(shape) & (valid > 0)
+    labels = without_specks(mask, least_area=max(2, round(_SPECK * mask.size)))
+    return scores, mask, describe(labels, scores, None)

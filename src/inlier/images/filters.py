@@ -1,0 +1,47 @@
+"""Smoothing, resampling and gradients of images with one or more channels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+
+Field = NDArray[np.float32]  # (height, width) or (height, width, channels)
+
+_TRUNCATE = 3.0  # standard deviations that a Gaussian reaches
+
+
+def gaussian(field: Field, sigma: float) -> Field:
+    """Smooth along rows and columns, not across channels."""
+    if sigma <= 0:
+        return field
+    across = (0.0,) * (field.ndim - 2)
+    smooth: Field = ndimage.gaussian_filter(field, (sigma, sigma, *across), mode="reflect", truncate=_TRUNCATE)
+    return smooth
+
+
+def resample(field: Field, height: int, width: int) -> Field:
+    """Average down, or interpolate linearly up, to another size."""
+    if field.shape[:2] == (height, width):
+        return field
+    kind = Image.Resampling.BOX if height < field.shape[0] else Image.Resampling.BILINEAR
+    channels = field.reshape(*field.shape[:2], -1)
+    planes = [
+        np.asarray(Image.fromarray(np.ascontiguousarray(channels[..., c])).resize((width, height), kind))
+        for c in range(channels.shape[2])
+    ]
+    return np.stack(planes, axis=-1).reshape(height, width, *field.shape[2:])
+
+
+def enlarged(field: Field, height: int, width: int) -> Field:
+    """Repeat pixels up to another size, without interpolation."""
+    return np.asarray(Image.fromarray(field).resize((width, height), Image.Resampling.NEAREST))
+
+
+def gradient_power(field: Field) -> Field:
+    """Mean over channels of the squared length of the gradient, per pixel."""
+    along_rows = np.gradient(field, axis=0)
+    along_columns = np.gradient(field, axis=1)
+    power: Field = (along_rows**2 + along_columns**2).reshape(*field.shape[:2], -1).mean(axis=-1)
+    return power.astype(np.float32)

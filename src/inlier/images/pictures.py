@@ -1,0 +1,112 @@
+"""Pictures of what has changed, as files: the overlay, the mask, the scores, and small ones for a page."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from scipy import ndimage
+
+from inlier.engine.blocks import Mask
+from inlier.images.changes import Changes
+from inlier.images.reading import Photo
+from inlier.images.regions import Region
+
+COLOUR = (255, 94, 0)  # of what has changed
+_INK, _PAPER = (255, 255, 255), (20, 20, 20)
+_QUIETER, _DARKER = 0.7, 0.85  # how far the unchanged part fades to grey, and its brightness
+_OUTLINE_SIZE = 1600  # pixels of the longer side at which outlines are drawn
+_MOST_NUMBERS = 20
+
+
+def mask_png(changes: Changes) -> bytes:
+    """White where something changed, black elsewhere, at full size."""
+    return _png(Image.fromarray(changes.mask.astype(np.uint8) * np.uint8(255)).convert("1"))
+
+
+def scores_png(changes: Changes) -> bytes:
+    """Evidence of change in 16 bits, from the smallest to the largest."""
+    low, high = float(changes.scores.min()), float(changes.scores.max())
+    levels = (changes.scores - low) * (65535 / max(high - low, 1e-12))
+    return _png(Image.fromarray(np.round(levels).astype(np.uint16)))
+
+
+def overlay_png(changes: Changes) -> bytes:
+    """Return the second photo with the changed regions in full colour, outlined and numbered; the rest is faded."""
+    photo = Image.fromarray(changes.after)
+    quiet = Image.blend(photo, photo.convert("L").convert("RGB"), _QUIETER).point(lambda value: int(value * _DARKER))
+    mask = Image.fromarray(changes.mask.astype(np.uint8) * np.uint8(255))
+    picture = Image.composite(photo, quiet, mask) if changes.mask.any() else quiet
+    edge = Image.fromarray(outline(changes.mask)).resize(picture.size)
+    picture.paste(COLOUR, mask=edge)
+    _number(picture, changes.regions[:_MOST_NUMBERS])
+    return _png(picture)
+
+
+def outline(mask: Mask, thickness: int = 3) -> Photo:
+    """Return the border of the regions, 255 on it, at a size fit to look at."""
+    small = _fitting(Image.fromarray(mask.astype(np.uint8) * np.uint8(255)), _OUTLINE_SIZE)
+    inside = np.asarray(small) > 127
+    width = max(1, round(thickness * max(inside.shape) / _OUTLINE_SIZE))
+    grown = ndimage.binary_dilation(inside, iterations=width)
+    return (grown & ~inside).astype(np.uint8) * np.uint8(255)
+
+
+def tint_png(changes: Changes, longest: int) -> bytes:
+    """Return a transparent picture of the mask, to lay over the photos: tinted, with a firm outline."""
+    small = np.asarray(_fitting(Image.fromarray(changes.mask.astype(np.uint8) * np.uint8(255)), longest)) > 127
+    edge = np.asarray(Image.fromarray(outline(changes.mask)).resize((small.shape[1], small.shape[0]))) > 0
+    levels = np.zeros(small.shape, np.uint8)
+    levels[small], levels[edge] = 1, 2
+    picture = Image.fromarray(levels)
+    picture.putpalette([0, 0, 0, *COLOUR, *COLOUR] + [0] * 759)
+    buffer = BytesIO()
+    picture.save(buffer, "PNG", optimize=True, transparency=bytes([0, 70, 255]))
+    return buffer.getvalue()
+
+
+def photo_jpeg(photo: Photo, longest: int) -> bytes:
+    """Return the photo at a size fit for a page."""
+    buffer = BytesIO()
+    _fitting(Image.fromarray(photo), longest).save(buffer, "JPEG", quality=84)
+    return buffer.getvalue()
+
+
+def crop_jpeg(photo: Photo, region: Region, longest: int) -> bytes:
+    """Return a region of the photo with some of its surroundings."""
+    height, width = photo.shape[:2]
+    side = max(region.right - region.left, region.bottom - region.top, round(0.04 * max(height, width)))
+    reach = 0.75 * side
+    column, row = (region.left + region.right) / 2, (region.top + region.bottom) / 2
+    left, top = max(0, round(column - reach)), max(0, round(row - reach))
+    right, bottom = min(width, round(column + reach)), min(height, round(row + reach))
+    return photo_jpeg(np.ascontiguousarray(photo[top:bottom, left:right]), longest)
+
+
+def _number(picture: Image.Image, regions: list[Region]) -> None:
+    """Write each region's number beside its upper left corner."""
+    draw = ImageDraw.Draw(picture)
+    size = max(12, round(max(picture.size) / 45))
+    font = ImageFont.load_default(size)
+    for number, region in enumerate(regions, start=1):
+        text = str(number)
+        wide = draw.textlength(text, font=font) + 0.6 * size
+        left = min(max(0.0, region.left - 0.2 * size), picture.width - wide)
+        top = region.top - 1.4 * size if region.top > 1.4 * size else min(region.bottom, picture.height - 1.4 * size)
+        draw.rounded_rectangle((left, top, left + wide, top + 1.3 * size), radius=0.3 * size, fill=COLOUR)
+        draw.text((left + wide / 2, top + 0.65 * size), text, font=font, fill=_PAPER, anchor="mm")
+
+
+def _fitting(image: Image.Image, longest: int) -> Image.Image:
+    factor = longest / max(image.size)
+    if factor >= 1:
+        return image
+    size = max(1, round(image.width * factor)), max(1, round(image.height * factor))
+    return image.resize(size, Image.Resampling.BOX, reducing_gap=2.0)
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = BytesIO()
+    image.save(buffer, "PNG", compress_level=1)  # photos hardly shrink further, and it is many times faster
+    return buffer.getvalue()

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from inlier.datasets import load_sky
+from inlier.images import Alignment, align_photos, detect_changes
+
+
+def turned(photo, degrees, scale=1.0, shift=(0.0, 0.0)):
+    """The photo seen by a turned camera, and the map from places in it to places in the photo."""
+    height, width = photo.shape[:2]
+    angle = np.deg2rad(degrees)
+    linear = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) * scale
+    centre = np.array([(width - 1) / 2, (height - 1) / 2])
+    matrix = np.column_stack([linear, centre - linear @ centre + shift])
+    return Alignment(matrix, 1.0, "features").apply(photo), matrix
+
+
+def corner_error(found, true, photo):
+    height, width = photo.shape[:2]
+    corners = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float)
+    return np.abs(corners @ (found.matrix - true).T).max()
+
+
+@pytest.mark.parametrize(("degrees", "shift"), [(0, (2.4, -1.7)), (0.4, (3, 2)), (0, (40, -25)), (0, (0.5, 0))])
+def test_small_movements_need_no_opencv(degrees, shift, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    photo = load_sky()
+    seen, matrix = turned(photo, degrees, shift=shift)
+    found = align_photos(photo, seen)
+    assert found.method == "small shift"
+    assert found.trustworthy
+    assert corner_error(found, matrix, photo) < 0.5
+
+
+@pytest.mark.parametrize("degrees", [12, 100])
+def test_turned_photos_are_aligned_by_features(degrees):
+    pytest.importorskip("cv2", reason="OpenCV, of the images extra, is not installed")
+    photo = load_sky()
+    seen, matrix = turned(photo, degrees, scale=1.05, shift=(8, -5))
+    found = align_photos(photo, seen)
+    assert found.method == "features"
+    assert corner_error(found, matrix, photo) < 1.5
+
+
+def test_without_opencv_turned_photos_are_refused_with_the_cure(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    photo = load_sky()
+    with pytest.raises(ImportError, match=r"pip install 'inlier\[images\]'.*--no-align"):
+        align_photos(photo, turned(photo, 60)[0])
+
+
+def test_equal_photos_stay():
+    photo = load_sky()
+    found = align_photos(photo, photo)
+    assert not found.moved
+    assert found.agreement == pytest.approx(1)
+    assert found.shift(100, 100) == 0
+
+
+def test_scaling_keeps_the_movement():
+    found = Alignment(np.array([[1.01, 0.02, 3.0], [-0.02, 0.99, -2.0]]), 1.0, "small shift")
+    place = np.array([10.0, 20.0])
+    moved = found.matrix @ [*place, 1]
+    larger = found.scaled(4).matrix @ [*(4 * (place + 0.5) - 0.5), 1]
+    assert np.allclose(larger, 4 * (moved + 0.5) - 0.5)
+    assert np.allclose(found.scaled(4).scaled(0.25).matrix, found.matrix)
+
+
+def test_what_lies_outside_of_the_frame_is_not_called_changed():
+    photo = load_sky()
+    before, after = photo[:, :560], photo[:, 80:]
+    changes = detect_changes(before, after)
+    assert changes.alignment.matrix[0, 2] == pytest.approx(80, abs=0.3)
+    assert not changes.alignment.inside(*after.shape[:2])[:, -70:].any()
+    assert not changes.mask[:, -70:].any()
+    assert changes.regions == []
+
+
+def test_photos_of_different_scenes_are_not_trusted():
+    pytest.importorskip("cv2", reason="OpenCV, of the images extra, is not installed")
+    random = np.random.default_rng(0)
+    blurred = Image.fromarray(random.integers(0, 255, (40, 60, 3), dtype=np.uint8)).resize((640, 427))
+    assert not align_photos(load_sky(), np.asarray(blurred)).trustworthy

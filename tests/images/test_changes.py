@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from inlier.images import METHODS, detect_changes
+
+RED, GREY = (190, 50, 40), (60, 60, 60)
+HARD = {"gain": (0.75, 0.8, 0.95), "gamma": 1.15, "field": 0.15}
+
+
+@pytest.mark.parametrize("thing", [RED, GREY])
+@pytest.mark.parametrize("light", [{}, HARD], ids=["same light", "other light"])
+def test_a_new_object_is_found_in_other_light_with_noise_and_a_shift(camera, truth, thing, light):
+    changes = detect_changes(camera(0), camera(1, thing=thing, **light), random_state=0)
+    moved = detect_changes(camera(0), camera(1, thing=thing, shift=(2, -2), **light), random_state=0)
+    for found, where in ((changes, truth), (moved, np.roll(truth, (2, -2), (0, 1)))):
+        assert len(found.regions) == 1
+        assert average_precision_score(where.ravel(), found.scores.ravel()) > 0.9
+        assert found.mask[where].mean() > 0.8
+        assert (found.mask & ~where).sum() < 0.6 * where.sum()
+        region = found.regions[0]
+        assert abs((region.left + region.right) / 2 - 335) < 12
+        assert abs((region.top + region.bottom) / 2 - 175) < 12
+        assert region.area == found.mask.sum()
+        assert region.p_value <= 0.01
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("light", [{}, {"gain": (0.75, 0.8, 0.95)}, HARD], ids=["same", "white balance", "all"])
+def test_nothing_is_found_where_nothing_has_changed(camera, seed, light):
+    shift = (0.7 * (seed % 3), -1.0 * (seed % 2))
+    changes = detect_changes(camera(seed), camera(100 + seed, shift=shift, **light), random_state=seed)
+    assert changes.regions == []
+    assert not changes.mask.any()
+    assert changes.sentence == "Nothing has changed that noise and light do not explain."
+
+
+def test_equal_photos_are_unchanged(camera):
+    photo = camera(0)
+    assert detect_changes(photo, photo).regions == []
+
+
+def test_flat_photos_with_noise_are_unchanged():
+    random = np.random.default_rng(0)
+    before, after = (np.clip(random.normal(120, 3, (120, 160, 3)), 0, 255).astype(np.uint8) for _ in range(2))
+    assert detect_changes(before, after).regions == []
+
+
+def test_photos_with_nothing_in_common_are_not_called_unchanged():
+    random = np.random.default_rng(0)
+    before, after = random.integers(0, 255, (2, 200, 300, 3), dtype=np.uint8)
+    sentence = detect_changes(before, after, align=False).sentence
+    assert sentence.startswith("No change stands out, but the photos have little in common (correlation")
+
+
+def test_photos_without_any_noise_are_handled():
+    before = np.full((100, 140, 3), 90, np.uint8)
+    after = before.copy()
+    after[40:60, 60:90] = (200, 30, 30)
+    assert detect_changes(before, before).regions == []
+    changes = detect_changes(before, after)
+    assert len(changes.regions) == 1
+    assert changes.mask[50, 75]
+
+
+def test_gain_of_each_colour_does_not_matter(camera, truth):
+    before, after = camera(0), camera(1, thing=RED)
+    dimmed = np.round(after * np.array([0.8, 0.9, 0.7])).astype(np.uint8)
+    plain, dim = detect_changes(before, after), detect_changes(before, dimmed)
+    assert np.corrcoef(plain.scores.ravel(), dim.scores.ravel())[0, 1] > 0.98
+    assert (plain.mask != dim.mask).mean() < 0.005
+
+
+def test_mirroring_both_photos_mirrors_the_answer(camera):
+    before, after = camera(0), camera(1, thing=RED)
+    plain = detect_changes(before, after, align=False)
+    mirrored = detect_changes(before[:, ::-1], after[:, ::-1], align=False)
+    assert (plain.mask != mirrored.mask[:, ::-1]).mean() < 0.005
+
+
+def test_an_object_taken_away_is_found_as_well_as_one_put_there(camera, truth):
+    changes = detect_changes(camera(0, thing=RED), camera(1))
+    assert len(changes.regions) == 1
+    assert average_precision_score(truth.ravel(), changes.scores.ravel()) > 0.9
+
+
+def test_grey_photos_and_a_grey_with_a_coloured_one(camera, truth):
+    before, after = camera(0), camera(1, thing=GREY)
+    grey = before.mean(axis=-1).astype(np.uint8)
+    for first, second in ((grey, after), (grey, after.mean(axis=-1)), (before, after[..., :1])):
+        changes = detect_changes(first, second)
+        assert len(changes.regions) == 1
+        assert changes.mask[truth].mean() > 0.8
+
+
+def test_an_object_of_half_the_size_of_a_large_photo(camera, truth):
+    large = [np.kron(camera(seed, thing=thing), np.ones((3, 3, 1), np.uint8)) for seed, thing in ((0, None), (1, RED))]
+    changes = detect_changes(*large)
+    assert changes.mask.shape == large[1].shape[:2]
+    assert len(changes.regions) == 1
+    assert changes.mask[np.kron(truth, np.ones((3, 3), bool))].mean() > 0.8
+
+
+def test_alpha_decides_and_the_seed_repeats(camera):
+    faint = camera(1, thing=camera.scene[150:200, 300:370] * 0.9 + 12)
+    chances = [region.p_value for region in detect_changes(camera(0), faint, alpha=0.9).regions]
+    assert chances
+    below = min(chances) / 2
+    assert detect_changes(camera(0), faint, alpha=below).regions == []
+    once, again = (detect_changes(camera(0), faint, random_state=3) for _ in range(2))
+    assert np.array_equal(once.scores, again.scores)
+
+
+@pytest.mark.parametrize("method", ["row-sum", "eigenvector"])
+def test_the_papers_methods_judge_every_pixel_as_a_pair_of_colours(camera, method):
+    from inlier import EigenvectorMatcher, RowSumMatcher
+
+    before, after = camera(0), camera(1, thing=RED)
+    changes = detect_changes(before, after, method=method, align=False)
+    matcher = {"row-sum": RowSumMatcher, "eigenvector": EigenvectorMatcher}[method]()
+    matcher.fit(before.reshape(-1, 3), after.reshape(-1, 3))
+    assert np.array_equal(changes.mask.ravel(), ~matcher.inlier_mask_)
+    assert np.allclose(changes.scores.ravel(), -matcher.scores_, rtol=1e-5)
+    areas = [region.area for region in changes.regions]
+    assert areas == sorted(areas, reverse=True)
+    assert changes.to_dict()["alpha"] is None
+
+
+def test_the_answer_is_ready_for_json(camera):
+    content = json.loads(json.dumps(detect_changes(camera(0), camera(1, thing=RED)).to_dict()))
+    assert (content["width"], content["height"]) == (480, 320)
+    assert content["regions"][0]["area"] > 1000
+    assert content["alignment"]["method"] in {"none", "small shift"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "magic"}, "method must be one of"),
+        ({"alpha": 2.0}, "alpha"),
+        ({"align": "yes"}, "align"),
+        ({"before": np.zeros((20, 50, 3), np.uint8)}, "at least 32 x 32"),
+        ({"before": np.zeros((50, 50, 4), np.uint8)}, "Drop an alpha channel"),
+        ({"before": np.zeros(50)}, "got \\(50,\\)"),
+        ({"before": np.full((50, 50), "x")}, "must hold numbers"),
+        ({"before": np.full((50, 50), np.nan)}, "NaN or infinity in 2500"),
+        ({"before": np.zeros((300, 300, 3), np.uint8)}, "different shapes, 300 x 300 and 480 x 320"),
+    ],
+)
+def test_bad_input_is_a_sentence(camera, change, message):
+    arguments = {"before": camera(0), "after": camera(1), **change}
+    with pytest.raises(ValueError, match=message):
+        detect_changes(**arguments)
+
+
+def test_methods_are_named():
+    assert METHODS == ("calibrated", "row-sum", "eigenvector")
+
+
+def test_real_photos_beat_the_absolute_difference(real_data):
+    from inlier.images import read_photo
+
+    rooms = real_data / "change" / "rooms"
+    before, after = (read_photo(rooms / f"cuisine_{name}.jpg") for name in ("reference", "6565_B"))
+    truth = read_photo(rooms / "cuisine_6565_mask.png") > 127
+    changes = detect_changes(before, after)
+    plain = np.abs(before.astype(float) - after).mean(axis=-1)
+    ours, theirs = (average_precision_score(truth.ravel(), score.ravel()) for score in (changes.scores, plain))
+    assert ours > theirs + 0.2

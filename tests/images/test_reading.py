@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from inlier.images import read_photo, read_photos
+
+
+@pytest.fixture
+def picture():
+    return np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+
+
+def test_colour_grey_and_palette(tmp_path, picture):
+    image = Image.fromarray(picture)
+    image.save(tmp_path / "colour.png")
+    image.convert("L").save(tmp_path / "grey.png")
+    image.convert("P").save(tmp_path / "palette.png")
+    assert np.array_equal(read_photo(tmp_path / "colour.png"), picture)
+    assert read_photo(tmp_path / "grey.png").shape == (48, 64)
+    assert read_photo(tmp_path / "palette.png").shape == (48, 64, 3)
+
+
+def test_transparent_pixels_are_white(tmp_path, picture):
+    clear = np.dstack([picture, np.zeros((48, 64), np.uint8)])
+    clear[:24, :, 3] = 255
+    Image.fromarray(clear).save(tmp_path / "clear.png")
+    read = read_photo(tmp_path / "clear.png")
+    assert np.array_equal(read[:24], picture[:24])
+    assert (read[24:] == 255).all()
+
+
+def test_sixteen_bits_become_eight(tmp_path):
+    levels = np.linspace(0, 65535, 48 * 64).reshape(48, 64).astype(np.uint16)
+    Image.fromarray(levels).save(tmp_path / "deep.png")
+    read = read_photo(tmp_path / "deep.png")
+    assert read.dtype == np.uint8
+    assert np.abs(read - levels / 257).max() <= 0.51
+
+
+def test_the_orientation_in_the_file_is_applied(tmp_path, picture):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees to look at it
+    Image.fromarray(picture).save(tmp_path / "turned.png", exif=exif)
+    assert np.array_equal(read_photo(tmp_path / "turned.png"), np.rot90(picture, -1))
+
+
+def test_a_grey_and_a_coloured_photo_are_compared_in_grey(tmp_path, picture):
+    Image.fromarray(picture).save(tmp_path / "colour.png")
+    Image.fromarray(picture).convert("L").save(tmp_path / "grey.png")
+    first, second = read_photos(tmp_path / "colour.png", tmp_path / "grey.png")
+    assert np.array_equal(first, second)
+    assert first.shape == (48, 64, 3)
+
+
+def test_another_number_of_pixels_is_resampled_another_shape_refused(tmp_path, picture):
+    Image.fromarray(picture).save(tmp_path / "one.png")
+    Image.fromarray(picture).resize((128, 96)).save(tmp_path / "twice.png")
+    Image.fromarray(picture).resize((64, 64)).save(tmp_path / "square.png")
+    first, second = read_photos(tmp_path / "one.png", tmp_path / "twice.png")
+    assert first.shape == second.shape == (96, 128, 3)
+    with pytest.raises(ValueError, match="64 x 48 and 64 x 64 pixels: crop them"):
+        read_photos(tmp_path / "one.png", tmp_path / "square.png")
+
+
+def bomb(path):
+    """A PNG header that claims 100,000 x 100,000 pixels."""
+
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")))
+
+
+def test_bad_files_are_a_sentence_that_names_them(tmp_path, picture):
+    Image.fromarray(picture).save(tmp_path / "whole.jpg")
+    (tmp_path / "cut.jpg").write_bytes((tmp_path / "whole.jpg").read_bytes()[:900])
+    (tmp_path / "words.png").write_text("no picture")
+    (tmp_path / "empty.png").write_bytes(b"")
+    bomb(tmp_path / "bomb.png")
+    (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
+    for name, message in {
+        "cut.jpg": "could not be read as an image",
+        "words.png": "no image of a known kind",
+        "empty.png": "no image of a known kind",
+        "bomb.png": "too large",
+        ".": "is a folder",
+    }.items():
+        with pytest.raises(ValueError, match=message) as caught:
+            read_photo(tmp_path / name)
+        assert str(tmp_path / name) in str(caught.value)
+    for name in ("absent.png", "loop.png"):
+        with pytest.raises((FileNotFoundError, ValueError), match=name):
+            read_photo(tmp_path / name)

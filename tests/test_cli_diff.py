@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from inlier.cli import main
+from inlier.datasets import make_scenes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    for name, photo in zip(("before", "after", "more"), make_scenes().photos, strict=True):
+        Image.fromarray(photo).save(folder / f"{name}.png")
+    return folder
+
+
+@pytest.fixture
+def run(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    return lambda *arguments: CliRunner().invoke(main, ["diff", *arguments, "-o", str(tmp_path / "out")])
+
+
+def test_everything_is_written_and_exit_code_0_says_something_changed(run, tmp_path):
+    outcome = run("before.png", "after.png")
+    assert outcome.exit_code == 0, outcome.output
+    assert "1 region has changed" in outcome.stdout
+    assert "Page: " in outcome.stderr
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["mask.png", "overlay.png", "regions.json", "report.html", "scores.png"]
+    (region,) = json.loads((tmp_path / "out" / "regions.json").read_text())["regions"]
+    assert region["left"] < 400 < region["right"]
+    assert region["top"] < 265 < region["bottom"]
+    mask = np.asarray(Image.open(tmp_path / "out" / "mask.png").convert("L")) > 0
+    assert mask.sum() == region["area"]
+    assert "://" not in (tmp_path / "out" / "report.html").read_text()  # self-contained
+
+
+def test_exit_code_1_says_nothing_changed(run):
+    outcome = run("before.png", "before.png")
+    assert outcome.exit_code == 1
+    assert "Nothing has changed" in outcome.stdout
+
+
+def test_json_goes_to_stdout_and_quiet_says_nothing_else(run, tmp_path):
+    outcome = run("before.png", "more.png", "--json", "--quiet", "--no-align", "--seed", "5")
+    content = json.loads(outcome.stdout)
+    assert outcome.stderr == ""
+    assert content["seed"] == 5
+    assert content["before"] == "before.png"
+    assert content["alignment"]["method"] == "none"
+    assert 0.35 < content["alignment"]["agreement"] < 1
+    assert content == json.loads((tmp_path / "out" / "regions.json").read_text())
+    assert run("before.png", "more.png", "--quiet").output == ""
+
+
+@pytest.mark.parametrize("method", ["row-sum", "eigenvector"])
+def test_the_papers_methods(run, method):
+    outcome = run("before.png", "after.png", "--method", method)
+    assert outcome.exit_code == 0, outcome.output
+    assert "more in regions.json" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["before.png", "absent.png"], "There is no photo at absent.png"),
+        (["before.png", "words.png"], "words.png could not be read as an image"),
+        (["before.png", "small.png"], "at least 32 x 32"),
+        (["before.png", "tall.png"], "different shapes"),
+        (["before.png"], "Missing argument"),
+        (["before.png", "after.png", "--alpha", "0"], "not in the range"),
+        (["before.png", "after.png", "--method", "magic"], "is not one of"),
+        (["before.png", "after.png", "-o", "words.png"], "a file stands where a folder is needed"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(folder, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    (folder / "words.png").write_text("no picture")
+    Image.new("RGB", (10, 7)).save(folder / "small.png")
+    Image.new("RGB", (100, 300)).save(folder / "tall.png")
+    outcome = CliRunner().invoke(main, ["diff", *arguments])
+    assert outcome.exit_code == 2
+    assert message in " ".join(outcome.stderr.split())
+    assert "Traceback" not in outcome.output
+
+
+def test_without_the_report_extra_all_but_the_page_is_written(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    outcome = run("before.png", "after.png")
+    assert outcome.exit_code == 0
+    assert "pip install 'inlier[report]'" in outcome.stderr
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert (tmp_path / "out" / "mask.png").exists()
+
+
+def test_an_interrupted_run_is_not_taken_for_an_answer(run, monkeypatch, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("inlier.images.detect_changes", interrupted)
+    assert run("before.png", "after.png").exit_code == 130
+    assert not (tmp_path / "out").exists()
