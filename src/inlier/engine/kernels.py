@@ -275,12 +275,13 @@ def histogram(values, low, per_bucket, n_buckets):
     return counts.sum(axis=0), sums.sum(axis=0), zeros
 
 
-@njit(**_COMPILE)
+@njit(**{**_COMPILE, "fastmath": {*_COMPILE["fastmath"], "nnan"}})  # without NaN a minimum vectorises
 def window(values, low, high):
     """Below ``low``: number, sum and largest; of values at or above ``high``: number, sum and smallest; and the rest."""
     below = above = 0
     sum_below = sum_above = 0.0
-    largest_below, smallest_above = -np.inf, np.inf
+    smallest, largest = -np.inf, np.inf
+    largest_below, smallest_above = smallest, largest
     for i in range(values.size):
         value = values[i]
         is_below, is_above = value < low, value >= high
@@ -288,13 +289,12 @@ def window(values, low, high):
         above += is_above
         sum_below += value if is_below else 0.0
         sum_above += value if is_above else 0.0
-        largest_below = max(largest_below, value if is_below else -np.inf)
-        smallest_above = min(smallest_above, value if is_above else np.inf)
-    inside = np.empty(values.size - below - above)
-    if inside.size:
-        k = 0
-        for i in range(values.size):
-            if values[i] >= low and values[i] < high:
-                inside[k] = values[i]
-                k += 1
-    return below, sum_below, largest_below, above, sum_above, smallest_above, inside
+        candidate, other = value if is_below else smallest, value if is_above else largest
+        largest_below = candidate if candidate > largest_below else largest_below
+        smallest_above = other if other < smallest_above else smallest_above
+    inside, k = np.empty(values.size - below - above + 1), 0  # one place more, for the last value that is not inside
+    if inside.size > 1:
+        for i in range(values.size):  # without a branch, which would be guessed wrong as often as not
+            inside[k] = values[i]
+            k += (values[i] >= low) & (values[i] < high)
+    return below, sum_below, largest_below, above, sum_above, smallest_above, inside[:k]

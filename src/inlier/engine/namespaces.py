@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_dask_array, to_device
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_cupy_array,
+    is_dask_array,
+    is_torch_array,
+    to_device,
+)
 
 from inlier.engine.blocks import Array
 
@@ -33,10 +41,12 @@ def to_host(array: Any) -> Array:
         return np.asarray(array.compute())
     if not is_device_array(array):
         return np.asarray(array)
-    if hasattr(array, "detach"):  # a torch tensor may carry a history that NumPy cannot
-        array = array.detach()
-    array = to_device(array, "cpu")
-    return array if is_host_array(array) else np.from_dlpack(array)
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()  # NumPy cannot carry a tensor's history
+    if is_cupy_array(array):
+        return array.get()
+    host = array_namespace(array).__array_namespace_info__().devices()[0]
+    return np.from_dlpack(to_device(array, host))
 
 
 def from_host(values: Array, like: Any) -> Any:

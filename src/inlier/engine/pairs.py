@@ -69,9 +69,9 @@ class PairedRows:
 
     def map(self, score: BlockFunction, *, matrix: FloatArray | None = None, scale: float = 1.0) -> Any:
         """Return ``scale * score(x, y, ...)``, one float64 number per pair, in kind."""
-        return self.place.map(PairMap(score, self.map_x, self.map_y, matrix, scale), self.X, self.Y)
+        return self.place.map(PairMap(score, self.map_x, self.map_y, matrix, float(scale)), self.X, self.Y)
 
     def scores(self, score: BlockFunction, *, matrix: FloatArray, scale: float = 1.0) -> Scores:
         """Return the same with its histogram, for rows of unit length."""
-        work = PairMap(score, self.map_x, self.map_y, matrix, scale)
-        return Scores.mapped(self.place, work, score_bound(matrix, scale), self.X, self.Y)
+        work = PairMap(score, self.map_x, self.map_y, matrix, float(scale))
+        return Scores.mapped(self.place, work, score_bound(matrix, float(scale)), self.X, self.Y)

@@ -60,6 +60,20 @@ class Place(Protocol):
         """Return n numbers that were computed here as a vector of this place, beside ``like``."""
 
 
+def as_elsewhere(data: Any) -> Any:
+    """Return ``data`` as a table that stays where it is, or None if NumPy is to read it."""
+    if is_host_array(data):
+        return None
+    if is_dask_array(data) or is_device_array(data):
+        return data
+    from inlier.engine.in_files import ComputedRows, StoredRows
+
+    if isinstance(data, (StoredRows, ComputedRows)):
+        return data
+    kept_in_chunks = all(hasattr(data, name) for name in ("shape", "dtype", "ndim", "chunks", "__getitem__"))
+    return StoredRows(data) if kept_in_chunks else None
+
+
 def place_of(*tables: Any) -> Place:
     """Return the place that reads these tables together."""
     if all(is_host_array(table) for table in tables):
