@@ -82,8 +82,8 @@ def _best_cut_in(window: Window) -> float:
     n, mean = _count_and_mean(window)
     left = np.concatenate([[below.nearest], inside])  # of cut k, with k of the inside values below it
     right = np.append(inside, above.nearest)
-    n_low = below.count + np.arange(inside.size + 1)
-    centred = below.sum - below.count * mean + np.concatenate([[0.0], np.cumsum(inside - mean)])
+    n_low = below.number + np.arange(inside.size + 1)
+    centred = below.sum - below.number * mean + np.concatenate([[0.0], np.cumsum(inside - mean)])
     allowed = (left < right) & (n_low > 0) & (n_low < n)
     if not allowed.any():  # all values are one
         return float(inside[0])
@@ -98,7 +98,7 @@ def _best_cut_in(window: Window) -> float:
 
 def _count_and_mean(window: Window) -> tuple[int, float]:
     below, inside, above = window
-    n = below.count + inside.size + above.count
+    n = below.number + inside.size + above.number
     return n, (below.sum + float(inside.sum()) + above.sum) / n
 
 
@@ -143,10 +143,10 @@ def _lloyd_in(
     """Iterate from ``cut``; also tell whether every cut stayed between ``least`` and ``most``, where it can be seen."""
     below, inside, above = window
     total = below.sum + np.concatenate([[0.0], np.cumsum(inside)])
-    n, n_low = below.count + inside.size + above.count, -1
+    n, n_low = below.number + inside.size + above.number, -1
     while least <= cut <= most:
         k = int(np.searchsorted(inside, cut, side="left"))
-        previous, n_low = n_low, below.count + k
+        previous, n_low = n_low, below.number + k
         if n_low == previous:  # no value changed sides: converged
             return float(cut), True
         if n_low > 0:

@@ -92,7 +92,9 @@ class PairMatcher(BaseEstimator):
         table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
         check_same_index(X, y)
-        validate_data(self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True)  # records n_features_in_ and feature_names_in_
+        validate_data(
+            self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True
+        )  # records n_features_in_ and feature_names_in_
         return table_x, table_y
 
 

@@ -24,6 +24,8 @@ def as_table(data: Any, name: str, *, one_column: bool = False) -> Any:
     table = as_elsewhere(data)
     if table is None:
         table = _as_numbers(data, name)
+    elif any(np.isnan(size) for size in table.shape):
+        raise ValueError(f"{name} does not know how long its chunks are. Call its compute_chunk_sizes() first.")
     elif not re.match(r"bool|u?int|b?float", dtype_name(table)):
         raise ValueError(f"{name} holds {dtype_name(table)} values; convert them to real numbers first.")
     if table.ndim == 1 and one_column and hasattr(table, "reshape"):

@@ -78,7 +78,8 @@ class _ColumnParts:
     def _of_piece(block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         xp = namespace(block)
         parts = xp.sum(block, axis=0, dtype=xp.float64), xp.min(block, axis=0), xp.max(block, axis=0)
-        return tuple(to_host(part).astype(np.float64) for part in parts)
+        total, minimum, maximum = (to_host(part).astype(np.float64) for part in parts)
+        return total, minimum, maximum
 
     def merge(self, parts: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray, FloatArray]:
         total, minimum, maximum = zip(*parts, strict=True)

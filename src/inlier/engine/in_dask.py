@@ -42,11 +42,12 @@ class DaskPlace:
         from dask import delayed
 
         tables = self.align(*tables)
-        with_axes = [part for table in tables for part in (table, "ij"[: table.ndim])]
+        # Axis 0 is the rows; each table has columns of its own.
+        with_axes = [part for k, table in enumerate(tables) for part in (table, (0, k + 1)[: table.ndim])]
         # The work is a node of its own: it holds matrices, and so travels once to each machine, not with every task.
         shared = delayed(work, traverse=False)
         return da.blockwise(
-            _map_chunk, "i", shared, None, *with_axes, dtype=np.dtype(work.dtype), concatenate=True, meta=_empty(work)
+            _map_chunk, (0,), shared, None, *with_axes, dtype=np.dtype(work.dtype), concatenate=True, meta=_empty(work)
         )
 
     def map_and_total(self, work: MapWork, of_entries: TotalWork, *tables: Any) -> tuple[Any, Any]:
@@ -72,9 +73,7 @@ DASK = DaskPlace()
 
 
 def _row_chunks(table: Any) -> tuple[int, ...]:
-    chunks: tuple[Any, ...] = table.chunks[0]
-    if any(np.isnan(size) for size in chunks):
-        raise ValueError("The Dask array does not know how long its chunks are. Call its compute_chunk_sizes() first.")
+    chunks: tuple[int, ...] = table.chunks[0]
     return chunks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
@@ -46,7 +47,7 @@ class StoredRows:
 
 
 class ComputedRows:
-    """n numbers that are computed from rows in files whenever a stretch of them is read; ``np.asarray`` has them all."""
+    """n numbers that are computed from rows in files whenever some of them are read; ``np.asarray`` has them all."""
 
     ndim = 1
     keep_vectors = False
@@ -73,7 +74,7 @@ class ComputedRows:
 class NpyFile:
     """A table in an ``.npy`` file, read by plain reads: its pages are not mapped into memory."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
         with self._path.open("rb") as stream:
             version = np.lib.format.read_magic(stream)
@@ -83,8 +84,8 @@ class NpyFile:
         if by_columns or self.dtype.hasobject:
             order = "column after column" if by_columns else "as Python objects"
             raise ValueError(
-                f"{self._path} holds its numbers {order}, so that rows cannot be read one after the other. Save it again "
-                f"with np.save(path, np.ascontiguousarray(table)), as numbers."
+                f"{self._path} holds its numbers {order}, so that rows cannot be read one after the other. "
+                f"Save it again with np.save(path, np.ascontiguousarray(table)), as numbers."
             )
 
     def __getitem__(self, rows: slice) -> Array:
@@ -123,7 +124,7 @@ class FilePlace:
         """Return the map and a total over its entries, in one reading."""
         lazy = ComputedRows(work, tables)
         entries = np.empty(lazy.shape, lazy.dtype) if self.keeps_vectors else None
-        parts = []
+        parts: list[Any] = []
         for rows in stretches(tables):
             values, part = MEMORY.map_and_total(work, of_entries, *_read(tables, rows))
             parts = [of_entries.merge([*parts, part])]

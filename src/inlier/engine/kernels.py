@@ -24,6 +24,7 @@ _COMPILE = {
     # Sums may be reordered, which is what vectorising them means; NaN and infinity keep their meaning.
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
+_COMPILE_WITHOUT_NAN = {**_COMPILE, "fastmath": {"reassoc", "contract", "nsz", "nnan"}}  # so that a minimum vectorises
 
 
 @njit(**_COMPILE)
@@ -275,9 +276,9 @@ def histogram(values, low, per_bucket, n_buckets):
     return counts.sum(axis=0), sums.sum(axis=0), zeros
 
 
-@njit(**{**_COMPILE, "fastmath": {*_COMPILE["fastmath"], "nnan"}})  # without NaN a minimum vectorises
+@njit(**_COMPILE_WITHOUT_NAN)
 def window(values, low, high):
-    """Below ``low``: number, sum and largest; of values at or above ``high``: number, sum and smallest; and the rest."""
+    """Number, sum and largest of what lies below ``low``; number, sum and smallest from ``high`` on; and the rest."""
     below = above = 0
     sum_below = sum_above = 0.0
     smallest, largest = -np.inf, np.inf

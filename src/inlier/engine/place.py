@@ -29,7 +29,9 @@ class TotalWork(Protocol):
 class MapWork(Protocol):
     """What each row of a block is mapped to; picklable too."""
 
-    dtype: str
+    @property
+    def dtype(self) -> str:
+        """Name of the type of the entries."""
 
     def __call__(self, *blocks: Any) -> Any:
         """Return one entry per row of the block, an array of the block's own kind."""

@@ -37,7 +37,7 @@ class Histogram(NamedTuple):
 class Tail(NamedTuple):
     """The values on one side of a window: how many, their sum, and the one nearest to the window."""
 
-    count: int
+    number: int
     sum: float
     nearest: float
 
@@ -173,4 +173,4 @@ def _tail(values: Any, chosen: Any, nothing: float) -> Tail:
 
 
 def _joined(tails: Sequence[Tail], nearest: Any) -> Tail:
-    return Tail(sum(t.count for t in tails), sum(t.sum for t in tails), nearest(t.nearest for t in tails))
+    return Tail(sum(t.number for t in tails), sum(t.sum for t in tails), nearest(t.nearest for t in tails))

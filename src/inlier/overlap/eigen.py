@@ -77,7 +77,9 @@ def eigenpair_of_dense(H: FloatArray) -> Eigenpair:
     return Eigenpair(value, _oriented(v))
 
 
-def _from_side_of_moments(pairs: PairedRows, value: float, u: FloatArray, all_ones: FloatArray) -> MomentSide | Eigenpair:
+def _from_side_of_moments(
+    pairs: PairedRows, value: float, u: FloatArray, all_ones: FloatArray
+) -> MomentSide | Eigenpair:
     """Give v its length and sign without computing it: |K u|^2 = u^T (K^T K u), and its sum is u^T K^T 1."""
     matrix = u.reshape(pairs.dimensions)
     if value <= 0.0:
