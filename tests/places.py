@@ -40,7 +40,7 @@ def in_hdf5(table, folder, name):
 
 
 def in_dask(table, folder, name):
-    return da.from_array(table, chunks=(41, -1) if name == "X" else (60, 1))  # chunks that do not fit together
+    return da.from_array(table, chunks=(170, -1) if name == "X" else (200, 1))  # chunks that do not fit together
 
 
 def on_strict_device(table, folder, name):

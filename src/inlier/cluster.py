@@ -18,6 +18,8 @@ from inlier.engine.spread import Histogram, Scores, Tail, Window
 _WORTH_A_HISTOGRAM = 200_000  # values; fewer are sorted at once
 _LARGEST_WINDOW = 1_000_000  # values that are sorted in the end; a window with more is looked at more closely first
 _MOST_LOOKS = 8
+_WORTH_ANOTHER_LOOK = 0.9  # a stretch that is hardly shorter than the one before will not get shorter
+_MOST_STEPS = 1000
 _ROUNDING = 1e-9  # of a bound, relative: far more than sums of floats are off
 
 
@@ -62,9 +64,10 @@ def optimal_cut(values: FloatArray | Scores) -> float:
     histogram = scores.histogram()
     for _ in range(_MOST_LOOKS):
         low, high, n_inside = _buckets_with_best_cut(histogram)
-        if n_inside <= _LARGEST_WINDOW or not low < (low + high) / 2 < high:
+        first, last = max(low, histogram.edges[0]), min(high, histogram.edges[-1])
+        if n_inside <= _LARGEST_WINDOW or last - first > _WORTH_ANOTHER_LOOK * np.ptp(histogram.edges):
             break
-        histogram = scores.histogram(low, high)
+        histogram = scores.histogram(first, last)
     return _best_cut_in(scores.window(low, high))
 
 
@@ -143,12 +146,13 @@ def _lloyd_in(
     """Iterate from ``cut``; also tell whether every cut stayed between ``least`` and ``most``, where it can be seen."""
     below, inside, above = window
     total = below.sum + np.concatenate([[0.0], np.cumsum(inside)])
-    n, n_low = below.number + inside.size + above.number, -1
+    n, seen = below.number + inside.size + above.number, set()
     while least <= cut <= most:
         k = int(np.searchsorted(inside, cut, side="left"))
-        previous, n_low = n_low, below.number + k
-        if n_low == previous:  # no value changed sides: converged
+        n_low = below.number + k
+        if n_low in seen:  # no value changed sides (or, by rounding, one went back): converged
             return float(cut), True
+        seen.add(n_low)
         if n_low > 0:
             low = total[k] / n_low
         if n_low < n:
@@ -170,8 +174,12 @@ def _lloyd_bracket(histogram: Histogram, low: float, high: float, start: float) 
     n_high = n_low[-1] - n_low
     mean_low = np.where(n_low > 0, total / np.maximum(n_low, 1), low)
     mean_high = np.where(n_high > 0, (total[-1] - total) / np.maximum(n_high, 1), high)
-    following = (mean_low + mean_high) / 2
-    under, over = _settle(edges, following, start, -1), _settle(edges, following, start, +1)
+    # Where a cluster is empty at the edge but not at the cut, its mean is still no further out than its bucket.
+    occupied = np.flatnonzero(counts)
+    least_low = np.where(n_low > 0, mean_low, min(low, edges[occupied[0]]))
+    most_high = np.where(n_high > 0, mean_high, max(high, edges[occupied[-1] + 1]))
+    under = _settle(edges, (least_low + mean_high) / 2, start, -1)
+    over = _settle(edges, (mean_low + most_high) / 2, start, +1)
     if under > start:
         begin = under
     elif over < start:
@@ -185,9 +193,10 @@ def _lloyd_bracket(histogram: Histogram, low: float, high: float, start: float) 
 
 def _settle(edges: FloatArray, following: Array, cut: float, side: int) -> float:
     """Follow the edges under (-1) or over (+1) the cut until it moves no more, one bucket wide of rounding."""
-    while True:
+    for _ in range(_MOST_STEPS):
         place = int(np.searchsorted(edges, cut, side="right")) - (2 if side < 0 else -1)
         moved = float(following[np.clip(place, 0, edges.size - 1)])
         if moved == cut:
             return cut
         cut = moved
+    return side * np.inf  # no bracket: all values will be sorted

@@ -67,7 +67,8 @@ class Scores:
         """Scores that exist already."""
         place = place_of(values)
         low, high = place.total(Extremes(), values)
-        buckets = _Buckets(low, max(high, np.nextafter(low, np.inf)))
+        least = max(1e-12 * max(abs(low), abs(high)), 1e-200)  # equal values have no spread, and buckets need some
+        buckets = _Buckets(low, max(high, low + least))
         return cls(place, values, buckets.histogram(place.total(buckets, values)))
 
     @property
