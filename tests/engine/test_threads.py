@@ -16,7 +16,7 @@ def blas_threads():
 
 
 def test_ranges_cover_all_rows_in_order():
-    ranges = list(run_in_threads(200_000, lambda rows: (rows.start, rows.stop)))
+    ranges = run_in_threads(200_000, lambda rows: (rows.start, rows.stop))
     assert ranges[0][0] == 0
     assert ranges[-1][1] == 200_000
     assert all(before[1] == after[0] for before, after in pairwise(ranges))

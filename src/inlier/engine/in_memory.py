@@ -13,7 +13,7 @@ import numpy as np
 from inlier.engine.blocks import Array
 from inlier.engine.fused import WIDEST_ROW
 from inlier.engine.place import MapWork, TotalWork
-from inlier.engine.threads import row_ranges, run_in_threads, single_threaded_blas
+from inlier.engine.threads import results_in_threads, row_ranges, single_threaded_blas
 
 _WIDE_RANGE_BYTES = 16 * 1024**2  # wide rows: short ranges, so that all threads have some
 _FEWEST_WIDE_ROWS = 4096
@@ -105,7 +105,7 @@ def _rows_per_range(tables: tuple[Any, ...]) -> int | None:
 
 
 def _parts(tables: tuple[Any, ...], work: Any) -> Iterator[Any]:
-    return run_in_threads(len(tables[0]), work, _rows_per_range(tables))
+    return results_in_threads(len(tables[0]), work, _rows_per_range(tables))
 
 
 def _ranges(tables: tuple[Any, ...]) -> Iterator[slice]:

@@ -22,8 +22,13 @@ def row_ranges(n_rows: int, rows_per_range: int | None = None) -> list[slice]:
     return [slice(start, min(start + step, n_rows)) for start in range(0, max(n_rows, 1), step)]
 
 
-def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> Iterator[Any]:
+def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> list[Any]:
     """Call ``work`` on ranges that cover all rows, in threads; the results come in the order of the ranges."""
+    return list(results_in_threads(n_rows, work, rows_per_range))
+
+
+def results_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> Iterator[Any]:
+    """Do the same, and give each result as soon as it and those before it are there."""
     ranges = row_ranges(n_rows, rows_per_range)
     if len(ranges) == 1 or _thread_count() == 1:
         return map(work, ranges)
