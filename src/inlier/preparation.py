@@ -46,7 +46,7 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
 
 
 def _model_rows(table: Array, name: str, whiten: bool) -> RowMap:
-    most_directions = max(1, len(table) // _ROWS_PER_DIRECTION)
+    most_directions = max(1, table.shape[0] // _ROWS_PER_DIRECTION)
     return model_rows(_checked_summary(table, name), table, whiten=whiten, most_directions=most_directions)
 
 

@@ -24,7 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def client():
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "10s", "distributed.worker.memory.terminate": False}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, protocol="tcp", dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, protocol="tcp", dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -132,7 +132,13 @@ def principal_directions(X: Any, summary: ColumnSummary, column_scale: FloatArra
     noise = n_rows * float(np.max(input_rounding * summary.magnitude / scale)) ** 2
     cut = eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps + noise
     kept = eigenvalues > min(cut, eigenvalues[-1] / 2)  # the strongest direction is kept whatever happens
-    return eigenvalues[kept] / n_rows, directions[:, kept]
+    return eigenvalues[kept] / n_rows, _signed(directions[:, kept])
+
+
+def _signed(directions: FloatArray) -> FloatArray:
+    """Turn each direction so that its largest coordinate is positive: the same wherever the rows were summed."""
+    largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
+    return directions * np.where(largest < 0, -1.0, 1.0)
 
 
 def _directions_of_wide_rows(X: Array, summary: ColumnSummary, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
