@@ -13,14 +13,13 @@ import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import is_host_array
-from inlier.engine.spread import Histogram, Scores, Tail, Window
+from inlier.engine.spread import ROUNDING, Histogram, Scores, Tail, Window
 
 _WORTH_A_HISTOGRAM = 200_000  # values; fewer are sorted at once
 _LARGEST_WINDOW = 1_000_000  # values that are sorted in the end; a window with more is looked at more closely first
 _MOST_LOOKS = 8
 _WORTH_ANOTHER_LOOK = 0.9  # a stretch that is hardly shorter than the one before will not get shorter
 _MOST_STEPS = 1000
-_ROUNDING = 1e-9  # of a bound, relative: far more than sums of floats are off
 
 
 def lloyd_cut(values: FloatArray | Scores, low: float, high: float) -> float:
@@ -121,14 +120,15 @@ def _buckets_with_best_cut(histogram: Histogram) -> tuple[float, float, int]:
     n_low = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
     total = np.abs(np.concatenate([[0.0], np.cumsum(sums - counts * mean)]))
     total[-1] = 0.0
-    at_edge = total**2 / np.maximum(n_low * (n - n_low), 1.0)
+    rounding = ROUNDING * n * float(np.ptp(edges))  # by how much a total may be off
+    parted = np.maximum(n_low * (n - n_low), 1.0)
+    at_edge, best = (total + rounding) ** 2 / parted, float((np.maximum(total - rounding, 0.0) ** 2 / parted).max())
     low, high, count = centred[:-1], centred[1:], counts.astype(np.float64)
     meet = np.clip((total[:-1] - total[1:] - count * high) / np.minimum(low - high, -np.finfo(float).tiny), 0.0, count)
-    bound_of_total = np.minimum(total[:-1] - meet * low, total[1:] + (count - meet) * high)
-    inside = bound_of_total**2 / np.maximum((n_low[:-1] + meet) * (n - n_low[:-1] - meet), 1.0)
-    best = at_edge.max()
-    bound = np.where(counts > 1, inside, 0.0)
-    candidates = np.flatnonzero(np.maximum.reduce([bound, at_edge[:-1], at_edge[1:]]) >= best * (1 - _ROUNDING))
+    bound_of_total = np.minimum(total[:-1] - meet * low, total[1:] + (count - meet) * high) + rounding
+    bound = bound_of_total**2 / np.maximum((n_low[:-1] + meet) * (n - n_low[:-1] - meet), 1.0)
+    bound[counts < 2] = 0.0
+    candidates = np.flatnonzero(np.maximum.reduce([bound, at_edge[:-1], at_edge[1:]]) >= best)
     # One bucket more on either side: which of two buckets a value on their edge fell into is a matter of rounding.
     first, last = max(int(candidates[0]) - 1, 0), min(int(candidates[-1]) + 1, counts.size - 1)
     return (*_from_edge_to_edge(edges, first, last), int(counts[first : last + 1].sum()))

@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.fused import as_line, kernels_for
 from inlier.engine.namespaces import from_host, is_host_array, namespace, rounding_of, to_host
+from inlier.engine.on_cuda import cuda_columns, kernels_on_cuda
 from inlier.engine.place import place_of
 
 _WIDEST_SUMMARY = 4096  # columns that the compiled summary takes
@@ -70,6 +71,9 @@ class _ColumnParts:
         if kernels is not None:
             return kernels.column_summary(as_line(block), block.shape[1], 0, len(block))
         if not is_host_array(block):
+            on_cuda = kernels_on_cuda(block)
+            if on_cuda is not None:
+                return cuda_columns(on_cuda, block)
             return self.merge([self._of_piece(block[rows, :]) for rows in device_blocks(*block.shape)])
         with np.errstate(invalid="ignore", over="ignore"):
             return self.merge([self._of_piece(block[rows]) for rows in row_blocks(*block.shape)])

@@ -16,16 +16,19 @@ import numpy as np
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.fused import kernels_for
 from inlier.engine.namespaces import from_host, is_host_array, namespace, to_host
+from inlier.engine.on_cuda import cuda_histogram, cuda_window, kernels_on_cuda
 from inlier.engine.place import MapWork, Place, place_of
 from inlier.engine.work import AtLeast, CountZeros, Extremes
 
 N_BUCKETS = 1024
+ROUNDING = 2e-8
 
 
 class Histogram(NamedTuple):
     """Numbers and sums of the values between edges; whatever lies beyond counts with the first or last bucket.
 
-    ``edges`` has one entry more than there are buckets. ``zeros`` is how many values are exactly 0.
+    ``edges`` has one entry more than there are buckets. ``zeros`` is how many values are exactly 0. Sums may be off by
+    `ROUNDING` of the range times the number of values, for a device may keep them in whole steps.
     """
 
     edges: FloatArray
@@ -125,6 +128,9 @@ class _Buckets:
         per_bucket = N_BUCKETS / (self.high - self.low)
         if kernels is not None and np.isfinite(per_bucket):
             return kernels.histogram(values, self.low, per_bucket, N_BUCKETS)
+        on_cuda = kernels_on_cuda(values)
+        if on_cuda is not None and np.isfinite(per_bucket) and on_cuda.BUCKETS == N_BUCKETS:
+            return cuda_histogram(on_cuda, values, self.low, self.high)
         return self._by_sorting(values)
 
     def _by_sorting(self, values: Any) -> tuple[Array, FloatArray, int]:
@@ -156,6 +162,10 @@ class _WindowOf:
         if kernels is not None:
             *tails, inside = kernels.window(values, self.low, self.high)
             return Tail(*tails[:3]), inside, Tail(*tails[3:])
+        on_cuda = kernels_on_cuda(values)
+        found = None if on_cuda is None else cuda_window(on_cuda, values, self.low, self.high)
+        if found is not None:
+            return Tail(*found[0]), found[1], Tail(*found[2])
         below, above = values < self.low, values >= self.high
         return _tail(values, below, -np.inf), to_host(values[~(below | above)]), _tail(values, above, np.inf)
 

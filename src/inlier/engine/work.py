@@ -15,6 +15,7 @@ import numpy as np
 from inlier.engine.blocks import FloatArray, device_blocks, row_blocks
 from inlier.engine.fused import fused_map, fused_sum
 from inlier.engine.namespaces import is_host_array, namespace, to_host
+from inlier.engine.on_cuda import cuda_map, cuda_sum
 from inlier.engine.row_maps import RowMap
 
 BlockFunction = Callable[..., Any]
@@ -38,7 +39,7 @@ class PairSum:
 
     def __call__(self, X: Any, Y: Any, *vectors: Any) -> FloatArray:
         """Return the sum over one block of pairs."""
-        fused = fused_sum(self, X, Y, vectors)
+        fused = fused_sum(self, X, Y, vectors) if is_host_array(X) else cuda_sum(self, X, Y, vectors)
         if fused is not None:
             return fused
         xp = namespace(X)
@@ -67,7 +68,7 @@ class PairMap:
 
     def __call__(self, X: Any, Y: Any) -> Any:
         """Return the scores of one block of pairs."""
-        fused = fused_map(self, X, Y)
+        fused = fused_map(self, X, Y) if is_host_array(X) else cuda_map(self, X, Y)
         if fused is not None:
             return fused
         xp = namespace(X)
