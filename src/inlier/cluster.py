@@ -16,7 +16,7 @@ from inlier.engine.namespaces import is_host_array
 from inlier.engine.spread import ROUNDING, Histogram, Scores, Tail, Window
 
 _WORTH_A_HISTOGRAM = 200_000  # values; fewer are sorted at once
-_LARGEST_WINDOW = 1_000_000  # values that are sorted in the end; a window with more is looked at more closely first
+_LARGEST_WINDOW = 100_000  # values that are sorted in the end; a window with more is looked at more closely first
 _MOST_LOOKS = 8
 _WORTH_ANOTHER_LOOK = 0.9  # a stretch that is hardly shorter than the one before will not get shorter
 _MOST_STEPS = 1000

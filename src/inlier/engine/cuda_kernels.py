@@ -179,6 +179,23 @@ def column_kernel(d):
 
 
 @cuda.jit
+def unit_rows(X, centre, least, out):
+    """Write (x - mean) / |x - mean|, 0 without direction; a block takes a row, for rows of any width."""
+    scratch = cuda.shared.array(THREADS, float64)
+    for row in range(cuda.blockIdx.x, X.shape[0], cuda.gridDim.x):
+        squared = 0.0
+        for a in range(cuda.threadIdx.x, X.shape[1], cuda.blockDim.x):
+            centred = float64(X[row, a]) - centre[a]
+            squared += centred * centred
+        squared = add_up(squared, scratch)
+        factor = 0.0
+        if squared > least:
+            factor = 1.0 / squared**0.5
+        for a in range(cuda.threadIdx.x, X.shape[1], cuda.blockDim.x):
+            out[row, a] = (float64(X[row, a]) - centre[a]) * factor
+
+
+@cuda.jit
 def histogram(values, low, per_bucket, counts, fractions, zeros):
     """Add each value to the count of its bucket, and where in the bucket it lies, in steps, to the bucket's sum."""
     count = cuda.shared.array(BUCKETS, uint32)  # a line each: the simulator tells shared arrays apart by their line

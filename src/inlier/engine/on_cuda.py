@@ -30,13 +30,13 @@ def _kernels() -> ModuleType | None:
         return None
 
 
-def kernels_on_cuda(*tables: Any) -> ModuleType | None:
+def kernels_on_cuda(*tables: Any, widest: int | None = WIDEST_ROW) -> ModuleType | None:
     """Return the kernels if these arrays are on a CUDA device and narrow enough for them."""
     suits = all(
         hasattr(table, "__cuda_array_interface__")
         and dtype_name(table) in ("float32", "float64", "uint8")
         and table.__cuda_array_interface__.get("strides") is None
-        and (table.ndim == 1 or table.shape[1] <= WIDEST_ROW)
+        and (table.ndim == 1 or widest is None or table.shape[1] <= widest)
         for table in tables
     )
     return _kernels() if suits else None
@@ -78,6 +78,16 @@ def cuda_map(work: PairMap, X: Any, Y: Any) -> Any:
     return scores
 
 
+def cuda_unit_rows(X: Any, mean: FloatArray, shortest: float, dtype: Any) -> Any:
+    """Centred rows of unit length, on the device, in one reading; None where there is no kernel for them."""
+    kernels = kernels_on_cuda(X, widest=None)
+    if kernels is None:
+        return None
+    out = namespace(X).empty(tuple(X.shape), dtype=dtype, device=X.device)
+    kernels.unit_rows[_BLOCKS, kernels.THREADS](_view(X), _sent(mean), float(shortest) ** 2, _view(out))
+    return out
+
+
 def cuda_columns(kernels: ModuleType, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum, minimum and maximum of each column."""
     d = int(X.shape[1])
@@ -103,7 +113,7 @@ def cuda_histogram(kernels: ModuleType, values: Any, low: float, high: float) ->
 
 def cuda_window(kernels: ModuleType, values: Any, low: float, high: float) -> tuple[Any, FloatArray, Any] | None:
     """Tails and inside of a window; None where too many are inside."""
-    inside, n_inside = _sent(np.zeros(_MOST_INSIDE)), _sent(np.zeros(1, dtype=np.int64))
+    inside, n_inside = _made((_MOST_INSIDE,)), _sent(np.zeros(1, dtype=np.int64))
     lines = _lines(kernels, kernels.window, 6, values, low, high, after=(inside, n_inside))
     found = int(_fetched(n_inside)[0])
     if found > _MOST_INSIDE:
@@ -115,7 +125,7 @@ def cuda_window(kernels: ModuleType, values: Any, low: float, high: float) -> tu
 
 def _lines(kernels: ModuleType, kernel: Any, width: int, *arguments: Any, after: tuple[Any, ...] = ()) -> FloatArray:
     """Launch a kernel that writes a line of numbers for each block, and fetch the lines."""
-    partial = _sent(np.zeros((_BLOCKS, width)))
+    partial = _made((_BLOCKS, width))
     ready = [argument if isinstance(argument, (bool, float)) else _view_or_send(argument) for argument in arguments]
     kernel[_BLOCKS, kernels.THREADS](*ready, partial, *after)
     return _fetched(partial)
@@ -150,6 +160,11 @@ def _view(array: Any) -> Any:
 
 def _sent(array: Array) -> Any:
     return import_module("numba.cuda").to_device(array)
+
+
+def _made(shape: tuple[int, ...]) -> Any:
+    """Room on the device, not filled."""
+    return import_module("numba.cuda").device_array(shape, dtype=np.float64)
 
 
 def _fetched(array: Any) -> Array:

@@ -67,7 +67,7 @@ def as_elsewhere(data: Any) -> Any:
     if is_host_array(data):
         return None
     if is_dask_array(data) or is_device_array(data):
-        return data
+        return data.detach() if hasattr(data, "detach") else data  # a tensor's history is not for us
     from inlier.engine.in_files import ComputedRows, StoredRows
 
     if isinstance(data, (StoredRows, ComputedRows)):

@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 
 from inlier.engine.blocks import FloatArray, compute_dtype
 from inlier.engine.columns import ColumnSummary, principal_directions
-from inlier.engine.namespaces import dtype_name, from_host, namespace
+from inlier.engine.namespaces import dtype_name, from_host, is_host_array, namespace
+from inlier.engine.on_cuda import cuda_unit_rows
 
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps
@@ -36,6 +37,10 @@ class RowMap:
         if self.mean is None:
             return xp.astype(block, xp.float64, copy=False)
         dtype = getattr(xp, compute_dtype(dtype_name(block)).name)
+        if self.unit_length and self.linear is None and self.scale == 1.0 and not is_host_array(block):
+            on_cuda = cuda_unit_rows(block, self.mean, self.shortest, dtype)
+            if on_cuda is not None:
+                return on_cuda
         # Turning may magnify what rounding is left, so it is done in float64; without it float32 data stays float32.
         centred = self._centred(block, dtype if self.linear is None else xp.float64)
         if self.scale != 1.0:
