@@ -119,7 +119,7 @@ def test_column_summary_and_scatter(put, tmp_path, dtype):
 @pytest.mark.parametrize("d", [3, 20])
 def test_float32_rounds_scores_by_no_more_than_stated(put_pairs, d):
     """Scores from float32 rows agree with float64 arithmetic on the same rows to 2e-6 of the largest score."""
-    data = make_gaussian_pairs(2000, d, 0.6, noise=0.1, rng=0)
+    data = make_gaussian_pairs(10_000, d, 0.6, noise=0.1, rng=0)
     X, Y = (table.astype(np.float32) + np.float32(30) for table in (data.X, data.Y))
     exact = RowSumMatcher().fit(X.astype(np.float64), Y.astype(np.float64)).scores_
     there = to_host(RowSumMatcher().fit(*put_pairs(X, Y)).scores_)

@@ -14,6 +14,8 @@ import numpy as np
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import from_host, namespace
 
+_ROWS_PER_PRODUCT = 4096
+
 Rows = Any  # a table of prepared rows: a NumPy array, or any array of the array API
 
 
@@ -23,7 +25,14 @@ def cross_moment(x: Rows, y: Rows, weights: Any = None) -> Any:
     if weights is not None:
         y = y * xp.astype(weights, y.dtype, copy=False)[:, None]
     dtype = xp.result_type(x, y)
-    return xp.astype(x, dtype, copy=False).T @ xp.astype(y, dtype, copy=False)
+    x, y = xp.astype(x, dtype, copy=False), xp.astype(y, dtype, copy=False)
+    whole = x.shape[0] - x.shape[0] % _ROWS_PER_PRODUCT
+    if xp is np or dtype == xp.float64 or not whole:  # NumPy's blocks are short anyway
+        return x.T @ y
+    # A float32 product over very many rows would lose digits: products over some, added up in float64.
+    some_x, some_y = (xp.reshape(rows[:whole, :], (-1, _ROWS_PER_PRODUCT, rows.shape[1])) for rows in (x, y))
+    total = xp.sum(xp.matrix_transpose(some_x) @ some_y, axis=0, dtype=xp.float64)
+    return total + xp.astype(x[whole:, :].T @ y[whole:, :], xp.float64)
 
 
 def gram_step(x: Rows, y: Rows, *, matrix: FloatArray) -> Any:
