@@ -53,7 +53,7 @@ class ComputedRows:
     keep_vectors = False
 
     def __init__(self, work: MapWork, tables: tuple[Any, ...]) -> None:
-        self._work, self._tables = work, tables
+        self._work, self.tables = work, tables
         self.shape = (int(tables[0].shape[0]),)
         self.dtype = np.dtype(work.dtype)
 
@@ -61,12 +61,12 @@ class ComputedRows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Array:
-        entries: Array = MEMORY.map(self._work, *(table[rows] for table in self._tables))
+        entries: Array = MEMORY.map(self._work, *(table[rows] for table in self.tables))
         return entries
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         values = np.empty(self.shape, dtype=self.dtype)
-        for rows in stretches(self._tables):
+        for rows in stretches(self.tables):
             values[rows] = self[rows]
         return values if dtype is None else values.astype(dtype)
 
@@ -159,6 +159,7 @@ def place_of_files(tables: tuple[Any, ...]) -> FilePlace:
 def stretches(tables: tuple[Any, ...]) -> Iterator[slice]:
     """Slices that cover all rows in order; each ends with a chunk of the file where it is kept in chunks."""
     n_rows = int(tables[0].shape[0])
+    tables = tuple(source for table in tables for source in sources_of(table))  # what is read in the end
     width = sum(int(np.prod(table.shape[1:], dtype=np.int64)) for table in tables)
     step = max(1, _STRETCH_BYTES // (8 * max(width, 1)))
     chunk = max(_chunk_rows(table) for table in tables)
@@ -166,6 +167,13 @@ def stretches(tables: tuple[Any, ...]) -> Iterator[slice]:
         step = chunk * max(1, step // chunk)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def sources_of(table: Any) -> tuple[Any, ...]:
+    """The tables that are read when this one is."""
+    if not isinstance(table, ComputedRows):
+        return (table,)
+    return tuple(source for below in table.tables for source in sources_of(below))
 
 
 def _chunk_rows(table: Any) -> int:
