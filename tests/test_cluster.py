@@ -139,3 +139,14 @@ def test_histogram_and_window_tell_the_same_with_and_without_kernels(kernels, mo
     assert window.below.nearest == values[values < -1].max()
     assert window.above.nearest == values[values >= 2].min()
     assert window.above.sum == pytest.approx(values[values >= 2].sum())
+
+
+@pytest.mark.parametrize("n", [10**3, 10**7, 10**11])
+def test_however_many_values_there_are_few_buckets_can_hold_the_cut(n):
+    edges = np.linspace(-30_000, 30_000, 1025)
+    middle = (edges[1:] + edges[:-1]) / 2
+    density = np.exp(-((middle / 10_000) ** 2) / 2)
+    counts = np.floor(n * density / density.sum()).astype(np.int64)
+    low, high, _ = cluster._buckets_with_best_cut(spread.Histogram(edges, counts, counts * middle, 0))
+    assert low < 0 < high
+    assert high - low <= 6 * (edges[1] - edges[0])

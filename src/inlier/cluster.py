@@ -121,12 +121,12 @@ def _buckets_with_best_cut(histogram: Histogram) -> tuple[float, float, int]:
     total = np.abs(np.concatenate([[0.0], np.cumsum(sums - counts * mean)]))
     total[-1] = 0.0
     rounding = ROUNDING * n * float(np.ptp(edges))  # by how much a total may be off
-    parted = np.maximum(n_low * (n - n_low), 1.0)
+    parted = np.maximum(n_low * (n - n_low), n - 1.0)  # a cut has at least one value on either side
     at_edge, best = (total + rounding) ** 2 / parted, float((np.maximum(total - rounding, 0.0) ** 2 / parted).max())
     low, high, count = centred[:-1], centred[1:], counts.astype(np.float64)
     meet = np.clip((total[:-1] - total[1:] - count * high) / np.minimum(low - high, -np.finfo(float).tiny), 0.0, count)
     bound_of_total = np.minimum(total[:-1] - meet * low, total[1:] + (count - meet) * high) + rounding
-    bound = bound_of_total**2 / np.maximum((n_low[:-1] + meet) * (n - n_low[:-1] - meet), 1.0)
+    bound = bound_of_total**2 / np.maximum((n_low[:-1] + meet) * (n - n_low[:-1] - meet), n - 1.0)
     bound[counts < 2] = 0.0
     candidates = np.flatnonzero(np.maximum.reduce([bound, at_edge[:-1], at_edge[1:]]) >= best)
     # One bucket more on either side: which of two buckets a value on their edge fell into is a matter of rounding.
