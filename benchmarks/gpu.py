@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import logging
 import sys
 import time
 import traceback
@@ -73,6 +74,7 @@ class Bench:
         self.device = device
         self.rows: list[dict[str, Any]] = []
         self.checks: list[dict[str, Any]] = []
+        self.compiled = False
 
     def seconds(self, function: Any, repeats: int = 5) -> float:
         """Shortest of several timings, after one that compiles."""
@@ -202,10 +204,15 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     options = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING)
     import_inlier()
     options.out.mkdir(parents=True, exist_ok=True)
     bench = Bench(options.device)
     on_cuda = options.device == "cuda"
+    from inlier.engine.on_cuda import _kernels
+
+    bench.compiled = _kernels() is not None
+    print(f"compiled CUDA kernels: {bench.compiled}", flush=True)
     for n, d in ((300_000, 3), (100_000, 6), (20_000, 300)) if on_cuda else ((20_000, 3),):
         for dtype in (torch.float32, torch.float64):
             for method in ("row sums", "eigenvector"):
@@ -224,6 +231,7 @@ def write(folder: Path, bench: Bench, name: str, rate: float) -> None:
     content = {
         "device": name,
         "torch": torch.__version__,
+        "compiled_cuda_kernels": bench.compiled,
         "float32_product_flops": rate,
         "checks": bench.checks,
         "rows": bench.rows,
@@ -231,7 +239,11 @@ def write(folder: Path, bench: Bench, name: str, rate: float) -> None:
     }
     (folder / "gpu.json").write_text(json.dumps(content, indent=1))
     checks = [line_of_check(found) if "error" not in found else str(found) for found in bench.checks]
-    lines = [f"{name}, torch {torch.__version__}, float32 products at {rate / 1e12:.2f} TFLOP/s", *checks]
+    lines = [
+        f"compiled CUDA kernels: {bench.compiled}",
+        f"{name}, torch {torch.__version__}, float32 products at {rate / 1e12:.2f} TFLOP/s",
+        *checks,
+    ]
     (folder / "gpu.txt").write_text("\n".join([*lines, *map(line_of, bench.rows)]) + "\n")
 
 

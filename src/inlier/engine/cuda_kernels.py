@@ -56,7 +56,7 @@ def greatest(value, scratch):
 def pair_kernels(d_x, d_y):
     """Kernels for pairs of these dimensions, which are part of the compiled code."""
     n_x, n_y = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
-    n_products = n_x * n_y
+    n_moment, n_products = d_x * d_y, n_x * n_y  # sizes of arrays must be constants, not products
 
     @cuda.jit(device=True)
     def load(X, Y, row, centre, least, x, y, own):
@@ -81,9 +81,9 @@ def pair_kernels(d_x, d_y):
     def moment(X, Y, centre, least, matrix, stepping, partial):
         """Sum of f x y^T, or with ``stepping`` of (f x^T U y) f x y^T, a line per block."""
         x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
-        total = cuda.local.array(d_x * d_y, float64)
+        total = cuda.local.array(n_moment, float64)
         scratch = cuda.shared.array(THREADS, float64)
-        for k in range(d_x * d_y):
+        for k in range(n_moment):
             total[k] = 0.0
         for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
             weight = load(X, Y, row, centre, least, x, y, own)
@@ -96,7 +96,7 @@ def pair_kernels(d_x, d_y):
             for a in range(d_x):
                 for b in range(d_y):
                     total[a * d_y + b] += (weight * x[a]) * y[b]
-        for k in range(d_x * d_y):
+        for k in range(n_moment):
             found = add_up(total[k], scratch)
             if cuda.threadIdx.x == 0:
                 partial[cuda.blockIdx.x, k] = found
@@ -207,7 +207,8 @@ def histogram(values, low, per_bucket, counts, fractions, zeros):
     n_zeros = 0
     for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
         place = (values[i] - low) * per_bucket
-        place = min(max(place, 0.0), BUCKETS - 1e-6)
+        place = place if place > 0.0 else 0.0
+        place = place if place < BUCKETS - 1e-6 else BUCKETS - 1e-6
         bucket = int(place)
         cuda.atomic.add(count, bucket, uint32(1))
         cuda.atomic.add(fraction, bucket, uint32((place - bucket) * FRACTION))
@@ -232,11 +233,11 @@ def window(values, low, high, partial, inside, n_inside):
         if value < low:
             n_below += 1.0
             sum_below += value
-            largest = max(largest, value)
+            largest = value if value > largest else largest
         elif value >= high:
             n_above += 1.0
             sum_above += value
-            smallest = min(smallest, value)
+            smallest = value if value < smallest else smallest
         else:
             place = cuda.atomic.add(n_inside, 0, 1)
             if place < inside.shape[0]:

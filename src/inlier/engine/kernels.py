@@ -263,17 +263,21 @@ def histogram(values, low, per_bucket, n_buckets):
     Values beyond the ends count with the first and the last bucket. Four tables in turn: neighbours that fall into
     one bucket need not wait for each other.
     """
-    counts, sums = np.zeros((4, n_buckets), np.int64), np.zeros((4, n_buckets))
+    counts, sums = np.zeros(4 * n_buckets, np.int64), np.zeros(4 * n_buckets)
     zeros, last = 0, n_buckets - 1.0
     for i in range(values.size):
         value = values[i]
         place = (value - low) * per_bucket
         place = place if place > 0.0 else 0.0  # written so that NaN, too, has a bucket
         bucket = np.uint32(place if place < last else last)
-        counts[i & 3, bucket] += 1
-        sums[i & 3, bucket] += value
+        entry = (i & 3) * n_buckets + bucket
+        counts[entry] += 1
+        sums[entry] += value
         zeros += value == 0.0
-    return counts.sum(axis=0), sums.sum(axis=0), zeros
+    for entry in range(n_buckets, 4 * n_buckets):
+        counts[entry % n_buckets] += counts[entry]
+        sums[entry % n_buckets] += sums[entry]
+    return counts[:n_buckets], sums[:n_buckets], zeros
 
 
 @njit(**_COMPILE_WITHOUT_NAN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -15,6 +16,8 @@ from inlier.engine.namespaces import dtype_name, is_host_array, namespace
 if TYPE_CHECKING:
     from inlier.engine.work import PairMap, PairSum
 
+_LOG = logging.getLogger(__name__)
+
 WIDEST_ROW = 16
 _MOST_PRODUCTS = 40  # sums that a thread can keep in registers
 _BLOCKS = 1056  # eight for each of 132 multiprocessors
@@ -23,11 +26,18 @@ _MOST_INSIDE = 4_000_000  # values of a window that come to the host
 
 @cache
 def _kernels() -> ModuleType | None:
-    """Return the kernels, or None where numba is missing or sees no device."""
+    """Return the kernels, or None where numba is missing, sees no device, or cannot compile for it."""
     try:
-        return import_module("inlier.engine.cuda_kernels") if import_module("numba.cuda").is_available() else None
+        if not import_module("numba.cuda").is_available():
+            return None
+        kernels = import_module("inlier.engine.cuda_kernels")
+        cuda_columns(kernels, np.ones((1, 1)))
     except ImportError:
         return None
+    except Exception:  # of the driver, the compiler, the linker: whatever it is, array algebra does the same, slower
+        _LOG.warning("numba cannot use this CUDA device; matching goes on without compiled kernels", exc_info=True)
+        return None
+    return kernels
 
 
 def kernels_on_cuda(*tables: Any, widest: int | None = WIDEST_ROW) -> ModuleType | None:
