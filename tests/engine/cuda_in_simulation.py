@@ -8,10 +8,6 @@ from inlier.engine.moments import bilinear, cross_moment, gram_step, leave_one_o
 from inlier.engine.row_maps import identity_rows, unit_rows
 from inlier.engine.work import PairMap, PairSum
 
-cuda_kernels.THREADS = 2
-on_cuda._BLOCKS = 2
-on_cuda._MOST_INSIDE = 50
-on_cuda.kernels_on_cuda = lambda *tables, **widest: cuda_kernels
 rng = np.random.default_rng(0)
 
 
@@ -66,9 +62,14 @@ def check_spread():
     assert on_cuda.cuda_window(cuda_kernels, values, -9.0, 9.0) is None
 
 
-assert on_cuda._kernels.__wrapped__() is cuda_kernels  # as far as a device can be had, they compile
-check_pairs(3, 3, "float32", True)
-check_pairs(3, 3, "uint8", True)
-check_pairs(1, 2, "float64", False)
-check_unit_rows()
-check_spread()
+if __name__ == "__main__":
+    cuda_kernels.THREADS = 2
+    on_cuda._BLOCKS = 2
+    on_cuda._MOST_INSIDE = 50
+    on_cuda.kernels_on_cuda = lambda *tables, **widest: cuda_kernels
+    assert on_cuda._kernels.__wrapped__() is cuda_kernels  # as far as a device can be had, they compile
+    check_pairs(3, 3, "float32", True)
+    check_pairs(3, 3, "uint8", True)
+    check_pairs(1, 2, "float64", False)
+    check_unit_rows()
+    check_spread()
