@@ -96,6 +96,7 @@ class ManyPairs:
     pairs: PairedRows
     scores: Any
     edges: FloatArray
+    null_scores: FloatArray
     calibration: Calibration
 
     def per_pair(self, values: FloatArray) -> Any:
@@ -112,7 +113,7 @@ def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> M
     edges = _edges(sample_scores, null_scores)
     counts = pairs.place.total(_CountPerBin(edges), scores)
     edges, counts = edges[counts > 0], counts[counts > 0]
-    return ManyPairs(pairs, scores, edges, calibrate(edges, null_scores, counts=counts))
+    return ManyPairs(pairs, scores, edges, null_scores, calibrate(edges, null_scores, counts=counts))
 
 
 def _sampled(pairs: PairedRows, rng: np.random.RandomState) -> PairedRows:

@@ -43,6 +43,7 @@ class PairMatcher(BaseEstimator):
     inlier_mask_: Mask
 
     _fewest_pairs = 2
+    _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
 
     def fit(self, X: Any, y: Any) -> Self:
         """Decide which rows of ``X`` and ``y`` are real pairs.
@@ -89,7 +90,8 @@ class PairMatcher(BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 f"y holds the partners of the rows of X."
             )
-        table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
+        table_x = as_table(X, "X", in_place=self._in_any_place)
+        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
         check_same_index(X, y)
         validate_data(
@@ -100,6 +102,8 @@ class PairMatcher(BaseEstimator):
 
 class _OverlapMatcher(PairMatcher):
     """Score the pairs by the Gram overlap, then part the scores in two."""
+
+    _in_any_place = True
 
     def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
         self.threshold = threshold

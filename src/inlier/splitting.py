@@ -68,6 +68,8 @@ class SplitMatcher(PairMatcher):
     True
     """
 
+    _in_any_place = True  # to say that it does not take them
+
     def __init__(
         self, matcher: PairMatcher, n_splits: int = 4, n_jobs: int | None = None, random_state: Any = None
     ) -> None:

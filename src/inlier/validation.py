@@ -12,18 +12,20 @@ from sklearn.utils.validation import check_array
 
 from inlier.engine import ColumnSummary, as_elsewhere, place_of
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
-from inlier.engine.namespaces import dtype_name
+from inlier.engine.namespaces import dtype_name, to_host
 
 
-def as_table(data: Any, name: str, *, one_column: bool = False) -> Any:
+def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool = False) -> Any:
     """Return ``data`` as a two-dimensional array of real numbers, without a copy where it is one already.
 
-    With ``one_column`` a one-dimensional array counts as a table of one column. Arrays that are not NumPy's (Dask,
-    torch, CuPy, zarr, HDF5) stay what and where they are.
+    With ``one_column`` a one-dimensional array counts as a table of one column. With ``in_place``, arrays that are not
+    NumPy's (Dask, torch, CuPy, zarr, HDF5) stay what and where they are; otherwise they are brought here.
     """
     table = as_elsewhere(data)
     if table is None:
         table = _as_numbers(data, name)
+    elif not in_place:
+        table = _as_numbers(to_host(table) if not hasattr(table, "keep_vectors") else table[0 : len(table)], name)
     elif any(np.isnan(size) for size in table.shape):
         raise ValueError(f"{name} does not know how long its chunks are. Call its compute_chunk_sizes() first.")
     elif not re.match(r"bool|u?int|b?float", dtype_name(table)):

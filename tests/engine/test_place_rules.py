@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from inlier import RowSumMatcher
+from inlier import RowSumMatcher, SplitMatcher, estimate_transformation
 from inlier.datasets import make_gaussian_pairs
 from inlier.engine import as_elsewhere, in_files
 from inlier.engine.in_files import NpyFile, StoredRows, stretches
@@ -77,3 +77,16 @@ def test_an_npy_file_that_is_cut_short_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(ValueError, match="is cut short: row 18 is missing"):
         NpyFile(path)[0:20]
+
+
+def test_what_needs_arrays_here_brings_them_here():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    for there in (da.from_array(X, chunks=10), array_api_strict.asarray(X), StoredRows(X)):
+        found = estimate_transformation("rigid", there, X + 1.0)
+        np.testing.assert_allclose(found.translation, 1.0)
+
+
+def test_algorithm_3_says_that_it_deals_rows_of_memory():
+    X = da.from_array(np.random.default_rng(0).standard_normal((30, 3)), chunks=10)
+    with pytest.raises(ValueError, match="fit the matcher itself"):
+        SplitMatcher(RowSumMatcher()).fit(X, X)

@@ -107,7 +107,7 @@ def test_rows_can_be_taken_in_any_order(put_pairs):
 def test_column_summary_and_scatter(put, tmp_path, dtype):
     X = (np.random.default_rng(0).standard_normal((301, 4)) * 20 + 100).astype(dtype)
     wide = X.astype(np.float64)
-    table = as_table(put(X, tmp_path, "X"), "X")
+    table = as_table(put(X, tmp_path, "X"), "X", in_place=True)
     summary = summarise_columns(table)
     np.testing.assert_allclose(summary.mean, wide.mean(axis=0), rtol=1e-12)
     np.testing.assert_array_equal(summary.minimum, wide.min(axis=0))

@@ -69,7 +69,7 @@ class GramOverlap:
     """
 
     def __init__(self, X: Any, Y: Any, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
-        X, Y = as_table(X, "X"), as_table(Y, "Y", one_column=True)
+        X, Y = as_table(X, "X", in_place=True), as_table(Y, "Y", one_column=True, in_place=True)
         check_paired(X, Y)
         summaries = [summarise_columns(table) for table in (X, Y)]
         for table, summary, name in zip((X, Y), summaries, ("X", "Y"), strict=True):
