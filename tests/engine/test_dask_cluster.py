@@ -95,7 +95,7 @@ class LargestResult(Callback):
 
 
 def _size(result):
-    if isinstance(result, (list, tuple)):
+    if isinstance(result, (list, tuple)) or getattr(result, "dtype", None) == np.dtype(object):
         return sum(map(_size, result))
     return getattr(result, "nbytes", 0)
 
@@ -117,7 +117,7 @@ def test_a_pass_moves_a_small_matrix_per_chunk(data):
 
     work = PairSum(cross_moment, identity_rows(6), identity_rows(6))
     with LargestResult() as largest:
-        total = _total(work, (X, Y)).compute(scheduler="synchronous")
+        total = _total(work, (X, Y)).compute(scheduler="synchronous")[0]
     np.testing.assert_allclose(total, data.X.T @ data.Y, atol=1e-9)
     assert largest.bytes == 8 * 6 * 6
 

@@ -7,7 +7,6 @@ on another machine when one is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ class DaskPlace:
 
     def total(self, work: TotalWork, *tables: Any) -> Any:
         """Return ``work`` of all rows, computed now by the scheduler in force."""
-        return _total(work, self.align(*tables)).compute()
+        return _total(work, self.align(*tables)).compute()[0]
 
     def map(self, work: MapWork, *tables: Any) -> Any:
         """Return one entry per row, as a Dask array that is computed when asked."""
@@ -42,12 +41,17 @@ class DaskPlace:
         from dask import delayed
 
         tables = self.align(*tables)
-        # Axis 0 is the rows; each table has columns of its own.
-        with_axes = [part for k, table in enumerate(tables) for part in (table, (0, k + 1)[: table.ndim])]
         # The work is a node of its own: it holds matrices, and so travels once to each machine, not with every task.
         shared = delayed(work, traverse=False)
         return da.blockwise(
-            _map_chunk, (0,), shared, None, *with_axes, dtype=np.dtype(work.dtype), concatenate=True, meta=_empty(work)
+            _map_chunk,
+            (0,),
+            shared,
+            None,
+            *_with_axes(tables),
+            dtype=np.dtype(work.dtype),
+            concatenate=True,
+            meta=np.empty(0, dtype=work.dtype),
         )
 
     def map_and_total(self, work: MapWork, of_entries: TotalWork, *tables: Any) -> tuple[Any, Any]:
@@ -86,31 +90,47 @@ def _in_chunks(table: Any, rows: tuple[int, ...]) -> Any:
     return table if table.chunks == whole else table.rechunk(whole)
 
 
-def _total(work: TotalWork, tables: Iterable[Any]) -> Any:
+def _total(work: TotalWork, tables: tuple[Any, ...]) -> Any:
+    """Return the total as a delayed array of one entry.
+
+    The parts are an array with an entry per chunk, so that Dask sees which steps before it go chunk by chunk, and joins
+    those of one table to the same task.
+    """
+    import dask.array as da
     from dask import delayed
 
     shared = delayed(work, traverse=False)
-    of_chunk, merged = delayed(_total_of_chunk, pure=False), delayed(_merged, pure=False)
-    chunks = zip(*(table.to_delayed().ravel() for table in tables), strict=True)
-    parts = [of_chunk(shared, *blocks) for blocks in chunks]
-    while len(parts) > 1:
+    of_chunks = da.blockwise(
+        _part_of_chunk, (0,), shared, None, *_with_axes(tables), dtype=object, concatenate=True,
+        adjust_chunks={0: lambda rows: 1}, meta=np.empty(0, dtype=object),
+    )  # fmt: skip
+    parts, merged = list(of_chunks.to_delayed().ravel()), delayed(_merged, pure=False)
+    while True:
         parts = [merged(shared, parts[k : k + _MERGED_AT_ONCE]) for k in range(0, len(parts), _MERGED_AT_ONCE)]
-    return parts[0]
+        if len(parts) == 1:
+            return parts[0]
 
 
-def _total_of_chunk(work: TotalWork, *blocks: Any) -> Any:
+def _with_axes(tables: tuple[Any, ...]) -> list[Any]:
+    """Name the axes of each table: 0 is the rows, and each table has columns of its own."""
+    return [part for k, table in enumerate(tables) for part in (table, (0, k + 1)[: table.ndim])]
+
+
+def _part_of_chunk(work: TotalWork, *blocks: Any) -> Array:
     """Return the part of one chunk; in this one thread, for Dask has given the others work of their own."""
-    return total_in_turn(work, *map(np.ascontiguousarray, blocks))
+    return _boxed(total_in_turn(work, *map(np.ascontiguousarray, blocks)))
 
 
-def _merged(work: TotalWork, parts: list[Any]) -> Any:
-    return work.merge(parts)
+def _merged(work: TotalWork, parts: list[Array]) -> Array:
+    return _boxed(work.merge([part[0] for part in parts]))
+
+
+def _boxed(part: Any) -> Array:
+    box = np.empty(1, dtype=object)
+    box[0] = part
+    return box
 
 
 def _map_chunk(work: MapWork, *blocks: Any) -> Array:
     entries: Array = map_in_turn(work, *map(np.ascontiguousarray, blocks))
     return entries
-
-
-def _empty(work: MapWork) -> Array:
-    return np.empty(0, dtype=work.dtype)
