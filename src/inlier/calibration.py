@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from inlier.engine.blocks import FloatArray, Mask
+from inlier.engine.blocks import Array, FloatArray, Mask
 from inlier.validation import check_number
 
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
@@ -51,7 +51,9 @@ class Calibration:
         return self.q_values <= alpha
 
 
-def calibrate(scores: Any, null_scores: Any, null_fraction: tuple[float, float] | None = None) -> Calibration:
+def calibrate(
+    scores: Any, null_scores: Any, null_fraction: tuple[float, float] | None = None, counts: Any = None
+) -> Calibration:
     """Judge scores against the scores of pairs that are known to be wrong.
 
     Parameters
@@ -62,6 +64,8 @@ def calibrate(scores: Any, null_scores: Any, null_fraction: tuple[float, float] 
         Scores of wrong pairs, drawn as the wrong ones among the n are.
     null_fraction : (float, float), optional
         Share of wrong pairs and its standard error, where it is known better than from these scores.
+    counts : array-like of int, shape (n,), optional
+        How many pairs have each score, where many are given as a histogram; the results are one per score.
 
     Returns
     -------
@@ -80,14 +84,15 @@ def calibrate(scores: Any, null_scores: Any, null_fraction: tuple[float, float] 
     scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
     order = np.argsort(-scores)  # everything below is computed in this order, the most convincing pair first
     scores, rising_null = scores[order], np.sort(null_scores)
+    counts = np.ones(scores.size, dtype=np.int64) if counts is None else np.asarray(counts)[order]
     p = _sorted_p_values(scores, rising_null)
-    share, error = estimate_null_fraction(p) if null_fraction is None else null_fraction
+    share, error = estimate_null_fraction(p, counts) if null_fraction is None else null_fraction
     share, error = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
     cautious = min(1.0, share + error)
-    detection = float(_step_up(p, 1.0)[0])
-    wrong = _local_fdr(scores, rising_null, p, cautious)
+    detection = float(_step_up(p, 1.0, counts)[0])
+    wrong = _local_fdr(scores, rising_null, p, cautious, counts)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
-    q = np.maximum(_step_up(p, cautious), detection)
+    q = np.maximum(_step_up(p, cautious, counts), detection)
     q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
@@ -122,20 +127,23 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
         null_fraction = estimate_null_fraction(p)[0]
     order = np.argsort(p)
     q = np.empty(p.size)
-    q[order] = _step_up(p[order], check_number(null_fraction, "null_fraction", low=0, high=1))
+    share = check_number(null_fraction, "null_fraction", low=0, high=1)
+    q[order] = _step_up(p[order], share, np.ones(p.size, dtype=np.int64))
     return q
 
 
-def estimate_null_fraction(p: Any) -> tuple[float, float]:
+def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
     """Storey's estimate of the share of wrong pairs, and its standard error.
 
     Wrong pairs have uniform p-values, so their share is #{p > lambda} / (n (1 - lambda)) wherever no real
     pair has p > lambda. The estimate falls to that as lambda grows, and gets noisier; taken is the smallest
-    lambda whose estimate no later one undercuts by more than two of its standard errors.
+    lambda whose estimate no later one undercuts by more than two of its standard errors. ``counts`` says how many
+    pairs have each p-value; one, if it is not given.
     """
     p = _as_p_values(p)
-    n = p.size
-    beyond = np.array([(p > level).sum() for level in _LAMBDAS])
+    counts = np.ones(p.size, dtype=np.int64) if counts is None else np.asarray(counts)
+    n = int(counts.sum())
+    beyond = np.array([counts[p > level].sum() for level in _LAMBDAS])
     estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
     # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
     error = np.sqrt(n * estimate * _LAMBDAS * (1 - _LAMBDAS) + 1) / (n * (1 - _LAMBDAS))
@@ -148,36 +156,47 @@ def p_value_density(p: FloatArray) -> FloatArray:
     """Grenander's estimate of the density of the p-values, at each: the steepest that does not rise with p."""
     order = np.argsort(p)
     density = np.empty(p.size)
-    density[order] = _sorted_density(p[order])
+    density[order] = _sorted_density(p[order], np.ones(p.size, dtype=np.int64))
     return density
 
 
-def _sorted_density(rising_p: FloatArray) -> FloatArray:
+def _sorted_density(rising_p: FloatArray, counts: Array) -> FloatArray:
     first = np.flatnonzero(np.diff(rising_p, prepend=-1.0))  # of each run of equal values
-    count = np.diff(first, append=rising_p.size)
     gap = np.diff(rising_p[first], prepend=0.0)
-    density = isotonic_regression(count / (rising_p.size * gap), sample_weight=gap, increasing=False)
-    return np.repeat(density, count)
+    share = np.add.reduceat(counts, first) / counts.sum()
+    density = isotonic_regression(share / gap, sample_weight=gap, increasing=False)
+    return np.repeat(density, np.diff(first, append=rising_p.size))
 
 
-def _local_fdr(scores: FloatArray, rising_null: FloatArray, p: FloatArray, null_fraction: float) -> FloatArray:
+def _local_fdr(
+    scores: FloatArray, rising_null: FloatArray, p: FloatArray, null_fraction: float, counts: Array
+) -> FloatArray:
     """Chance that a pair with this very score is wrong; the larger of two estimates. Scores fall, p rises.
 
     One compares the density of the p-values with that of wrong pairs. Where the real pairs stand far out
     it cannot see how far, for their p-values are all the smallest possible; so the other compares the
     density of the null scores, exponential in its tail, with a Student t around the clear inliers.
     """
-    by_rank = np.clip(null_fraction / _sorted_density(p), 0.0, 1.0)
-    clear = scores[by_rank < _MOST_LIKELY_WRONG]
-    if clear.size < _FEWEST_CLEAR:
+    by_rank = np.clip(null_fraction / _sorted_density(p, counts), 0.0, 1.0)
+    is_clear = by_rank < _MOST_LIKELY_WRONG
+    clear, times = scores[is_clear], counts[is_clear]
+    if times.sum() < _FEWEST_CLEAR:
         return by_rank
-    centre = np.median(clear)
+    centre = _median(clear, times)
     null_density, tail_scale = _null_density(rising_null)
-    spread = max(1.4826 * float(np.median(np.abs(clear - centre))), tail_scale)
-    real = clear.size / scores.size * _student_density((scores - centre) / spread) / spread
+    spread = max(1.4826 * _median(np.abs(clear - centre), times), tail_scale)
+    real = times.sum() / counts.sum() * _student_density((scores - centre) / spread) / spread
     wrong = null_fraction * null_density(scores)
     by_score = np.where(scores >= centre, 0.0, wrong / np.maximum(wrong + real, np.finfo(np.float64).tiny))
     return np.maximum(by_rank, by_score)
+
+
+def _median(values: FloatArray, counts: Array) -> float:
+    """Median of values that occur so many times each."""
+    order = np.argsort(values)
+    reached = np.cumsum(counts[order])
+    lower, upper = np.searchsorted(reached, [(reached[-1] - 1) // 2, reached[-1] // 2], side="right")
+    return float(values[order[lower]] + values[order[upper]]) / 2
 
 
 def _student_density(z: FloatArray) -> FloatArray:
@@ -204,10 +223,10 @@ def _null_density(rising_null: FloatArray) -> tuple[Callable[[FloatArray], Float
     return density, scale
 
 
-def _step_up(rising_p: FloatArray, null_fraction: float) -> FloatArray:
+def _step_up(rising_p: FloatArray, null_fraction: float, counts: Array) -> FloatArray:
     """Benjamini and Hochberg: min over k >= rank of null_fraction n p_(k) / k."""
-    n = rising_p.size
-    ratio = null_fraction * n * rising_p / np.arange(1, n + 1)
+    rank = np.cumsum(counts)
+    ratio = null_fraction * rank[-1] * rising_p / rank
     return np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
 
 

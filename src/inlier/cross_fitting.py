@@ -59,7 +59,7 @@ def _cross_fit(
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
     scores = np.full((n_deals, n), np.nan)
     null: list[FloatArray] = [np.empty(0)]
-    trainer = _Trainer(pairs, points, rng)
+    trainer = Trainer(pairs, points, rng)
     for deal in scores:
         fold_of = _deal(points, min(n_folds, n // 2), rng)
         for fold in np.unique(fold_of):
@@ -69,7 +69,7 @@ def _cross_fit(
             for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
                 x, y = _rows(pairs, mine)
                 deal[mine] = learned.scores(x, y)
-                null.append(_re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals)))
+                null.append(re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals)))
     null_scores = np.concatenate(null)
     if null_scores.size == 0:  # nothing was learned, or nothing could be re-paired: no pair stands out
         return np.zeros((1, n)), np.zeros(1)
@@ -91,7 +91,7 @@ def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
     return fold_of_group[group]
 
 
-class _Trainer:
+class Trainer:
     """Learns maps; from a part of the pairs if there are very many, from more if the rest does not confirm it."""
 
     def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState) -> None:
@@ -120,7 +120,7 @@ class _Trainer:
     def _is_confirmed(self, learned: RobustMap, rows: Array) -> bool:
         """Whether pairs that the map has not seen score higher than their re-pairings."""
         x, y = _rows(self._pairs, rows)
-        null = _re_paired_scores(learned, x, y, self._points[:, rows], per_pair=4)
+        null = re_paired_scores(learned, x, y, self._points[:, rows], per_pair=4)
         return null.size > 0 and calibrate(learned.scores(x, y), null).detection_p_value <= _CONFIRMED
 
 
@@ -133,7 +133,7 @@ def _handfuls(rows: Array) -> Iterator[Array]:
     yield from np.array_split(rows, max(1, -(-rows.size // _PAIRS_AT_ONCE)))
 
 
-def _re_paired_scores(learned: RobustMap, x: FloatArray, y: FloatArray, points: Array, per_pair: int) -> FloatArray:
+def re_paired_scores(learned: RobustMap, x: FloatArray, y: FloatArray, points: Array, per_pair: int) -> FloatArray:
     """Scores of x_i with y_j where neither point is one of pair i's own, about ``per_pair`` for each i."""
     if per_pair >= _WORTH_A_MATRIX or len(x) <= _WORTH_A_MATRIX:  # the rows come shuffled: the first are as good as any
         some = slice(0, max(per_pair, _WORTH_A_MATRIX))

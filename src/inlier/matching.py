@@ -20,6 +20,7 @@ from inlier.cluster import lloyd_cut, optimal_cut
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray, Mask
 from inlier.engine.moments import norm_product
+from inlier.engine.spread import Scores
 from inlier.overlap import GramOverlap
 from inlier.overlap.plan import SOLVERS
 from inlier.preparation import prepare_pairs
@@ -46,6 +47,7 @@ class PairMatcher(BaseEstimator):
 
     _fewest_pairs = 2
     _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
+    _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
 
     def fit(self, X: Any, y: Any) -> Self:
         """Decide which rows of ``X`` and ``y`` are real pairs.
@@ -108,15 +110,20 @@ class PairMatcher(BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 f"y holds the partners of the rows of X."
             )
-        table_x, table_y = as_table(X, "X"), as_table(y, "y", one_column=True)
+        table_x = as_table(X, "X", in_place=self._in_any_place)
+        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
         check_same_index(X, y)
-        validate_data(self, X, skip_check_array=True)  # records n_features_in_ and feature_names_in_
+        validate_data(
+            self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True
+        )  # records n_features_in_ and feature_names_in_
         return table_x, table_y
 
 
 class _OverlapMatcher(PairMatcher):
     """Score the pairs by the Gram overlap, then part the scores in two."""
+
+    _in_any_place = True
 
     def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
         self.threshold = threshold
@@ -126,11 +133,10 @@ class _OverlapMatcher(PairMatcher):
     def _fit(self, X: Array, Y: Array) -> None:
         self._check_parameters()
         pairs = self.prepare(X, Y)  # step 1
-        self.scores_ = self._scores(pairs)  # steps 2 and 3
-        self.threshold_ = self._cut(self.scores_) if self.threshold == "kmeans" else float(self.threshold)
-        directionless = _directionless(pairs, self.scores_)
-        self.inlier_mask_ = self.scores_ >= self.threshold_  # steps 4 to 8
-        self.inlier_mask_[directionless] = False
+        scores = self._scores(pairs)  # steps 2 and 3
+        self.threshold_ = self._cut(scores) if self.threshold == "kmeans" else float(self.threshold)
+        self.scores_ = scores.values
+        self.inlier_mask_ = scores.at_least(self.threshold_, *_directions(pairs, scores))  # steps 4 to 8
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Step 1: centre the columns and scale the rows to unit length, whitening between if asked."""
@@ -145,11 +151,11 @@ class _OverlapMatcher(PairMatcher):
             check_number(self.threshold, "threshold")
 
     @abstractmethod
-    def _scores(self, pairs: PairedRows) -> FloatArray:
+    def _scores(self, pairs: PairedRows) -> Scores:
         """Steps 2 and 3: a number per pair, larger for inliers."""
 
     @abstractmethod
-    def _cut(self, scores: FloatArray) -> float:
+    def _cut(self, scores: Scores) -> float:
         """Step 7: where k-means parts the scores."""
 
 
@@ -191,12 +197,11 @@ class EigenvectorMatcher(_OverlapMatcher):
     True
     """
 
-    def _scores(self, pairs: PairedRows) -> FloatArray:
+    def _scores(self, pairs: PairedRows) -> Scores:
         H = GramOverlap.from_pairs(pairs)  # step 2, never formed
-        v = H.leading_eigenvector(self.solver).vector  # step 3
-        return np.sqrt(pairs.n_pairs) * v
+        return H.eigenvector_scores(self.solver)  # step 3, sqrt(n) v_i
 
-    def _cut(self, scores: FloatArray) -> float:
+    def _cut(self, scores: Scores) -> float:
         return lloyd_cut(scores, low=-1.0, high=1.0)  # centroids +-n^(-1/2) of v
 
 
@@ -240,13 +245,11 @@ class RowSumMatcher(_OverlapMatcher):
     True
     """
 
-    def _scores(self, pairs: PairedRows) -> FloatArray:
+    def _scores(self, pairs: PairedRows) -> Scores:
         H = GramOverlap.from_pairs(pairs)  # step 2, never formed
-        S = H.leave_one_out_row_sums(self.solver)  # step 3, S_i - H_ii
-        d_x, d_y = pairs.dimensions
-        return d_x * d_y * S
+        return H.row_sum_scores(self.solver)  # step 3, d_x d_y (S_i - H_ii)
 
-    def _cut(self, scores: FloatArray) -> float:
+    def _cut(self, scores: Scores) -> float:
         return optimal_cut(scores)
 
 
@@ -258,15 +261,17 @@ def _read_only(value: Any) -> Any:
     return value
 
 
-def _directionless(pairs: PairedRows, scores: FloatArray) -> Array:
-    """Pairs of which a row equals the mean: their scores are exactly 0, and say nothing."""
-    zero = np.flatnonzero(scores == 0)
-    directionless = zero[norm_product(*pairs.take(zero)) == 0] if zero.size else zero
-    if directionless.size:
+def _directions(pairs: PairedRows, scores: Scores) -> tuple[Any, ...]:
+    """A vector that is 0 for the pairs of which a row equals the mean, if there are such: their score says nothing."""
+    if not scores.zeros:  # theirs would be exactly 0
+        return ()
+    norms = pairs.map(norm_product)
+    n_directionless = scores.count_zeros(norms)
+    if n_directionless:
         warnings.warn(
-            f"{directionless.size} of {pairs.n_pairs} pairs have a row equal to the mean of its set. Such a row has "
+            f"{n_directionless} of {pairs.n_pairs} pairs have a row equal to the mean of its set. Such a row has "
             f"no direction to compare; its pair gets score 0 and is called an outlier.",
             UserWarning,
             stacklevel=3,
         )
-    return directionless
+    return (norms,)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from inlier.engine import (
     ColumnSummary,
     PairedRows,
@@ -54,7 +56,8 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
 def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap]:
     summary = _checked_summary(table, name)
     most_directions = max(1, summary.n_rows // _ROWS_PER_DIRECTION)
-    if summary.mean.size > most_directions and effective_dimension(table, summary) > most_directions:
+    few = isinstance(table, np.ndarray) and summary.mean.size > most_directions  # rows elsewhere are many
+    if few and effective_dimension(table, summary) > most_directions:
         table = unit_rows(summary)(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
         summary = summarise_columns(table)
     return table, model_rows(summary, table, whiten=whiten, most_directions=most_directions)

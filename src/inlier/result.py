@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, Mask
+from inlier.engine.namespaces import to_host
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,12 +41,12 @@ class MatchResult:
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
-        return int(self.inlier_mask.size)
+        return int(self.inlier_mask.shape[0])
 
     @property
     def n_inliers(self) -> int:
         """Number of pairs called real."""
-        return int(self.inlier_mask.sum())
+        return int(to_host(self.inlier_mask).sum())
 
     def __repr__(self) -> str:
         share = self.n_inliers / self.n_pairs
@@ -55,9 +56,9 @@ class MatchResult:
         """Row numbers of the ``k`` pairs with the lowest scores, the lowest first."""
         if k < 0:
             raise ValueError(f"k must not be negative; got {k}.")
-        k = min(int(k), self.n_pairs)
-        lowest = np.argpartition(self.scores, k - 1)[:k] if 0 < k < self.n_pairs else np.arange(self.n_pairs)[:k]
-        return lowest[np.lexsort((lowest, self.scores[lowest]))]
+        k, scores = min(int(k), self.n_pairs), to_host(self.scores)
+        lowest = np.argpartition(scores, k - 1)[:k] if 0 < k < self.n_pairs else np.arange(self.n_pairs)[:k]
+        return lowest[np.lexsort((lowest, scores[lowest]))]
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier."""
@@ -82,4 +83,4 @@ class MatchResult:
     def columns(self) -> dict[str, Array]:
         """Everything that there is per pair, by name."""
         columns = {"score": self.scores, "p_value": self.p_values, "q_value": self.q_values, "inlier": self.inlier_mask}
-        return {name: column for name, column in columns.items() if column is not None}
+        return {name: to_host(column) for name, column in columns.items() if column is not None}

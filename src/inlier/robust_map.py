@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from inlier.calibration import p_value_density, p_values
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.namespaces import from_host, namespace
 
 # A pair's weight is 1 - sharpness * (chance that it is wrong), at least 0. Gentle at first, when the scores
 # say little and every real pair is needed; then pairs that are more likely wrong than real drop out.
@@ -40,7 +41,7 @@ class RobustMap:
 
     def scores(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Log likelihood ratio of each pair."""
-        return log_likelihood_ratio(y, x @ self.coefficients, self.variance)
+        return log_likelihood_ratio(y, x @ from_host(self.coefficients, x), self.variance)
 
     def scores_of_all_pairings(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
@@ -53,8 +54,10 @@ class RobustMap:
 
 def log_likelihood_ratio(y: FloatArray, predicted: FloatArray, variance: FloatArray) -> FloatArray:
     """log N(y; predicted, variance) - log N(y; 0, 1), summed over coordinates."""
+    xp = namespace(y)
     residual = y - predicted
-    return (np.einsum("ij,ij->i", y, y) - residual**2 @ (1 / variance) - np.log(variance).sum()) / 2
+    log_determinant = float(np.log(variance).sum())
+    return (xp.vecdot(y, y) - residual**2 @ from_host(1 / variance, y) - log_determinant) / 2
 
 
 def learn_map(

@@ -68,6 +68,8 @@ class SplitMatcher(PairMatcher):
     True
     """
 
+    _in_any_place = True  # to say that it does not take them
+
     def __init__(
         self, matcher: PairMatcher, n_splits: int = 4, n_jobs: int | None = None, random_state: Any = None
     ) -> None:
@@ -77,7 +79,12 @@ class SplitMatcher(PairMatcher):
         self.random_state = random_state
 
     def _fit(self, X: Array, Y: Array) -> None:
-        self._check_parameters(len(X))
+        self._check_parameters(X.shape[0])
+        if not isinstance(X, np.ndarray) or not isinstance(Y, np.ndarray):
+            raise ValueError(
+                "SplitMatcher deals the rows of arrays in memory to its parts. The matchers inside it take Dask "
+                "arrays, device arrays and files as a whole, with the same answer: fit the matcher itself."
+            )
         rng = check_random_state(self.random_state)
         pairs = self.prepare(X, Y)  # step 1
         parts = np.array_split(rng.permutation(len(X)), self.n_splits)  # step 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from numbers import Real
 from typing import Any
@@ -9,18 +10,30 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from inlier.engine import ColumnSummary
-from inlier.engine.blocks import Array, FloatArray, row_blocks
+from inlier.engine import ColumnSummary, as_elsewhere, place_of
+from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
+from inlier.engine.namespaces import dtype_name, to_host
 
 
-def as_table(data: Any, name: str, *, one_column: bool = False) -> Array:
+def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool = False) -> Any:
     """Return ``data`` as a two-dimensional array of real numbers, without a copy where it is one already.
 
-    With ``one_column`` a one-dimensional array counts as a table of one column.
+    With ``one_column`` a one-dimensional array counts as a table of one column. With ``in_place``, arrays that are not
+    NumPy's (Dask, torch, CuPy, zarr, HDF5) stay what and where they are; otherwise they are brought here.
     """
-    table = _as_numbers(data, name)
-    if table.ndim == 1 and one_column:
+    table = as_elsewhere(data)
+    if table is None:
+        table = _as_numbers(data, name)
+    elif not in_place:
+        table = _as_numbers(to_host(table) if not hasattr(table, "keep_vectors") else table[0 : len(table)], name)
+    elif any(np.isnan(size) for size in table.shape):
+        raise ValueError(f"{name} does not know how long its chunks are. Call its compute_chunk_sizes() first.")
+    elif not re.match(r"bool|u?int|b?float", dtype_name(table)):
+        raise ValueError(f"{name} holds {dtype_name(table)} values; convert them to real numbers first.")
+    if table.ndim == 1 and one_column and hasattr(table, "reshape"):
         table = table.reshape(-1, 1)
+    elif table.ndim == 1 and one_column:
+        table = table[:, None]
     if table.ndim != 2:
         raise ValueError(
             f"{name} must be a table of shape (pairs, dimensions), but has {table.ndim} dimension(s), "
@@ -56,11 +69,12 @@ def _as_numbers(data: Any, name: str) -> Array:
     return array
 
 
-def check_paired(X: Array, Y: Array, *, fewest: int = 2) -> None:
+def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
     """Row i of X belongs with row i of Y, so there must be as many of one as of the other, and some."""
-    if len(X) != len(Y):
+    n_x, n_y = X.shape[0], Y.shape[0]
+    if n_x != n_y:
         raise ValueError(
-            f"X and y must have one row per pair, but X has {len(X)} rows and y has {len(Y)}. "
+            f"X and y must have one row per pair, but X has {n_x} rows and y has {n_y}. "
             f"Put the two sets in the same order and drop the rows without a partner."
         )
     for table, name in ((X, "X"), (Y, "y")):
@@ -68,23 +82,22 @@ def check_paired(X: Array, Y: Array, *, fewest: int = 2) -> None:
             raise ValueError(
                 f"{name} has no columns: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
             )
-    if len(X) < fewest:
+    if n_x < fewest:
         raise ValueError(
-            f"At least {fewest} pairs are needed to compare, but X has {len(X)} "
-            f"(n_samples = {len(X)}, shape {X.shape})."
+            f"At least {fewest} pairs are needed to compare, but X has {n_x} (n_samples = {n_x}, shape {X.shape})."
         )
 
 
-def check_finite(table: Array, summary: ColumnSummary, name: str) -> None:
+def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
     """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
     largest = summary.magnitude.max()
     if np.finfo(np.float64).max / summary.n_rows < largest < np.inf:
         raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
     if not summary.is_finite:
-        row, column, count = _locate_non_finite(table)
+        row, column, count, value = _locate_non_finite(table)
         raise ValueError(
-            f"{name} contains NaN or infinity: {count} value(s), the first ({table[row, column]}) in row {row}, "
-            f"column {column}. Drop or fill those rows in both sets."
+            f"{name} contains NaN or infinity: {count} value(s), the first ({value}) in row {row}, column {column}. "
+            f"Drop or fill those rows in both sets."
         )
 
 
@@ -166,14 +179,16 @@ def check_weights(weights: Any, n_pairs: int) -> FloatArray:
     return values
 
 
-def _locate_non_finite(table: Array) -> tuple[int, int, int]:
-    """Row and column of the first value that is not finite, and how many there are."""
-    first: tuple[int, int] | None = None
+def _locate_non_finite(table: Any) -> tuple[int, int, int, float]:
+    """Row and column of the first value that is not finite, how many there are, and that first value."""
+    first: tuple[int, int, float] | None = None
     count = 0
-    for rows in row_blocks(len(table), table.shape[1]):
-        bad = np.argwhere(~np.isfinite(table[rows]))
+    place = place_of(table)
+    for rows in row_blocks(table.shape[0], table.shape[1]) if place.name == "memory" else device_blocks(*table.shape):
+        block = place.take(table, rows)
+        bad = np.argwhere(~np.isfinite(block))
         if len(bad) and first is None:
-            first = (rows.start + int(bad[0, 0]), int(bad[0, 1]))
+            first = rows.start + int(bad[0, 0]), int(bad[0, 1]), block[tuple(bad[0])]
         count += len(bad)
     assert first is not None
-    return *first, count
+    return *first[:2], count, first[2]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
-from inlier.engine.blocks import Array, FloatArray, row_blocks
+from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.fused import as_line, kernels_for
-from inlier.engine.threads import run_in_threads
+from inlier.engine.namespaces import from_host, is_host_array, namespace, rounding_of, to_host
+from inlier.engine.on_cuda import cuda_columns, kernels_on_cuda
+from inlier.engine.place import place_of
+
+_WIDEST_SUMMARY = 4096  # columns that the compiled summary takes
 
 
 @dataclass(frozen=True)
@@ -46,41 +52,74 @@ class ColumnSummary:
         return np.maximum(self.maximum - self.mean, self.mean - self.minimum)
 
 
-def summarise_columns(X: Array) -> ColumnSummary:
+def summarise_columns(X: Any) -> ColumnSummary:
     """Summarise the columns of ``X`` in one pass, in float64 whatever the type of ``X``."""
-    n_rows, n_columns = X.shape
-    kernels = kernels_for(X)
-    if kernels is not None:
-        line = as_line(X)
-        parts = run_in_threads(n_rows, lambda rows: kernels.column_summary(line, n_columns, rows.start, rows.stop))
-    else:
-        parts = [_summarise_block(np.asarray(X[rows])) for rows in row_blocks(n_rows, n_columns)]
-    totals, minima, maxima = (np.array(column) for column in zip(*parts, strict=True))
+    total, minimum, maximum = place_of(X).total(_ColumnParts(), X)
+    n_rows = int(X.shape[0])
     with np.errstate(invalid="ignore", over="ignore"):  # judged by the caller, from the summary
-        minimum, maximum = minima.min(axis=0).astype(np.float64), maxima.max(axis=0).astype(np.float64)
         # Rounding may carry the mean of a nearly constant column outside its range; it never belongs there.
-        mean = np.clip(totals.sum(axis=0) / n_rows, minimum, maximum)
+        mean = np.clip(total / n_rows, minimum, maximum)
     return ColumnSummary(n_rows, mean, minimum, maximum)
 
 
-def _summarise_block(block: Array) -> tuple[Array, Array, Array]:
-    with np.errstate(invalid="ignore", over="ignore"):
-        total: FloatArray = np.sum(block, axis=0, dtype=np.float64)
-    return total, block.min(axis=0), block.max(axis=0)
+@dataclass(frozen=True)
+class _ColumnParts:
+    """Sum, minimum and maximum of each column."""
+
+    def __call__(self, block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        kernels = kernels_for(block, widest=_WIDEST_SUMMARY) if is_host_array(block) else None
+        if kernels is not None:
+            return kernels.column_summary(as_line(block), block.shape[1], 0, len(block))
+        if not is_host_array(block):
+            on_cuda = kernels_on_cuda(block)
+            if on_cuda is not None:
+                return cuda_columns(on_cuda, block)
+            return self.merge([self._of_piece(block[rows, :]) for rows in device_blocks(*block.shape)])
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.merge([self._of_piece(block[rows]) for rows in row_blocks(*block.shape)])
+
+    @staticmethod
+    def _of_piece(block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        xp = namespace(block)
+        parts = xp.sum(block, axis=0, dtype=xp.float64), xp.min(block, axis=0), xp.max(block, axis=0)
+        total, minimum, maximum = (to_host(part).astype(np.float64) for part in parts)
+        return total, minimum, maximum
+
+    def merge(self, parts: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        total, minimum, maximum = zip(*parts, strict=True)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.sum(total, axis=0), np.min(minimum, axis=0), np.max(maximum, axis=0)
 
 
-def scatter_matrix(X: Array, summary: ColumnSummary, column_scale: FloatArray) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class _Scatter:
+    """Sum of z z^T, z = (x - mean) / scale."""
+
+    mean: FloatArray
+    scale: FloatArray
+
+    def __call__(self, block: Any) -> FloatArray:
+        xp = namespace(block)
+        mean, scale = from_host(self.mean, block), from_host(self.scale, block)
+        cut = row_blocks if is_host_array(block) else device_blocks
+        total: Any = 0.0
+        for rows in cut(*block.shape):
+            z = (xp.astype(block[rows, :], xp.float64) - mean) / scale
+            total = z.T @ z + total
+        return to_host(total)
+
+    def merge(self, parts: Sequence[FloatArray]) -> FloatArray:
+        return sum(parts[1:], start=parts[0])
+
+
+def scatter_matrix(X: Any, summary: ColumnSummary, column_scale: FloatArray) -> FloatArray:
     """Sum over rows of z z^T with z = (x - mean) / column_scale, in float64."""
-    n_rows, n_columns = X.shape
-    scatter = np.zeros((n_columns, n_columns))
-    for rows in row_blocks(n_rows, n_columns):
-        block = np.subtract(X[rows], summary.mean, dtype=np.float64)
-        block /= column_scale
-        scatter += block.T @ block
+    scale = np.array(np.broadcast_to(column_scale, summary.mean.size))
+    scatter: FloatArray = place_of(X).total(_Scatter(summary.mean, scale), X)
     return scatter
 
 
-def principal_directions(X: Array, summary: ColumnSummary, column_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+def principal_directions(X: Any, summary: ColumnSummary, column_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Variances of the scaled columns' principal directions, rising, and the directions as columns.
 
     Directions whose variance is rounding error, of the computation or of the input, are cut. Found from the
@@ -91,12 +130,19 @@ def principal_directions(X: Array, summary: ColumnSummary, column_scale: FloatAr
     if n_columns <= n_rows:
         eigenvalues, directions = eigh(scatter_matrix(X, summary, scale))
     else:
-        eigenvalues, directions = _directions_of_wide_rows(X, summary, scale)
-    input_rounding = np.finfo(X.dtype).eps if X.dtype.kind == "f" else 0.0
+        # Fewer rows than columns: few enough to bring here.
+        eigenvalues, directions = _directions_of_wide_rows(place_of(X).take(X, slice(0, n_rows)), summary, scale)
+    input_rounding = rounding_of(X)
     noise = n_rows * float(np.max(input_rounding * summary.magnitude / scale)) ** 2
     cut = eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps + noise
     kept = eigenvalues > min(cut, eigenvalues[-1] / 2)  # the strongest direction is kept whatever happens
-    return eigenvalues[kept] / n_rows, directions[:, kept]
+    return eigenvalues[kept] / n_rows, _signed(directions[:, kept])
+
+
+def _signed(directions: FloatArray) -> FloatArray:
+    """Turn each direction so that its largest coordinate is positive: the same wherever the rows were summed."""
+    largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
+    return directions * np.where(largest < 0, -1.0, 1.0)
 
 
 def effective_dimension(X: Array, summary: ColumnSummary) -> float:

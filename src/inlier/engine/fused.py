@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.threads import run_in_threads
 
 if TYPE_CHECKING:
-    from inlier.engine.pairs import PairedRows
     from inlier.engine.row_maps import RowMap
+    from inlier.engine.work import PairMap, PairSum
 
 FEWEST_ROWS = 4096  # below this plain NumPy takes under a millisecond, and numba's import a good part of a second
 WIDEST_ROW = 16  # above this matrix products are faster
@@ -34,56 +32,56 @@ def _kernels() -> ModuleType | None:
         return None
 
 
-def kernels_for(*tables: Array) -> ModuleType | None:
+def kernels_for(*tables: Array, widest: int = WIDEST_ROW) -> ModuleType | None:
     """Return the kernels' module if it can and should read these tables."""
     suits = all(
         type(table) in (np.ndarray, np.memmap)
         and table.flags.c_contiguous
         and table.dtype in _DTYPES
         and table.dtype.isnative
-        and table.shape[1] <= WIDEST_ROW
+        and (table.ndim == 1 or table.shape[1] <= widest)
         for table in tables
     )
     return _kernels() if suits and len(tables[0]) >= FEWEST_ROWS else None
 
 
-def fused_sum(
-    pairs: PairedRows, moment: Callable[..., Any], row_vectors: tuple[FloatArray, ...], matrix: FloatArray | None
-) -> FloatArray | None:
-    """Sum ``moment`` over all pairs with its compiled version, if there is one for these pairs."""
-    kernel = _kernel_with_pairs(pairs, moment)
+def fused_sum(work: PairSum, X: Array, Y: Array, vectors: tuple[FloatArray, ...]) -> FloatArray | None:
+    """Sum over a block of pairs with the compiled version of the moment, if there is one for these rows."""
+    kernel = _kernel(work, X, Y)
     if kernel is None:
         return None
-    arguments = [np.ascontiguousarray(v, dtype=np.float64) for v in row_vectors]
-    if moment.__name__ == "cross_moment" and not row_vectors:
+    arguments = [np.ascontiguousarray(v, dtype=np.float64) for v in vectors]
+    if work.moment.__name__ == "cross_moment" and not vectors:
         arguments = [np.empty(0)]  # no weights
-    if matrix is not None:
-        arguments.append(np.ascontiguousarray(matrix, dtype=np.float64))
-    return np.sum(run_in_threads(pairs.n_pairs, lambda rows: kernel(rows, *arguments)), axis=0)
+    if work.matrix is not None:
+        arguments.append(np.ascontiguousarray(work.matrix, dtype=np.float64))
+    return kernel(as_line(X), as_line(Y), _preparation(work), 0, len(X), *arguments)
 
 
-def fused_map(pairs: PairedRows, score: Callable[..., Any], matrix: FloatArray | None, scores: FloatArray) -> bool:
-    """Write ``score`` of every pair into ``scores`` with its compiled version, if there is one for these pairs."""
-    kernel = _kernel_with_pairs(pairs, score)
-    if kernel is None or matrix is None:
-        return False
-    matrix = np.ascontiguousarray(matrix, dtype=np.float64)
-    run_in_threads(pairs.n_pairs, lambda rows: kernel(rows, scores, matrix))
-    return True
-
-
-def _kernel_with_pairs(pairs: PairedRows, function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return the compiled version of a function of the vocabulary as a function of a range of rows."""
-    maps = pairs.map_x, pairs.map_y
-    simple = all(row_map.linear is None and row_map.scale == 1.0 for row_map in maps)
-    alike = pairs.map_x.unit_length == pairs.map_y.unit_length
-    kernels = kernels_for(pairs.X, pairs.Y) if simple and alike else None
-    kernel = getattr(kernels, function.__name__, None)
+def fused_map(work: PairMap, X: Array, Y: Array) -> FloatArray | None:
+    """Score a block of pairs with the compiled version, if there is one for these rows."""
+    kernel = None if work.matrix is None else _kernel(work, X, Y)
     if kernel is None:
         return None
-    preparation = (*map(_mean, maps), *(float(m.shortest) for m in maps), pairs.map_x.unit_length)
-    X, Y = as_line(pairs.X), as_line(pairs.Y)
-    return lambda rows, *arguments: kernel(X, Y, preparation, rows.start, rows.stop, *arguments)
+    matrix = np.ascontiguousarray(work.matrix, dtype=np.float64)
+    scores = np.empty(len(X))
+    kernel(as_line(X), as_line(Y), _preparation(work), 0, len(X), scores, matrix, float(work.scale))
+    return scores
+
+
+def _kernel(work: PairSum | PairMap, X: Array, Y: Array) -> Any:
+    """Return the compiled version of a function of the vocabulary, if it can prepare and read these rows."""
+    maps = work.map_x, work.map_y
+    simple = all(row_map.linear is None and row_map.scale == 1.0 for row_map in maps)
+    alike = maps[0].unit_length == maps[1].unit_length
+    function = getattr(work, "moment", None) or getattr(work, "score", None)
+    return getattr(kernels_for(X, Y) if simple and alike else None, getattr(function, "__name__", ""), None)
+
+
+def _preparation(work: PairSum | PairMap) -> tuple[Any, ...]:
+    maps = work.map_x, work.map_y
+    means, shortest = map(_mean, maps), (float(row_map.shortest) for row_map in maps)
+    return (*means, *map(_centre, maps), *shortest, work.map_x.unit_length)
 
 
 def as_line(table: Array) -> Array:
@@ -93,5 +91,9 @@ def as_line(table: Array) -> Array:
 
 def _mean(row_map: RowMap) -> FloatArray | tuple[float, ...]:
     """Return the mean as the kernels take it: a tuple where its length is worth compiling for."""
-    mean = np.zeros(row_map.n_columns) if row_map.mean is None else row_map.mean
-    return tuple(mean.tolist()) if mean.size in _UNROLLED else mean
+    centre = _centre(row_map)
+    return tuple(centre.tolist()) if centre.size in _UNROLLED else centre
+
+
+def _centre(row_map: RowMap) -> FloatArray:
+    return np.zeros(row_map.n_columns) if row_map.mean is None else np.ascontiguousarray(row_map.mean, dtype=np.float64)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_TILE = 128  # rows; a tile of both sides at d = 8 takes 16 KiB
+_TILE = 256  # rows; a tile of both sides at d = 3 takes 12 KiB
+_WORTH_A_PRODUCT = 100  # entries of a moment above which a matrix product beats plain loops
 _COMPILE = {
     "nogil": True,
     "cache": True,
@@ -23,19 +24,41 @@ _COMPILE = {
     # Sums may be reordered, which is what vectorising them means; NaN and infinity keep their meaning.
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
+_COMPILE_WITHOUT_NAN = {**_COMPILE, "fastmath": {"reassoc", "contract", "nsz", "nnan"}}  # so that a minimum vectorises
 
 
 @njit(**_COMPILE)
-def _load_tile(line, start, count, mean, tile, squared_length):
-    """Centred rows, transposed, into ``tile``; their squared lengths beside them."""
+def _line_of(tile, a, count):
+    """Coordinate ``a`` of a tile: a slice, so that every index into it is plainly not negative and loops vectorise."""
+    return tile[a * _TILE : a * _TILE + count]
+
+
+@njit(**_COMPILE)
+def _load_tile(line, start, count, mean, centre, tile, squared_length):
+    """Centred rows, transposed, into ``tile``; their squared lengths beside them.
+
+    First the numbers are put in place, then the mean is taken off, three coordinates at a time: so both loops
+    vectorise, and running values are read and written once for all three.
+    """
     d = len(mean)
+    rows = line[start * d : (start + count) * d]
     for t in range(count):
-        total = 0.0
         for a in range(d):
-            centred = line[(start + t) * d + a] - mean[a]
-            tile[a * _TILE + t] = centred
-            total += centred * centred
-        squared_length[t] = total
+            tile[a * _TILE + t] = rows[t * d + a]
+    squared_length[:count] = 0.0
+    for a in range(0, d - 2, 3):
+        one, two, three = _line_of(tile, a, count), _line_of(tile, a + 1, count), _line_of(tile, a + 2, count)
+        mean_one, mean_two, mean_three = centre[a], centre[a + 1], centre[a + 2]
+        for t in range(count):
+            u, v, w = one[t] - mean_one, two[t] - mean_two, three[t] - mean_three
+            one[t], two[t], three[t] = u, v, w
+            squared_length[t] += u * u + v * v + w * w
+    for a in range(d - d % 3, d):
+        one, mean_one = _line_of(tile, a, count), centre[a]
+        for t in range(count):
+            u = one[t] - mean_one
+            one[t] = u
+            squared_length[t] += u * u
 
 
 @njit(**_COMPILE)
@@ -44,9 +67,9 @@ def _load_pair(X, Y, preparation, start, count, x, y, squared_x, squared_y, fact
 
     Rows that are not to be scaled to unit length have factor 1.
     """
-    mean_x, mean_y, shortest_x, shortest_y, unit_length = preparation
-    _load_tile(X, start, count, mean_x, x, squared_x)
-    _load_tile(Y, start, count, mean_y, y, squared_y)
+    mean_x, mean_y, centre_x, centre_y, shortest_x, shortest_y, unit_length = preparation
+    _load_tile(X, start, count, mean_x, centre_x, x, squared_x)
+    _load_tile(Y, start, count, mean_y, centre_y, y, squared_y)
     if not unit_length:
         factor[:count] = 1.0
         return
@@ -61,26 +84,43 @@ def _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score):
     """score[t] = x_t^T U y_t for one tile."""
     score[:count] = 0.0
     for a in range(d_x):
+        along = _line_of(x, a, count)
         work[:count] = 0.0
-        for b in range(d_y):
-            u = matrix[a, b]
+        for b in range(0, d_y - 2, 3):
+            one, two, three = _line_of(y, b, count), _line_of(y, b + 1, count), _line_of(y, b + 2, count)
+            u, v, w = matrix[a, b], matrix[a, b + 1], matrix[a, b + 2]
             for t in range(count):
-                work[t] += u * y[b * _TILE + t]
+                work[t] += u * one[t] + v * two[t] + w * three[t]
+        for b in range(d_y - d_y % 3, d_y):
+            one, u = _line_of(y, b, count), matrix[a, b]
+            for t in range(count):
+                work[t] += u * one[t]
         for t in range(count):
-            score[t] += x[a * _TILE + t] * work[t]
+            score[t] += along[t] * work[t]
 
 
 @njit(**_COMPILE)
 def _add_tile_moment(x, y, d_x, d_y, weight, count, work, total):
     """total += sum of w_t x_t y_t^T over one tile."""
     for b in range(d_y):
+        along = _line_of(y, b, count)
         for t in range(count):
-            work[t] = weight[t] * y[b * _TILE + t]
-        for a in range(d_x):
-            partial = 0.0
+            work[t] = weight[t] * along[t]
+        for a in range(0, d_x - 2, 3):
+            one, two, three = _line_of(x, a, count), _line_of(x, a + 1, count), _line_of(x, a + 2, count)
+            u = v = w = 0.0
             for t in range(count):
-                partial += x[a * _TILE + t] * work[t]
-            total[a, b] += partial
+                u += one[t] * work[t]
+                v += two[t] * work[t]
+                w += three[t] * work[t]
+            total[a, b] += u
+            total[a + 1, b] += v
+            total[a + 2, b] += w
+        for a in range(d_x - d_x % 3, d_x):
+            one, u = _line_of(x, a, count), 0.0
+            for t in range(count):
+                u += one[t] * work[t]
+            total[a, b] += u
 
 
 @njit(**_COMPILE)
@@ -127,44 +167,50 @@ def _tile_products(tile, d, factor, count, products):
     row = 0
     for a in range(d):
         for c in range(a, d):
+            one, two, product = _line_of(tile, a, count), _line_of(tile, c, count), _line_of(products, row, count)
             for t in range(count):
-                products[row, t] = tile[a * _TILE + t] * tile[c * _TILE + t] * (factor[t] * factor[t])
+                product[t] = one[t] * two[t] * (factor[t] * factor[t])
             row += 1
 
 
 @njit(**_COMPILE)
 def product_moment(X, Y, preparation, start, stop):
     """Sum over rows start..stop of the distinct products x_a x_c y_b y_e."""
-    d_x, d_y, x, y, squared_x, squared_y, factor, _, ones = _workspace(preparation)
+    d_x, d_y, x, y, squared_x, squared_y, factor, work, ones = _workspace(preparation)
     ones[:] = 1.0
     p, q = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
-    products_x, products_y = np.zeros((p, _TILE)), np.zeros((q, _TILE))
+    products_x, products_y = np.zeros(p * _TILE), np.zeros(q * _TILE)
     total = np.zeros((p, q))
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _load_pair(X, Y, preparation, first, count, x, y, squared_x, squared_y, factor)
         _tile_products(x, d_x, factor, count, products_x)
         _tile_products(y, d_y, ones, count, products_y)
-        products_x[:, count:] = 0.0  # the last tile is not full
-        total += np.dot(products_x, products_y.T)
+        if p * q <= _WORTH_A_PRODUCT:
+            _add_tile_moment(products_x, products_y, p, q, ones, count, work, total)
+        else:
+            # The last tile is not full: what is left of the one before it must not count.
+            squares_x, squares_y = products_x.reshape(p, _TILE), products_y.reshape(q, _TILE)
+            squares_x[:, count:] = 0.0
+            total += np.dot(squares_x, squares_y.T)
     return total
 
 
 @njit(**_COMPILE)
-def bilinear(X, Y, preparation, start, stop, scores, matrix):
-    """scores[i] = x_i^T U y_i for rows start..stop."""
+def bilinear(X, Y, preparation, start, stop, scores, matrix, scale):
+    """scores[i - start] = scale x_i^T U y_i for rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, score = _workspace(preparation)
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _load_pair(X, Y, preparation, first, count, x, y, squared_x, squared_y, factor)
         _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score)
         for t in range(count):
-            scores[first + t] = score[t] * factor[t]
+            scores[first - start + t] = scale * (score[t] * factor[t])
 
 
 @njit(**_COMPILE)
-def leave_one_out(X, Y, preparation, start, stop, scores, matrix):
-    """scores[i] = x_i^T U y_i - |x_i|^2 |y_i|^2 for rows start..stop."""
+def leave_one_out(X, Y, preparation, start, stop, scores, matrix, scale):
+    """scores[i - start] = scale (x_i^T U y_i - |x_i|^2 |y_i|^2) for rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, score = _workspace(preparation)
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
@@ -172,7 +218,7 @@ def leave_one_out(X, Y, preparation, start, stop, scores, matrix):
         _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score)
         for t in range(count):
             own = squared_x[t] * squared_y[t] * factor[t] * factor[t]  # 1 for unit rows, 0 without direction
-            scores[first + t] = score[t] * factor[t] - own
+            scores[first - start + t] = scale * (score[t] * factor[t] - own)
 
 
 @njit(**_COMPILE)
@@ -208,3 +254,52 @@ def column_summary(line, d, start, stop):
         minimum[column] = min(minimum[column], value)
         maximum[column] = max(maximum[column], value)
     return total, minimum, maximum
+
+
+@njit(**_COMPILE)
+def histogram(values, low, per_bucket, n_buckets):
+    """Number and sum of the values in each of equal buckets from ``low`` on, and how many are exactly 0.
+
+    Values beyond the ends count with the first and the last bucket. Four tables in turn: neighbours that fall into
+    one bucket need not wait for each other.
+    """
+    counts, sums = np.zeros(4 * n_buckets, np.int64), np.zeros(4 * n_buckets)
+    zeros, last = 0, n_buckets - 1.0
+    for i in range(values.size):
+        value = values[i]
+        place = (value - low) * per_bucket
+        place = place if place > 0.0 else 0.0  # written so that NaN, too, has a bucket
+        bucket = np.uint32(place if place < last else last)
+        entry = (i & 3) * n_buckets + bucket
+        counts[entry] += 1
+        sums[entry] += value
+        zeros += value == 0.0
+    for entry in range(n_buckets, 4 * n_buckets):
+        counts[entry % n_buckets] += counts[entry]
+        sums[entry % n_buckets] += sums[entry]
+    return counts[:n_buckets], sums[:n_buckets], zeros
+
+
+@njit(**_COMPILE_WITHOUT_NAN)
+def window(values, low, high):
+    """Number, sum and largest of what lies below ``low``; number, sum and smallest from ``high`` on; and the rest."""
+    below = above = 0
+    sum_below = sum_above = 0.0
+    smallest, largest = -np.inf, np.inf
+    largest_below, smallest_above = smallest, largest
+    for i in range(values.size):
+        value = values[i]
+        is_below, is_above = value < low, value >= high
+        below += is_below
+        above += is_above
+        sum_below += value if is_below else 0.0
+        sum_above += value if is_above else 0.0
+        candidate, other = value if is_below else smallest, value if is_above else largest
+        largest_below = candidate if candidate > largest_below else largest_below
+        smallest_above = other if other < smallest_above else smallest_above
+    inside, k = np.empty(values.size - below - above + 1), 0  # one place more, for the last value that is not inside
+    if inside.size > 1:
+        for i in range(values.size):  # without a branch, which would be guessed wrong as often as not
+            inside[k] = values[i]
+            k += (values[i] >= low) & (values[i] < high)
+    return below, sum_below, largest_below, above, sum_above, smallest_above, inside[:k]

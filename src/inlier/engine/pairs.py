@@ -1,16 +1,17 @@
-"""n pairs of rows (x_i, y_i), read one block at a time."""
+"""n pairs of rows (x_i, y_i), read one block at a time, wherever they live."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
-from inlier.engine.fused import fused_map, fused_sum
+from inlier.engine.place import place_of
 from inlier.engine.row_maps import RowMap, identity_rows
-
-BlockFunction = Callable[..., FloatArray]
+from inlier.engine.spread import Scores, score_bound
+from inlier.engine.work import BlockFunction, PairMap, PairSum, Together
 
 
 class PairedRows:
@@ -18,19 +19,20 @@ class PairedRows:
 
     Everything this package computes is one of two things: a *sum* over pairs of small matrices, or a
     *map* from each pair to a number. Both take a function of one block from
-    `inlier.engine.moments`, and neither holds more than a block of prepared rows. Where
-    `inlier.engine.kernels` has a compiled version, that one runs.
+    `inlier.engine.moments`, and neither holds more than a block of prepared rows. Where the rows live decides how
+    that is done, see `inlier.engine.place`; sums come as NumPy arrays, maps in kind.
 
     Parameters
     ----------
     X, Y : array of shape (n, d_x), (n, d_y)
-        Anything that is sliced like a NumPy array; only blocks of it are read.
+        NumPy, Dask, torch, CuPy or any other array of the array API, or rows in files.
     map_x, map_y : RowMap, optional
         Applied to each block as it is read. By default rows are used as they are.
     """
 
-    def __init__(self, X: Array, Y: Array, map_x: RowMap | None = None, map_y: RowMap | None = None) -> None:
-        self.X, self.Y = X, Y
+    def __init__(self, X: Any, Y: Any, map_x: RowMap | None = None, map_y: RowMap | None = None) -> None:
+        self.place = place_of(X, Y)
+        self.X, self.Y = self.place.align(X, Y)
         self.map_x = map_x or identity_rows(X.shape[1])
         self.map_y = map_y or identity_rows(Y.shape[1])
 
@@ -45,8 +47,8 @@ class PairedRows:
         return self.map_x.n_columns, self.map_y.n_columns
 
     def take(self, rows: slice | Array) -> tuple[FloatArray, FloatArray]:
-        """Return the prepared rows x and y of some pairs."""
-        return self.map_x(np.asarray(self.X[rows])), self.map_y(np.asarray(self.Y[rows]))
+        """Return the prepared rows x and y of some pairs, as NumPy arrays."""
+        return self.map_x(self.place.take(self.X, rows)), self.map_y(self.place.take(self.Y, rows))
 
     def blocks(self) -> Iterator[slice]:
         """Slices that cover all pairs, each a block."""
@@ -54,20 +56,22 @@ class PairedRows:
 
     def sum(self, moment: BlockFunction, *row_vectors: FloatArray, matrix: FloatArray | None = None) -> FloatArray:
         """Sum ``moment(x, y, ...)`` over all blocks, in float64."""
-        fused = fused_sum(self, moment, row_vectors, matrix)
-        if fused is not None:
-            return fused
-        fixed = {} if matrix is None else {"matrix": matrix}
-        total: FloatArray = np.zeros(())
-        for rows in self.blocks():
-            total = total + moment(*self.take(rows), *(v[rows] for v in row_vectors), **fixed)
+        work = PairSum(moment, self.map_x, self.map_y, matrix)
+        vectors = (self.place.from_host(v, self.X) if isinstance(v, np.ndarray) else v for v in row_vectors)
+        total: FloatArray = self.place.total(work, self.X, self.Y, *vectors)
         return total
 
-    def map(self, score: BlockFunction, *, matrix: FloatArray | None = None) -> FloatArray:
-        """Return ``score(x, y, ...)``, one float64 number per pair."""
-        scores = np.empty(self.n_pairs)
-        if not fused_map(self, score, matrix, scores):
-            fixed = {} if matrix is None else {"matrix": matrix}
-            for rows in self.blocks():
-                scores[rows] = score(*self.take(rows), **fixed)
-        return scores
+    def sums(self, *moments: BlockFunction) -> tuple[FloatArray, ...]:
+        """Sum several moments in one reading."""
+        works = tuple(PairSum(moment, self.map_x, self.map_y) for moment in moments)
+        totals: tuple[FloatArray, ...] = self.place.total(Together(works), self.X, self.Y)
+        return totals
+
+    def map(self, score: BlockFunction, *, matrix: FloatArray | None = None, scale: float = 1.0) -> Any:
+        """Return ``scale * score(x, y, ...)``, one float64 number per pair, in kind."""
+        return self.place.map(PairMap(score, self.map_x, self.map_y, matrix, float(scale)), self.X, self.Y)
+
+    def scores(self, score: BlockFunction, *, matrix: FloatArray, scale: float = 1.0) -> Scores:
+        """Return the same with its histogram, for rows of unit length."""
+        work = PairMap(score, self.map_x, self.map_y, matrix, float(scale))
+        return Scores.mapped(self.place, work, score_bound(matrix, float(scale)), self.X, self.Y)

@@ -6,12 +6,15 @@ A map is applied to a block when the block is read, so a prepared copy of the da
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from inlier.engine.blocks import Array, FloatArray, compute_dtype
+from inlier.engine.blocks import FloatArray, compute_dtype
 from inlier.engine.columns import ColumnSummary, principal_directions
+from inlier.engine.namespaces import dtype_name, from_host, is_host_array, namespace
+from inlier.engine.on_cuda import cuda_unit_rows
 
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps
@@ -28,24 +31,43 @@ class RowMap:
     unit_length: bool = False
     shortest: float = 0.0  # rows that come out no longer than this are rounding error, and become zero
 
-    def __call__(self, block: Array) -> FloatArray:
-        """Map a block of rows; a row without direction becomes zero."""
+    def __call__(self, block: Any) -> Any:
+        """Map a block of rows, of any kind of array; a row without direction becomes zero."""
+        xp = namespace(block)
         if self.mean is None:
-            return block.astype(np.float64, copy=False)
-        dtype = compute_dtype(block.dtype)
-        # The difference is taken in float64: a float32 mean would move every row of data far from the origin.
-        centred = np.subtract(block, self.mean, dtype=np.float64)
+            return xp.astype(block, xp.float64, copy=False)
+        dtype = getattr(xp, compute_dtype(dtype_name(block)).name)
+        if self.unit_length and self.linear is None and self.scale == 1.0 and not is_host_array(block):
+            on_cuda = cuda_unit_rows(block, self.mean, self.shortest, dtype)
+            if on_cuda is not None:
+                return on_cuda
+        # Turning may magnify what rounding is left, so it is done in float64; without it float32 data stays float32.
+        centred = self._centred(block, dtype if self.linear is None else xp.float64)
         if self.scale != 1.0:
             centred *= self.scale
         if self.linear is not None:
-            centred = centred @ self.linear
-        if not self.unit_length:
-            return centred.astype(dtype, copy=False)
-        length = np.sqrt(np.einsum("ij,ij->i", centred, centred))
-        has_direction = length > self.shortest
-        np.divide(centred, length[:, None], out=centred, where=has_direction[:, None])
-        centred[~has_direction] = 0.0
-        return centred.astype(dtype, copy=False)
+            centred = centred @ from_host(self.linear, block)
+        if self.unit_length:
+            length = xp.sqrt(xp.vecdot(centred, centred))
+            has_direction = length > self.shortest
+            inverse = 1.0 / xp.where(has_direction, length, xp.ones_like(length))
+            centred *= xp.where(has_direction, inverse, xp.zeros_like(length))[:, None]
+        return xp.astype(centred, dtype, copy=False)
+
+    def _centred(self, block: Any, dtype: Any) -> Any:
+        """x - mean in two steps: a mean rounded to float32 would move every row of data far from the origin.
+
+        The first difference is exact where x is near the mean, and the second takes off what was rounded away.
+        """
+        xp = namespace(block)
+        assert self.mean is not None
+        near = from_host(self.mean, block)
+        first = xp.astype(near, dtype)
+        centred = xp.subtract(block, first, dtype=dtype) if xp is np else xp.astype(block, dtype) - first
+        if dtype != xp.float64:
+            rest = near - xp.astype(first, xp.float64)
+            centred -= xp.astype(rest, dtype)
+        return centred
 
 
 def identity_rows(n_columns: int) -> RowMap:
@@ -60,7 +82,7 @@ def unit_rows(summary: ColumnSummary) -> RowMap:
     return RowMap(summary.mean.size, summary.mean, scale, unit_length=True, shortest=shortest)
 
 
-def whitened_rows(summary: ColumnSummary, X: Array) -> RowMap:
+def whitened_rows(summary: ColumnSummary, X: Any) -> RowMap:
     """Centre, whiten, then scale each row to unit length.
 
     The whitened rows, before the last step, are an orthonormal basis of the centred column space. Because
@@ -74,7 +96,7 @@ def whitened_rows(summary: ColumnSummary, X: Array) -> RowMap:
     return RowMap(variances.size, summary.mean, linear=linear, unit_length=True, shortest=shortest)
 
 
-def model_rows(summary: ColumnSummary, X: Array, *, whiten: bool, most_directions: int) -> RowMap:
+def model_rows(summary: ColumnSummary, X: Any, *, whiten: bool, most_directions: int) -> RowMap:
     """Centre, turn to principal directions, whiten as far as there are rows for it; unit mean square.
 
     Direction k, of variance w_k, is divided by sqrt(w_k + e) with e such that the directions count for

@@ -16,17 +16,31 @@ from threadpoolctl import threadpool_limits
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
 
 
-def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int = _ROWS_PER_RANGE) -> list[Any]:
+def row_ranges(n_rows: int, rows_per_range: int | None = None) -> list[slice]:
+    """Ranges of fixed length that cover all rows; one empty range where there is none."""
+    step = rows_per_range or _ROWS_PER_RANGE
+    return [slice(start, min(start + step, n_rows)) for start in range(0, max(n_rows, 1), step)]
+
+
+def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> list[Any]:
     """Call ``work`` on ranges that cover all rows, in threads; the results come in the order of the ranges."""
-    ranges = [slice(start, min(start + rows_per_range, n_rows)) for start in range(0, max(n_rows, 1), rows_per_range)]
+    return list(results_in_threads(n_rows, work, rows_per_range))
+
+
+def results_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> Iterator[Any]:
+    """Do the same, and give each result as soon as it and those before it are there."""
+    ranges = row_ranges(n_rows, rows_per_range)
     if len(ranges) == 1 or _thread_count() == 1:
-        return [work(rows) for rows in ranges]
-    return list(_pool().map(work, ranges))
+        return map(work, ranges)
+    return _pool().map(work, ranges)
 
 
 @cache
 def _thread_count() -> int:
-    return int(import_module("numba").config.NUMBA_NUM_THREADS)  # what the user and joblib allow
+    try:
+        return int(import_module("numba").config.NUMBA_NUM_THREADS)  # what the user and joblib allow
+    except ImportError:
+        return os.cpu_count() or 1
 
 
 @cache

@@ -12,7 +12,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from inlier.engine import PairedRows
 from inlier.engine.blocks import FloatArray
 from inlier.engine.moments import bilinear, cross_moment, gram_step, kronecker_moment, product_moment
+from inlier.engine.namespaces import to_host
+from inlier.engine.work import Extremes
 
+_UNDECIDED = 1e-8  # a sum of the unit vector's entries, over its largest possible, that does not tell its sign
 _SMALLEST_FOR_LANCZOS = 32  # below this a full eigendecomposition is both faster and safer
 
 
@@ -23,14 +26,26 @@ class Eigenpair(NamedTuple):
     vector: FloatArray
 
 
-def eigenpair_by_moments(pairs: PairedRows) -> Eigenpair:
+class MomentSide(NamedTuple):
+    """The leading eigenvector as u, seen from the other side of H = K K^T: v = K u / length, K u = x_i^T U y_i."""
+
+    value: float
+    matrix: FloatArray
+    length: float
+
+    def eigenpair(self, pairs: PairedRows) -> Eigenpair:
+        """Return v itself."""
+        return Eigenpair(self.value, pairs.map(bilinear, matrix=self.matrix, scale=1 / self.length))
+
+
+def eigenpair_by_moments(pairs: PairedRows) -> Eigenpair | MomentSide:
     """Form K^T K (d_x d_y square) in one pass; its leading eigenvector u gives v = K u / |K u|."""
-    moment = kronecker_moment(pairs.sum(product_moment), *pairs.dimensions)
-    value, u = _leading_of_dense(moment)
-    return _from_side_of_moments(pairs, value, u)
+    products, all_ones = pairs.sums(product_moment, cross_moment)
+    value, u = _leading_of_dense(kronecker_moment(products, *pairs.dimensions))
+    return _from_side_of_moments(pairs, value, u, all_ones)
 
 
-def eigenpair_by_operator(pairs: PairedRows) -> Eigenpair:
+def eigenpair_by_operator(pairs: PairedRows) -> Eigenpair | MomentSide:
     """Lanczos without a matrix, on whichever side of H = K K^T is smaller.
 
     In the space of (d_x, d_y) matrices one step reads the rows once and moves d_x d_y numbers; with
@@ -42,13 +57,13 @@ def eigenpair_by_operator(pairs: PairedRows) -> Eigenpair:
         return pairs.sum(gram_step, matrix=u.reshape(d_x, d_y)).ravel()
 
     def step_in_pairs(v: FloatArray) -> FloatArray:
-        return pairs.map(bilinear, matrix=pairs.sum(cross_moment, v))
+        return to_host(pairs.map(bilinear, matrix=pairs.sum(cross_moment, v)))
 
-    all_ones = pairs.sum(cross_moment).ravel()  # K^T 1: the row sums already point at the inliers
+    all_ones = pairs.sum(cross_moment)  # K^T 1: the row sums already point at the inliers
     if d_x * d_y <= pairs.n_pairs:
-        value, u = _leading_by_lanczos(step_in_moments, all_ones)
-        return _from_side_of_moments(pairs, value, u)
-    start = pairs.map(bilinear, matrix=all_ones.reshape(d_x, d_y))
+        value, u = _leading_by_lanczos(step_in_moments, all_ones.ravel())
+        return _from_side_of_moments(pairs, value, u, all_ones)
+    start = to_host(pairs.map(bilinear, matrix=all_ones))
     value, v = _leading_by_lanczos(step_in_pairs, start)
     return Eigenpair(value, _oriented(v))
 
@@ -62,9 +77,18 @@ def eigenpair_of_dense(H: FloatArray) -> Eigenpair:
     return Eigenpair(value, _oriented(v))
 
 
-def _from_side_of_moments(pairs: PairedRows, value: float, u: FloatArray) -> Eigenpair:
-    v = pairs.map(bilinear, matrix=u.reshape(pairs.dimensions))
-    return Eigenpair(value, _oriented(v))
+def _from_side_of_moments(
+    pairs: PairedRows, value: float, u: FloatArray, all_ones: FloatArray
+) -> MomentSide | Eigenpair:
+    """Give v its length and sign without computing it: |K u|^2 = u^T (K^T K u), and its sum is u^T K^T 1."""
+    matrix = u.reshape(pairs.dimensions)
+    if value <= 0.0:
+        return Eigenpair(0.0, np.full(pairs.n_pairs, pairs.n_pairs**-0.5))  # H = 0: any unit vector will do
+    length = float(np.sqrt(value))
+    total = float(np.vdot(matrix, all_ones)) / length
+    if abs(total) <= _UNDECIDED * np.sqrt(pairs.n_pairs):
+        total = sum(pairs.place.total(Extremes(), pairs.map(bilinear, matrix=matrix)))
+    return MomentSide(value, -matrix if total < 0 else matrix, length)
 
 
 def _leading_of_dense(matrix: FloatArray) -> tuple[float, FloatArray]:
@@ -96,6 +120,6 @@ def _oriented(v: FloatArray) -> FloatArray:
         return np.full(v.size, v.size**-0.5)
     v = v / length
     total = v.sum()
-    undecided = abs(total) <= 1e-8 * np.sqrt(v.size)
+    undecided = abs(total) <= _UNDECIDED * np.sqrt(v.size)
     sign = v.max() + v.min() if undecided else total
     return -v if sign < 0 else v

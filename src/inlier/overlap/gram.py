@@ -15,8 +15,11 @@ from scipy.sparse.linalg import LinearOperator
 from inlier.engine import ColumnSummary, PairedRows, summarise_columns
 from inlier.engine.blocks import FloatArray
 from inlier.engine.moments import bilinear, cross_moment, leave_one_out, norm_product
+from inlier.engine.namespaces import to_host
+from inlier.engine.spread import Scores
 from inlier.overlap.eigen import (
     Eigenpair,
+    MomentSide,
     eigenpair_by_moments,
     eigenpair_by_operator,
     eigenpair_of_dense,
@@ -66,7 +69,7 @@ class GramOverlap:
     """
 
     def __init__(self, X: Any, Y: Any, *, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> None:
-        X, Y = as_table(X, "X"), as_table(Y, "Y", one_column=True)
+        X, Y = as_table(X, "X", in_place=True), as_table(Y, "Y", one_column=True, in_place=True)
         check_paired(X, Y)
         summaries = [summarise_columns(table) for table in (X, Y)]
         for table, summary, name in zip((X, Y), summaries, ("X", "Y"), strict=True):
@@ -113,8 +116,26 @@ class GramOverlap:
     def leave_one_out_row_sums(self, solver: str = "auto") -> FloatArray:
         """S_i - H_ii: each pair's agreement with all the others, its own share left out."""
         if self._row_sum_solver(solver) == "dense":
-            return self._dense_row_sums() - self.diagonal()
+            return self._dense_row_sums() - to_host(self.diagonal())
         return self._pairs.map(leave_one_out, matrix=self._pairs.sum(cross_moment))
+
+    def row_sum_scores(self, solver: str = "auto") -> Scores:
+        """d_x d_y (S_i - H_ii), the paper's S_i - d^2, for rows of unit length."""
+        d_x, d_y = self._pairs.dimensions
+        if self._row_sum_solver(solver) == "dense":
+            return self._scores_of(d_x * d_y * (self._dense_row_sums() - to_host(self.diagonal())))
+        return self._pairs.scores(leave_one_out, matrix=self._pairs.sum(cross_moment), scale=d_x * d_y)
+
+    def eigenvector_scores(self, solver: str = "auto") -> Scores:
+        """sqrt(n) v_i, for rows of unit length."""
+        found = self._leading(solver)
+        if isinstance(found, MomentSide):
+            matrix, scale = found.matrix, np.sqrt(self.shape[0]) / found.length
+            return self._pairs.scores(bilinear, matrix=matrix, scale=scale)
+        return self._scores_of(np.sqrt(self.shape[0]) * found.vector)
+
+    def _scores_of(self, values: FloatArray) -> Scores:
+        return Scores.of_values(self._pairs.place.from_host(values, self._pairs.X))
 
     def diagonal(self) -> FloatArray:
         """H_ii = |x_i|^2 |y_i|^2."""
@@ -122,20 +143,29 @@ class GramOverlap:
 
     def trace(self) -> float:
         """Sum of the diagonal, which is also the sum of the eigenvalues."""
-        return float(self.diagonal().sum())
+        return float(to_host(self.diagonal()).sum())
 
     def leading_eigenvector(self, solver: str = "auto") -> Eigenpair:
         """Largest eigenvalue of H and its unit eigenvector, signed so that its entries have a positive sum."""
+        found = self._leading(solver)
+        return found.eigenpair(self._pairs) if isinstance(found, MomentSide) else found
+
+    def _leading(self, solver: str) -> Eigenpair | MomentSide:
         check_choice(solver, SOLVERS, "solver")
         n, (d_x, d_y) = self._pairs.n_pairs, self._pairs.dimensions
         if solver == "auto":
-            solver = choose_eigen_solver(n, d_x, d_y, self.memory_budget)
+            solver = choose_eigen_solver(n, d_x, d_y, self.memory_budget, self._in_memory)
         check_fits(solver, n, d_x, d_y, self.memory_budget)
         if solver == "moments":
             return eigenpair_by_moments(self._pairs)
         if solver == "operator":
             return eigenpair_by_operator(self._pairs)
         return eigenpair_of_dense(self.to_dense())
+
+    @property
+    def _in_memory(self) -> bool:
+        """Whether reading the rows many times, two blocks of them at once, costs nothing to speak of."""
+        return self._pairs.place.name == "memory"
 
     def to_dense(self) -> FloatArray:
         """H itself, n x n, if it fits the memory budget."""
@@ -153,7 +183,7 @@ class GramOverlap:
     def _row_sum_solver(self, solver: str) -> str:
         check_choice(solver, SOLVERS, "solver")
         if solver == "auto":
-            return choose_row_sum_solver(self._pairs.n_pairs, *self._pairs.dimensions)
+            return choose_row_sum_solver(self._pairs.n_pairs, *self._pairs.dimensions, self._in_memory)
         return solver
 
     def _dense_row_sums(self) -> FloatArray:

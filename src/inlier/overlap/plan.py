@@ -31,8 +31,13 @@ _PER_TEMPORARY = 80
 _PER_REREAD = 10
 
 
-def choose_eigen_solver(n: int, d_x: int, d_y: int, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> Solver:
-    """Return the cheapest solver for the leading eigenvector among those that fit the budget."""
+def choose_eigen_solver(
+    n: int, d_x: int, d_y: int, memory_budget: int = DEFAULT_MEMORY_BUDGET, in_memory: bool = True
+) -> Solver:
+    """Return the cheapest solver for the leading eigenvector among those that fit the budget.
+
+    Rows that are not in this computer's memory are never made into a dense H: it would be formed here.
+    """
     width = d_x * d_y
     one_pass = _pass_cost(n, d_x, d_y)
     passes_per_step = 1 if width <= n else 2
@@ -41,14 +46,16 @@ def choose_eigen_solver(n: int, d_x: int, d_y: int, memory_budget: int = DEFAULT
         "operator": _LANCZOS_STEPS * (passes_per_step * one_pass + 2 * n * width),
         "dense": _dense_cost(n, d_x, d_y) + n**2 * _PER_REREAD * _LANCZOS_STEPS,
     }
+    if not in_memory:
+        del costs["dense"]
     affordable = {s: cost for s, cost in costs.items() if _bytes_needed(s, n, d_x, d_y) <= memory_budget}
     return min(affordable, key=lambda solver: affordable[solver])
 
 
-def choose_row_sum_solver(n: int, d_x: int, d_y: int) -> Solver:
+def choose_row_sum_solver(n: int, d_x: int, d_y: int, in_memory: bool = True) -> Solver:
     """Return the cheapest solver for the row sums; both go block by block, so memory is no matter."""
     linear = 2 * (_pass_cost(n, d_x, d_y) + n * d_x * d_y)
-    return "operator" if linear <= _dense_cost(n, d_x, d_y) else "dense"
+    return "operator" if not in_memory or linear <= _dense_cost(n, d_x, d_y) else "dense"
 
 
 def check_fits(solver: str, n: int, d_x: int, d_y: int, memory_budget: int) -> None:

@@ -1,0 +1,260 @@
+"""The vocabulary for narrow rows on a CUDA device, compiled by numba: one reading of the rows each.
+
+A thread takes every so many-th row and keeps its sums in registers; the threads of a block add theirs up in shared
+memory, and each block writes one line, so that sums do not depend on who came first. All arithmetic is float64. The
+arrays may be torch's or CuPy's: numba reads both where they are.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import cuda, float64, uint32
+
+THREADS = 256  # a power of two: halves are added to halves
+BUCKETS = 1024
+FRACTION = (
+    32768  # steps within a bucket in which sums are kept, so that integers do: 32-bit ones are fast in shared memory
+)
+ROWS_PER_BLOCK = 100_000  # at most: more could overflow those sums
+
+
+@cuda.jit(device=True)
+def add_up(value, scratch):
+    """Sum of every thread's value, for the first thread of the block."""
+    me = cuda.threadIdx.x
+    cuda.syncthreads()
+    scratch[me] = value
+    width = THREADS // 2
+    while width > 0:
+        cuda.syncthreads()
+        if me < width:
+            scratch[me] += scratch[me + width]
+        width //= 2
+    cuda.syncthreads()
+    return scratch[0]
+
+
+@cuda.jit(device=True)
+def greatest(value, scratch):
+    """Largest of every thread's values."""
+    me = cuda.threadIdx.x
+    cuda.syncthreads()
+    scratch[me] = value
+    width = THREADS // 2
+    while width > 0:
+        cuda.syncthreads()
+        if me < width and scratch[me + width] > scratch[me]:
+            scratch[me] = scratch[me + width]
+        width //= 2
+    cuda.syncthreads()
+    return scratch[0]
+
+
+@cache
+def pair_kernels(d_x, d_y):
+    """Kernels for pairs of these dimensions, which are part of the compiled code."""
+    n_x, n_y = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
+    n_moment, n_products = d_x * d_y, n_x * n_y  # sizes of arrays must be constants, not products
+
+    @cuda.jit(device=True)
+    def load(X, Y, row, centre, least, x, y, own):
+        """Centred rows into x and y, |x|^2 |y|^2 f^2 into own; f = 1 / (|x| |y|), 0 without direction, 1 if as is."""
+        squared_x = 0.0
+        for a in range(d_x):
+            x[a] = float64(X[row, a]) - centre[a]
+            squared_x += x[a] * x[a]
+        squared_y = 0.0
+        for b in range(d_y):
+            y[b] = float64(Y[row, b]) - centre[d_x + b]
+            squared_y += y[b] * y[b]
+        factor = 1.0
+        if least[2] > 0.0:
+            factor = 0.0
+            if squared_x > least[0] and squared_y > least[1]:
+                factor = 1.0 / (squared_x * squared_y) ** 0.5
+        own[0] = squared_x * squared_y * factor * factor
+        return factor
+
+    @cuda.jit
+    def moment(X, Y, centre, least, matrix, stepping, partial):
+        """Sum of f x y^T, or with ``stepping`` of (f x^T U y) f x y^T, a line per block."""
+        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        total = cuda.local.array(n_moment, float64)
+        scratch = cuda.shared.array(THREADS, float64)
+        for k in range(n_moment):
+            total[k] = 0.0
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            weight = load(X, Y, row, centre, least, x, y, own)
+            if stepping:
+                score = 0.0
+                for a in range(d_x):
+                    for b in range(d_y):
+                        score += x[a] * matrix[a * d_y + b] * y[b]
+                weight *= score * weight
+            for a in range(d_x):
+                for b in range(d_y):
+                    total[a * d_y + b] += (weight * x[a]) * y[b]
+        for k in range(n_moment):
+            found = add_up(total[k], scratch)
+            if cuda.threadIdx.x == 0:
+                partial[cuda.blockIdx.x, k] = found
+
+    @cuda.jit
+    def products(X, Y, centre, least, matrix, stepping, partial):
+        """Sum of all x_a x_c y_b y_e with a <= c and b <= e, times f^2, a line per block."""
+        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        total = cuda.local.array(n_products, float64)
+        scratch = cuda.shared.array(THREADS, float64)
+        for k in range(n_products):
+            total[k] = 0.0
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            factor = load(X, Y, row, centre, least, x, y, own)
+            k = 0
+            for a in range(d_x):
+                for c in range(a, d_x):
+                    product = x[a] * x[c] * factor * factor
+                    for b in range(d_y):
+                        for e in range(b, d_y):
+                            total[k] += product * (y[b] * y[e])
+                            k += 1
+        for k in range(n_products):
+            found = add_up(total[k], scratch)
+            if cuda.threadIdx.x == 0:
+                partial[cuda.blockIdx.x, k] = found
+
+    @cuda.jit
+    def scores(X, Y, centre, least, matrix, scale, leave_out, out):
+        """Write scale (f x^T U y), or scale (f x^T U y - f^2 |x|^2 |y|^2) with ``leave_out``."""
+        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            factor = load(X, Y, row, centre, least, x, y, own)
+            score = 0.0
+            for a in range(d_x):
+                along = 0.0
+                for b in range(d_y):
+                    along += matrix[a * d_y + b] * y[b]
+                score += x[a] * along
+            score *= factor
+            if leave_out:
+                score -= own[0]
+            out[row] = scale * score
+
+    return {"moment": moment, "products": products, "scores": scores}
+
+
+@cache
+def column_kernel(d):
+    """Sum, minimum and maximum of each of d columns, a line per block."""
+
+    @cuda.jit
+    def columns(X, partial):
+        total, low, high = (
+            cuda.local.array(d, float64),
+            cuda.local.array(d, float64),
+            cuda.local.array(d, float64),
+        )
+        scratch = cuda.shared.array(THREADS, float64)
+        for a in range(d):
+            total[a], low[a], high[a] = 0.0, np.inf, -np.inf
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            for a in range(d):
+                value = float64(X[row, a])
+                total[a] += value
+                if value < low[a]:
+                    low[a] = value
+                if value > high[a]:
+                    high[a] = value
+        for a in range(d):
+            added, lowest, highest = add_up(total[a], scratch), 0.0, 0.0
+            lowest = -greatest(-low[a], scratch)
+            highest = greatest(high[a], scratch)
+            if cuda.threadIdx.x == 0:
+                partial[cuda.blockIdx.x, a] = added
+                partial[cuda.blockIdx.x, d + a] = lowest
+                partial[cuda.blockIdx.x, 2 * d + a] = highest
+
+    return columns
+
+
+@cuda.jit
+def unit_rows(X, centre, least, out):
+    """Write (x - mean) / |x - mean|, 0 without direction; a block takes a row, for rows of any width."""
+    scratch = cuda.shared.array(THREADS, float64)
+    for row in range(cuda.blockIdx.x, X.shape[0], cuda.gridDim.x):
+        squared = 0.0
+        for a in range(cuda.threadIdx.x, X.shape[1], cuda.blockDim.x):
+            centred = float64(X[row, a]) - centre[a]
+            squared += centred * centred
+        squared = add_up(squared, scratch)
+        factor = 0.0
+        if squared > least:
+            factor = 1.0 / squared**0.5
+        for a in range(cuda.threadIdx.x, X.shape[1], cuda.blockDim.x):
+            out[row, a] = (float64(X[row, a]) - centre[a]) * factor
+
+
+@cuda.jit
+def histogram(values, low, per_bucket, counts, fractions, zeros):
+    """Add each value to the count of its bucket, and where in the bucket it lies, in steps, to the bucket's sum."""
+    count = cuda.shared.array(BUCKETS, uint32)  # a line each: the simulator tells shared arrays apart by their line
+    fraction = cuda.shared.array(BUCKETS, uint32)
+    for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
+        count[k] = 0
+        fraction[k] = 0
+    cuda.syncthreads()
+    n_zeros = 0
+    for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
+        place = (values[i] - low) * per_bucket
+        place = place if place > 0.0 else 0.0
+        place = place if place < BUCKETS - 1e-6 else BUCKETS - 1e-6
+        bucket = int(place)
+        cuda.atomic.add(count, bucket, uint32(1))
+        cuda.atomic.add(fraction, bucket, uint32((place - bucket) * FRACTION))
+        if values[i] == 0.0:
+            n_zeros += 1
+    cuda.syncthreads()
+    for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
+        if count[k] > 0:
+            cuda.atomic.add(counts, k, float64(count[k]))  # whole numbers: exact in any order
+            cuda.atomic.add(fractions, k, float64(fraction[k]))
+    if n_zeros > 0:
+        cuda.atomic.add(zeros, 0, float64(n_zeros))
+
+
+@cuda.jit
+def window(values, low, high, partial, inside, n_inside):
+    """Number, sum and largest below, number, sum and smallest above, a line per block; the rest into ``inside``."""
+    scratch = cuda.shared.array(THREADS, float64)
+    n_below, sum_below, largest, n_above, sum_above, smallest = 0.0, 0.0, -np.inf, 0.0, 0.0, np.inf
+    for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
+        value = values[i]
+        if value < low:
+            n_below += 1.0
+            sum_below += value
+            largest = value if value > largest else largest
+        elif value >= high:
+            n_above += 1.0
+            sum_above += value
+            smallest = value if value < smallest else smallest
+        else:
+            place = cuda.atomic.add(n_inside, 0, 1)
+            if place < inside.shape[0]:
+                inside[place] = value
+    line = partial[cuda.blockIdx.x]
+    for k in range(6):
+        if k == 0:
+            found = add_up(n_below, scratch)
+        elif k == 1:
+            found = add_up(sum_below, scratch)
+        elif k == 2:
+            found = greatest(largest, scratch)
+        elif k == 3:
+            found = add_up(n_above, scratch)
+        elif k == 4:
+            found = add_up(sum_above, scratch)
+        else:
+            found = -greatest(-smallest, scratch)
+        if cuda.threadIdx.x == 0:
+            line[k] = found

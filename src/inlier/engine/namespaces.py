@@ -1,0 +1,73 @@
+"""Arrays of any library by one vocabulary: the array API standard, through array-api-compat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_cupy_array,
+    is_dask_array,
+    is_torch_array,
+    to_device,
+)
+
+from inlier.engine.blocks import Array
+
+
+def is_host_array(array: Any) -> bool:
+    """Whether this is a NumPy array (a memory map included)."""
+    return isinstance(array, np.ndarray)
+
+
+def is_device_array(array: Any) -> bool:
+    """Whether this is an array of a library other than NumPy that computes at once: torch, CuPy, array-api-strict."""
+    return not is_host_array(array) and is_array_api_obj(array) and not is_dask_array(array)
+
+
+def namespace(array: Any) -> Any:
+    """Return the functions that go with an array."""
+    return np if is_host_array(array) else array_namespace(array)
+
+
+def to_host(array: Any) -> Array:
+    """Return the values as a NumPy array; a lazy array is computed."""
+    if is_host_array(array):
+        return array
+    if is_dask_array(array):
+        return np.asarray(array.compute())
+    if not is_device_array(array):
+        return np.asarray(array)
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()  # NumPy cannot carry a tensor's history
+    if is_cupy_array(array):
+        return array.get()
+    host = array_namespace(array).__array_namespace_info__().devices()[0]
+    return np.from_dlpack(to_device(array, host))
+
+
+def from_host(values: Array, like: Any) -> Any:
+    """Return NumPy values as an array of the kind, and on the device, of ``like``."""
+    if is_host_array(like):
+        return values
+    return array_namespace(like).asarray(np.ascontiguousarray(values), device=device(like))
+
+
+def dtype_name(array: Any) -> str:
+    """Return "float32", "uint8", ...: what every library calls it in the end."""
+    return str(array.dtype).rsplit(".", 1)[-1]
+
+
+def has_floats(array: Any) -> bool:
+    """Whether the values are floating point numbers."""
+    return "float" in dtype_name(array)
+
+
+def rounding_of(array: Any) -> float:
+    """Relative rounding error of the values as they are stored; 0 for whole numbers."""
+    if not has_floats(array):
+        return 0.0
+    return 2.0**-7 if dtype_name(array) == "bfloat16" else float(np.finfo(dtype_name(array)).eps)

@@ -1,0 +1,92 @@
+"""More pairs than are judged one by one: a sample is learned from, all are scored, a histogram is judged."""
+
+from __future__ import annotations
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from inlier import CalibratedMatcher, calibrated, many_pairs
+from inlier.calibration import calibrate, estimate_null_fraction
+from inlier.datasets import make_gaussian_pairs
+from inlier.engine.namespaces import to_host
+from inlier.many_pairs import FoldScores
+from inlier.robust_map import RobustMap
+
+from .places import PLACES
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Call 3,000 pairs many, and learn from a sample of 2,000."""
+    monkeypatch.setattr(calibrated, "_MOST_ONE_BY_ONE", 2_999)
+    monkeypatch.setattr(many_pairs, "_SAMPLE", 2_000)
+
+
+@pytest.mark.parametrize(("d", "fraction"), [(6, 0.6), (30, 0.15)])
+def test_the_answer_is_nearly_that_of_one_by_one(many, d, fraction):
+    data = make_gaussian_pairs(6000, d, fraction, noise=0.2, rng=0)
+    found = CalibratedMatcher(alpha=0.05, random_state=0).fit(data.X, data.Y)
+    mask = found.inlier_mask_
+    assert found.inlier_fraction_ == pytest.approx(fraction, abs=0.03)
+    assert (mask & ~data.inlier_mask).sum() <= 0.06 * mask.sum()
+    assert (mask & data.inlier_mask).sum() >= 0.95 * data.inlier_mask.sum()
+    np.testing.assert_array_equal(mask, found.q_values_ <= 0.05)
+    np.testing.assert_array_equal(mask, found.scores_ >= found.threshold_)
+
+
+def test_nothing_is_found_where_there_is_nothing(many):
+    data = make_gaussian_pairs(4000, 5, 0.0, rng=0)
+    found = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert not found.inlier_mask_.any()
+    assert found.inlier_fraction_ <= 0.05
+
+
+@pytest.mark.parametrize("put", PLACES)
+def test_one_answer_wherever_the_pairs_live(many, put, tmp_path):
+    data = make_gaussian_pairs(3000, 4, 0.5, noise=0.2, rng=0)
+    here = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    there = CalibratedMatcher(random_state=0).fit(put(data.X, tmp_path, "X"), put(data.Y, tmp_path, "Y"))
+    np.testing.assert_allclose(to_host(there.scores_), here.scores_, atol=1e-8)
+    np.testing.assert_allclose(to_host(there.q_values_), here.q_values_, atol=1e-8)
+    np.testing.assert_array_equal(to_host(there.inlier_mask_), here.inlier_mask_)
+    assert there.inlier_fraction_ == pytest.approx(here.inlier_fraction_)
+
+
+@pytest.mark.parametrize("put", PLACES)
+def test_few_pairs_are_judged_one_by_one_and_go_back(put, tmp_path):
+    data = make_gaussian_pairs(400, 4, 0.5, noise=0.2, rng=0)
+    X = put(data.X, tmp_path, "X")
+    there = CalibratedMatcher(random_state=0).fit(X, put(data.Y, tmp_path, "Y"))
+    here = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    np.testing.assert_array_equal(to_host(there.inlier_mask_), here.inlier_mask_)
+    np.testing.assert_array_equal(to_host(there.p_values_), here.p_values_)
+    if isinstance(X, da.Array):
+        assert isinstance(there.q_values_, da.Array)
+
+
+def test_a_pair_is_scored_by_the_map_of_its_fold_and_equal_pairs_share_it():
+    rng = np.random.default_rng(0)
+    maps = tuple(RobustMap(np.full((2, 2), k + 1.0), np.ones(2)) for k in range(3))
+    score = FoldScores((*maps, None), rng.uniform(1, 2, 2), rng.uniform(1, 2, 2), lowest=-7.0)
+    x, y = np.tile(rng.standard_normal((500, 2)), (2, 1)), np.tile(rng.standard_normal((500, 2)), (2, 1))
+    fold, scores = score.fold_of(x, y), score(x, y)
+    assert np.bincount(fold, minlength=4).min() > 180
+    np.testing.assert_array_equal(fold[:500], fold[500:])
+    for k, learned in enumerate(maps):
+        np.testing.assert_allclose(scores[fold == k], learned.scores(x, y)[fold == k])
+    assert (scores[fold == 3] == -7).all()
+
+
+def test_a_histogram_of_scores_is_calibrated_as_the_scores_are():
+    rng = np.random.default_rng(0)
+    values = np.round(np.concatenate([rng.normal(6, 1, 300), rng.normal(0, 1, 700)]), 1)
+    null = rng.normal(0, 1, 20_000)
+    distinct, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    one_by_one, together = calibrate(values, null), calibrate(distinct, null, counts=counts)
+    np.testing.assert_allclose(together.p_values[where], one_by_one.p_values)
+    np.testing.assert_allclose(together.q_values[where], one_by_one.q_values)
+    assert together.inlier_fraction == pytest.approx(one_by_one.inlier_fraction)
+    assert together.detection_p_value == pytest.approx(one_by_one.detection_p_value)
+    p = np.repeat([0.01, 0.5, 0.9], [5, 3, 2])
+    assert estimate_null_fraction([0.01, 0.5, 0.9], [5, 3, 2]) == pytest.approx(estimate_null_fraction(p))
