@@ -33,8 +33,10 @@ CASES = [
     (6_489_600, 3, ("row sums", "eigenvector", "calibrated"), ("torch", "cupy")),
     (100_000_000, 3, ("row sums", "eigenvector", "calibrated"), ("torch", "cupy")),
     (10_000_000, 6, ("row sums", "eigenvector", "calibrated"), ("torch",)),
-    (1_000_000, 300, ("row sums", "eigenvector", "calibrated"), ("torch",)),
-    (1_000_000, 1024, ("row sums", "eigenvector", "calibrated"), ("torch",)),
+    (1_000_000, 300, ("row sums", "eigenvector"), ("torch",)),
+    (1_000_000, 1024, ("row sums", "eigenvector"), ("torch",)),
+    (1_000_000, 300, ("calibrated",), ("torch",)),  # learning the wide map takes minutes, on the host
+    (1_000_000, 1024, ("calibrated",), ("torch",)),
 ]
 SMALL_CASES = [
     (20_000, 3, ("row sums", "eigenvector"), ("torch",)),
@@ -51,6 +53,8 @@ def import_inlier() -> None:
         import sklearn.externals.array_api_compat as bundled
 
         sys.modules["array_api_compat"] = bundled
+    if not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack  # releases of numba-cuda from before NumPy 2.5 still ask for the old name
     installed = importlib.metadata.version
     importlib.metadata.version = lambda name: "source" if name == "inlier" else installed(name)
 
