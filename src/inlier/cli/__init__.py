@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-_COMMANDS = ("match", "demo", "reproduce")  # each is a function of that name in the module of that name
+_COMMANDS = ("match", "register", "demo", "reproduce")  # each is a function of that name in the module of that name
 
 
 class _LazyCommands(click.Group):

@@ -14,7 +14,6 @@ from inlier.report.match_summary import summarise
 from inlier.report.overlay import Overlay
 from inlier.report.page import Part, render_page
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-from inlier.report.transformation_words import in_words
 from inlier.transforms import Transformation
 
 _QUESTION = "How does one set fit onto the other?"
@@ -54,13 +53,13 @@ def report_on(matcher: PairMatcher, keys: Any = None) -> MatchReport:
 
 def registration_parts(summary: RegistrationSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    first, last = Part("answer.html", answer(summary, _QUESTION)), Part("settings.html", settings(summary))
+    head, last = answer(summary, _QUESTION), Part("settings.html", settings(summary))
     if summary.transformation is None:
-        return [Part("answer.html", {**first.data, "counts": {}}), last]
-    parts = [first]
+        return [Part("answer.html", {**head, "counts": {}}), last]
+    parts = [Part("answer.html", {**head, "details": summary.about_the_pairs})]
     if summary.overlay is not None:
         parts.append(Part("overlay.html", _overlay(summary.overlay), script="overlay.js"))
-    parts.append(Part("transformation.html", _transformation(summary.transformation)))
+    parts.append(Part("transformation.html", _transformation(summary, summary.transformation)))
     parts.append(Part("charts.html", {"charts": _charts(summary), "explanation": _explanation(summary)}))
     return [*parts, Part("pairs.html", pairs_table(summary), script="pairs.js"), last]
 
@@ -87,11 +86,11 @@ def _explanation(summary: RegistrationSummary) -> str:
     )
 
 
-def _transformation(transformation: Transformation) -> dict[str, Any]:
+def _transformation(summary: RegistrationSummary, transformation: Transformation) -> dict[str, Any]:
     matrix = transformation.matrix
     small = max(matrix.shape) <= _LARGEST_MATRIX
     return {
-        "in_words": in_words(transformation),
+        "sentences": summary.about_the_transformation,
         "determined": transformation.determined,
         "matrix": [[_number(value) for value in row] for row in matrix] if small else None,
         "shape": matrix.shape,

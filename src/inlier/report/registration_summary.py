@@ -22,6 +22,7 @@ MAP_NAMES = {
     "similarity": "similarity",
     "affine": "affine map",
 }
+_SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 Clouds = tuple[Array, Array]
 
 
@@ -52,11 +53,20 @@ class RegistrationSummary(MatchSummary):
     @property
     def details(self) -> list[str]:
         """What else there is to say, a sentence each."""
+        return [*self.about_the_transformation, *self.about_the_pairs] if self.transformation is not None else []
+
+    @property
+    def about_the_transformation(self) -> list[str]:
+        """What it does, and how precisely it is known."""
         if self.transformation is None:
             return []
-        sentences = [f"It {in_words(self.transformation)}."]
-        if self.precision is not None:
-            sentences.append(self.precision.sentence)
+        precision = [] if self.precision is None else [self.precision.sentence]
+        return [f"It {in_words(self.transformation)}.", *precision]
+
+    @property
+    def about_the_pairs(self) -> list[str]:
+        """How the pairs were judged, and what came out."""
+        sentences = []
         if self.bound_was_given:
             sentences.append(f"Pairs agree if they come within {self.noise_bound:.3g}, the bound that was given.")
         elif self.alpha is not None:
@@ -138,10 +148,11 @@ def summarise_registration(
     >>> summarise_registration(registration).answer
     '299 of 500 pairs agree on one rotation or reflection, to within 0.0352.'
     """
-    base = summarise(registration, rows=rows, keys=keys, origin=origin)
+    base = vars(summarise(registration, rows=rows, keys=keys, origin=origin))
+    base["settings"] = {name: value for name, value in base["settings"].items() if name not in _SILENT_SETTINGS}
     found = registration.success_
     summary = RegistrationSummary(
-        **vars(base),
+        **{**base, "method": "registration"},
         model=registration.model,
         transformation=registration.transformation_,
         residuals=registration.residuals_ if found else None,

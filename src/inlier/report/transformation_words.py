@@ -67,8 +67,8 @@ class Precision:
     @property
     def sentence(self) -> str:
         """For people."""
-        shift = "" if self.distance is None else f", the place of the middle of the points to {self.distance:.2g}"
-        return f"These pairs tell the rotation to {self.degrees:.2g} degrees{shift} (standard errors)."
+        shift = "" if self.distance is None else f" and, in where the middle of the points goes, {self.distance:.2g}"
+        return f"Its standard error is {self.degrees:.2g} degrees{shift}."
 
     def to_dict(self) -> dict[str, float | None]:
         """For programs."""
