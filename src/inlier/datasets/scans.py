@@ -82,7 +82,8 @@ def make_scans(
     check_number(noise, "noise", low=0)
     random = np.random.default_rng(rng)
     surface = _surface()
-    seen = [random.permutation(_seen_from(surface, view))[:n_points] for view in _VIEWS]
+    order = random.permutation(len(surface))  # the same for both, so that they share points where they overlap
+    seen = [random.permutation(order[_is_seen(surface[order], view)][:n_points]) for view in _VIEWS]
     pairs, mask = _matches(*seen, n_pairs, inlier_fraction, random)
     scans = [surface[vertices] + noise * random.standard_normal((vertices.size, 3)) for vertices in seen]
     rotation = Rotation.from_euler("xyz", _TURN, degrees=True).as_matrix()
@@ -95,9 +96,9 @@ def _surface() -> FloatArray:
         return np.asarray(table["xyz"], dtype=np.float64)
 
 
-def _seen_from(surface: FloatArray, view: FloatArray) -> Array:
+def _is_seen(surface: FloatArray, view: FloatArray) -> Mask:
     towards = (surface - surface.mean(axis=0)) @ view
-    return np.flatnonzero(towards >= np.quantile(towards, _UNSEEN))
+    return np.asarray(towards >= np.quantile(towards, _UNSEEN))
 
 
 def _matches(

@@ -17,7 +17,7 @@ from inlier.engine.blocks import Array, FloatArray
 from inlier.transforms import Transformation
 
 _MOST_POINTS = 4000  # of each set
-_MOST_LINES = (250, 60, 150)  # of each verdict: real, doubtful, wrong
+_MOST_LINES = (120, 40, 80)  # of each verdict: real, doubtful, wrong
 _STEPS = 24  # between before and after; the viewer goes straight between two of them
 _NEARLY_ALL = 0.98
 _FAR = 2.5  # sizes between two sets from which they are drawn nearer
@@ -43,6 +43,8 @@ class Overlay:
         Number of dimensions, where there are more than three.
     drawn, existing : tuple of int
         Points of source and target.
+    lines : tuple of int
+        Pairs that are drawn as lines, and all there are.
     distances : tuple of float, optional
         Median distance within the real pairs, before and after.
     """
@@ -54,13 +56,19 @@ class Overlay:
     projected_from: int | None
     drawn: tuple[int, int]
     existing: tuple[int, int]
+    lines: tuple[int, int]
     distances: tuple[float, float] | None
 
 
 def make_overlay(
-    transformation: Transformation, X: Array, Y: Array, verdicts: Array, clouds: tuple[Array, Array] | None = None
+    transformation: Transformation,
+    X: Array,
+    Y: Array,
+    verdicts: Array,
+    n_pairs: int,
+    clouds: tuple[Array, Array] | None = None,
 ) -> Overlay | None:
-    """Choose what to draw: some pairs, and either all points (``clouds``) or those of the pairs. None in 1-D."""
+    """Choose what to draw, of some of ``n_pairs`` pairs and of all points (``clouds``) or theirs. None in 1-D."""
     d_y, d_x = transformation.linear.shape
     if d_y < 2 or len(X) == 0:
         return None
@@ -97,7 +105,8 @@ def make_overlay(
         drawn_nearer=picture.is_nearer,
         projected_from=d_y if d_y > 3 else None,
         drawn=(len(some_source), len(some_target)),
-        existing=(len(source), len(target)),
+        existing=(n_pairs, n_pairs) if clouds is None else (len(source), len(target)),
+        lines=(lines.size, n_pairs),
         distances=_distances(transformation, X[real], Y[real]) if has_before and real.any() else None,
     )
 

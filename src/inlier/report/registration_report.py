@@ -125,8 +125,10 @@ def _sentences(overlay: Overlay) -> list[str]:
         sentences.append(
             f"Of {overlay.projected_from} dimensions the three are shown in which the target varies most."
         )
-    if overlay.drawn != overlay.existing:
-        parts = zip(overlay.drawn, overlay.existing, ("source", "target"), strict=True)
-        counts = " and ".join(f"{drawn:,} of {all_of:,} points of the {name}" for drawn, all_of, name in parts)
-        sentences.append(f"Drawn are {counts}, and some of the pairs.")
+    parts = [*zip(overlay.drawn, overlay.existing, ("source", "target"), strict=True)]
+    counts = [f"{drawn:,} of {all_of:,} points of the {name}" for drawn, all_of, name in parts if drawn < all_of]
+    if overlay.lines[0] < overlay.lines[1]:
+        counts.append(f"{overlay.lines[0]:,} of {overlay.lines[1]:,} pairs as lines")
+    if counts:
+        sentences.append(f"Drawn: {', '.join(counts)}.")
     return sentences

@@ -166,6 +166,8 @@ def summarise_registration(
     accepted = registration.inlier_mask_
     parts = {
         "precision": precision_of(registration.transformation_, X[accepted[drawn]], registration.residuals_[accepted]),
-        "overlay": make_overlay(registration.transformation_, X, Y, summary.verdicts[drawn], clouds),
+        "overlay": make_overlay(
+            registration.transformation_, X, Y, summary.verdicts[drawn], summary.result.n_pairs, clouds
+        ),
     }
     return RegistrationSummary(**{**vars(summary), **parts})

@@ -38,7 +38,7 @@ for (const place of document.querySelectorAll("[data-overlay]")) {
     const [cx, cy, cz, wide] = data.first_view.map((value, place) => (1 - t) * value + (place === 3 ? t : 0));
     const radians = Math.PI / 180, yaw = view.yaw * radians, pitch = view.pitch * radians;
     const [sy, cyaw, sp, cp] = [Math.sin(yaw), Math.cos(yaw), Math.sin(pitch), Math.cos(pitch)];
-    const scale = (0.46 * Math.min(width, height) * view.zoom) / wide;
+    const scale = (0.54 * Math.min(width, height) * view.zoom) / wide;
     return (x, y, z) => {
       const [dx, dy, dz] = [x - cx, y - cy, z - cz];
       const right = cyaw * dx - sy * dy, back = sy * dx + cyaw * dy;
@@ -59,7 +59,7 @@ for (const place of document.querySelectorAll("[data-overlay]")) {
       }
     });
     const crowd = Math.max(...sets.map(({ points }) => points.length / 3));
-    const size = (crowd > 2000 ? 1.9 : crowd > 500 ? 2.6 : 4) * Math.min(2, Math.sqrt(view.zoom)) * (width < 500 ? 0.85 : 1);
+    const size = (crowd > 2000 ? 2.2 : crowd > 500 ? 2.8 : 4) * Math.min(2, Math.sqrt(view.zoom)) * (width < 500 ? 0.85 : 1);
     layers.forEach((layer, level) => {
       const near = data.flat ? 0.8 : level / (LAYERS - 1), side = size * (0.75 + 0.5 * near);
       pen.globalAlpha = data.flat ? 0.75 : 0.22 + 0.68 * near;
@@ -96,8 +96,7 @@ for (const place of document.querySelectorAll("[data-overlay]")) {
     drawLines(look, t);
     drawPoints([{ points: target, colour: "target" }, { points: placed(source, moved, t), colour: "source" }], look);
     pen.globalAlpha = 1;
-    Object.assign(canvas.dataset, { yaw: view.yaw.toFixed(1), pitch: view.pitch.toFixed(1), zoom: view.zoom.toFixed(3) });
-    Object.assign(canvas.dataset, { x: view.x.toFixed(1), y: view.y.toFixed(1), progress: t.toFixed(2) });
+    canvas.dataset.shown = JSON.stringify({ ...view, progress: t }); // for tests and other scripts
   }
 
   function redraw() {
@@ -184,6 +183,7 @@ for (const place of document.querySelectorAll("[data-overlay]")) {
   for (const control of place.querySelectorAll("[data-progress], [data-lines]")) control.addEventListener("input", redraw);
   for (const query of ["(prefers-color-scheme: dark)", "print"]) window.matchMedia(query).addEventListener("change", readColours);
   place.hidden = false;
+  place.parentElement.querySelector("[data-instead]").hidden = true;
   new ResizeObserver(measure).observe(canvas);
   measure();
   readColours();
