@@ -243,7 +243,9 @@ def test_the_largest_residuals_come_first(visit, page_file, registration):
     assert max(float(text) for text in column.all_inner_texts()) < residuals[-1]
 
 
-@pytest.mark.parametrize("kind", ["1-D", "5-D", "12-D by matching", "to fewer", "all real", "given bound", "mirrored", "failed"])
+@pytest.mark.parametrize(
+    "kind", ["1-D", "5-D", "12-D by matching", "to fewer", "all real", "given bound", "mirrored", "failed"]
+)
 def test_every_kind_has_a_page(visit, tmp_path, kind):
     d = {"1-D": 1, "5-D": 5, "12-D by matching": 12}.get(kind, 3)
     X, Y = moved_points(500, d, {"all real": 1.0, "failed": 0.0}.get(kind, 0.5))

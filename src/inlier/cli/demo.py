@@ -109,7 +109,9 @@ def _save_scans(folder: Path, seed: int) -> None:
     write_table(folder / "source.ply", scans.source)
     write_table(folder / "target.ply", scans.target)
     write_table(folder / "pairs.csv", {"source": scans.pairs[:, 0], "target": scans.pairs[:, 1]})
-    click.echo(f"Scans: {folder / 'source.ply'} and {folder / 'target.ply'}, matched by {folder / 'pairs.csv'}.", err=True)
+    click.echo(
+        f"Scans: {folder / 'source.ply'} and {folder / 'target.ply'}, matched by {folder / 'pairs.csv'}.", err=True
+    )
 
 
 def _print_demo(outcome: DemoOutcome) -> None:

@@ -57,7 +57,7 @@ _POINT_FORMATS = ("ply", "pcd", "las", "gifti")  # these hold x, y and z, nothin
 @click.option(
     "--noise-bound",
     type=click.FloatRange(0, min_open=True),
-    help="Largest distance of a real pair after the registration, in units of TARGET; found from the data if not given.",
+    help="Largest distance of a real pair once it is registered, in units of TARGET; found from the data if absent.",
 )
 @click.option(
     "--alpha",
@@ -89,8 +89,8 @@ _POINT_FORMATS = ("ply", "pcd", "las", "gifti")  # these hold x, y and z, nothin
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="Write a row per pair (row, key, source, target, residual, p- and q-value, inlier) as csv, parquet, npz, json, "
-    "... by the suffix; as npy the mask alone; - is csv on standard output.",
+    help="Write a row per pair (row, key, source, target, residual, p- and q-value, inlier) as csv, parquet, npz, "
+    "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
 )
 @click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
@@ -140,7 +140,9 @@ def register(
             stage(f"reading {source} and {target}")
             problem = read_problem(source, target, pairs, keys, columns, weights)
             _check_fits(problem, settings["model"], moved)
-            _check_inputs_stay(problem, [Path(path) for path in (pairs, weights) if path], transform, moved, output, report)
+            _check_inputs_stay(
+                problem, [Path(path) for path in (pairs, weights) if path], transform, moved, output, report
+            )
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(context, problem, **settings)
         notes = [*problem.pairing.notes, *(_in_options(note) for note in notes)]
@@ -253,7 +255,11 @@ def _write(
     found = summary.transformation
     assert found is not None
     if transform is not None and transform.suffix.lower() == ".json":
-        content = {**summary.transformation_dict(), "sources": summary.origin.sources, "command": summary.origin.command}
+        content = {
+            **summary.transformation_dict(),
+            "sources": summary.origin.sources,
+            "command": summary.origin.command,
+        }
         write_file(transform, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
     elif transform is not None:
         write_table(transform, found.matrix)

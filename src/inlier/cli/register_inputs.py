@@ -62,7 +62,7 @@ def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
         if not whole.all():
             row = int(np.argmin(whole))
             raise BadInput(
-                f"{table.source} must hold row numbers, counted from 0, but row {row} of it has {column[row]:g} for the "
+                f"{table.source} must hold row numbers, counted from 0, but its row {row} has {column[row]:g} for the "
                 f"{_ENDS[place]}."
             )
         outside = (column < 0) | (column >= len(end))

@@ -84,7 +84,7 @@ def make_scans(
     surface = _surface()
     order = random.permutation(len(surface))  # the same for both, so that they share points where they overlap
     seen = [random.permutation(order[_is_seen(surface[order], view)][:n_points]) for view in _VIEWS]
-    pairs, mask = _matches(*seen, n_pairs, inlier_fraction, random)
+    pairs, mask = _matches(seen[0], seen[1], n_pairs, inlier_fraction, random)
     scans = [surface[vertices] + noise * random.standard_normal((vertices.size, 3)) for vertices in seen]
     rotation = Rotation.from_euler("xyz", _TURN, degrees=True).as_matrix()
     return Scans(scans[0], scans[1] @ rotation.T + _SHIFT, pairs, mask, rotation, _SHIFT.copy())

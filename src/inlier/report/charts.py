@@ -1,4 +1,4 @@
-"""The drawings of a match or a registration as shapes for an SVG: scores or residuals with their null, and the q-values."""
+"""The drawings of a match or registration as shapes for an SVG: scores or residuals with their null, and q-values."""
 
 from __future__ import annotations
 

@@ -77,16 +77,15 @@ def make_overlay(
     lines = _some_lines(verdicts)
     shown = _Projection(some_target if d_y > 3 else None, d_y)
     has_before = d_x == d_y
-    after = shown(transformation(some_source))
-    picture = _Picture(shown(some_target), after, shown(some_source) if has_before else after)
-    ends = shown(X[lines]) if has_before else shown(transformation(X[lines]))
+    after, moved_starts = shown(transformation(some_source)), shown(transformation(X[lines]))
+    before, starts = (shown(some_source), shown(X[lines])) if has_before else (after, moved_starts)
+    picture = _Picture(shown(some_target), after, before)
+    place = picture.on_target
     view: dict[str, Any] = {
         "flat": d_y == 2,
         "unit": _WHOLE,
-        "source": picture.before(shown(some_source)) if has_before else picture.after(after),
-        "target": picture.after(shown(some_target)),
-        "starts": picture.before(ends) if has_before else picture.after(ends),
-        "ends": picture.after(shown(Y[lines])),
+        "target": place(shown(some_target)),
+        "ends": place(shown(Y[lines])),
         "verdicts": verdicts[lines].tolist(),
         "first_view": picture.first_view,
         "steps": None,
@@ -94,9 +93,11 @@ def make_overlay(
         "moved_starts": None,
     }
     if has_before and d_y <= 3:
-        view["steps"] = picture.steps(transformation, shown(some_source).mean(axis=0))
-    elif has_before:
-        view["moved"], view["moved_starts"] = picture.after(after), picture.after(shown(transformation(X[lines])))
+        view |= {"source": picture.own(before), "starts": picture.own(starts), "steps": picture.steps(transformation)}
+    else:
+        view |= {"source": picture.beside_target(before), "starts": picture.beside_target(starts)}
+    if has_before and d_y > 3:
+        view |= {"moved": place(after), "moved_starts": place(moved_starts)}
     real = verdicts == 0
     return Overlay(
         view=view,
@@ -134,9 +135,10 @@ class _Picture:
         both = np.concatenate([target, after])
         self._middle = np.median(both, axis=0)
         self._size = _reach(both, self._middle) or 1.0
-        place = np.median(before, axis=0)
-        reach, away = _reach(before, place), place - self._middle
-        distance, wanted = float(np.linalg.norm(away)), _FAR * max(self._size, reach)
+        self._place = np.median(before, axis=0)
+        self._reach = _reach(before, self._place) or 1.0
+        away = self._place - self._middle
+        distance, wanted = float(np.linalg.norm(away)), _FAR * max(self._size, self._reach)
         self.is_nearer = distance > wanted
         self._pull = away * (wanted / distance - 1) if self.is_nearer else np.zeros(3)
         all_before = np.concatenate([target, before + self._pull])
@@ -144,30 +146,35 @@ class _Picture:
         radius = _reach(all_before, centre) / self._size
         self.first_view = [*((centre - self._middle) / self._size).round(4).tolist(), round(radius, 4)]
 
-    def after(self, points: FloatArray) -> list[int]:
-        """Coordinates in the viewer's whole numbers."""
-        units = np.clip((points - self._middle) / self._size, -_EDGE, _EDGE)
-        return np.rint(_WHOLE * units).astype(int).ravel().tolist()
+    def on_target(self, points: FloatArray) -> list[int]:
+        """Coordinates in the picture, as whole numbers."""
+        return _whole((points - self._middle) / self._size)
 
-    def before(self, points: FloatArray) -> list[int]:
-        """The same for what has not been moved yet."""
-        return self.after(points + self._pull)
+    def beside_target(self, points: FloatArray) -> list[int]:
+        """The same for what has not been moved yet, and need not be turned."""
+        return self.on_target(points + self._pull)
 
-    def steps(self, transformation: Transformation, mean: FloatArray) -> list[list[float]]:
-        """Motion from before to after as matrices (rows of 4): turning, while the mean goes straight."""
-        linear = np.eye(3)
+    def own(self, points: FloatArray) -> list[int]:
+        """About the middle of the source and in units of its size; the steps bring it into the picture."""
+        return _whole((points - self._place) / self._reach)
+
+    def steps(self, transformation: Transformation) -> list[list[float]]:
+        """Motion from before to after as matrices (rows of 4): turning, while the middle goes straight."""
         d = len(transformation.linear)
-        linear[:d, :d] = transformation.linear
-        shift = np.zeros(3)
-        shift[:d] = transformation.translation
-        start = (mean + self._pull - self._middle) / self._size
-        end = (linear @ mean + shift - self._middle) / self._size
+        linear, shift = np.eye(3), np.zeros(3)
+        linear[:d, :d], shift[:d] = transformation.linear, transformation.translation
+        start = (self._place + self._pull - self._middle) / self._size
+        end = (linear @ self._place + shift - self._middle) / self._size
         matrices = []
         for t in np.linspace(0, 1, _STEPS + 1):
-            turned = _part_of(linear, t)
-            offset = (1 - t) * start + t * end - turned @ start
-            matrices.append(np.column_stack([turned, offset]).round(6).ravel().tolist())
+            turned = _part_of(linear, t) * (self._reach / self._size)
+            matrix = np.column_stack([turned, (1 - t) * start + t * end])
+            matrices.append([float(f"{value:.7g}") for value in matrix.ravel()])
         return matrices
+
+
+def _whole(units: FloatArray) -> list[int]:
+    return np.rint(_WHOLE * np.clip(units, -_EDGE, _EDGE)).astype(int).ravel().tolist()
 
 
 def _part_of(linear: FloatArray, t: float) -> FloatArray:

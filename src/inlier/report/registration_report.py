@@ -109,7 +109,9 @@ def _overlay(overlay: Overlay) -> dict[str, Any]:
         "has_before": overlay.has_before,
         "sentences": _sentences(overlay),
         "lines": [
-            name for code, name in enumerate(("real", "doubtful", "wrong")) if code in np.unique(overlay.view["verdicts"])
+            name
+            for code, name in enumerate(("real", "doubtful", "wrong"))
+            if code in np.unique(overlay.view["verdicts"])
         ],
     }
 
@@ -122,9 +124,7 @@ def _sentences(overlay: Overlay) -> list[str]:
     if overlay.drawn_nearer:
         sentences.append("Before, the source is drawn nearer to the target than it came.")
     if overlay.projected_from is not None:
-        sentences.append(
-            f"Of {overlay.projected_from} dimensions the three are shown in which the target varies most."
-        )
+        sentences.append(f"Of {overlay.projected_from} dimensions the three are shown in which the target varies most.")
     parts = [*zip(overlay.drawn, overlay.existing, ("source", "target"), strict=True)]
     counts = [f"{drawn:,} of {all_of:,} points of the {name}" for drawn, all_of, name in parts if drawn < all_of]
     if overlay.lines[0] < overlay.lines[1]:
