@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,7 +36,9 @@ def visit(visit):
 @pytest.fixture(scope="module")
 def registration():
     scans = make_scans(2000, 1200, 0.4, rng=0)
-    return Registration(random_state=0).fit(scans.source[scans.pairs[:, 0]], scans.target[scans.pairs[:, 1]])
+    fitted = Registration(random_state=0).fit(scans.source[scans.pairs[:, 0]], scans.target[scans.pairs[:, 1]])
+    fitted.uncertainty_ = SimpleNamespace(rotation=np.full(3, 0.04), translation=np.array([0.1, 0.2, 0.3]), scale=0.0)
+    return fitted
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +87,7 @@ def test_it_renders_and_says_the_answer(visit, page_file, registration):
     assert page.locator("h1").inner_text() == registration.report().summary.answer
     words = page.locator("#transformation").inner_text()
     assert "It turns by 120." in words
-    assert "Its standard error is 0." in words
+    assert "Standard errors: 0.04 degrees, (0.1, 0.2, 0.3) in the translation." in words
     matrix = page.locator(".matrix td").all_inner_texts()
     numbers = [float(text.replace("\N{MINUS SIGN}", "-")) for text in matrix]
     np.testing.assert_allclose(np.reshape(numbers, (4, 4)), registration.transformation_.matrix, rtol=1e-4, atol=1e-9)

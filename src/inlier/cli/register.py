@@ -229,6 +229,7 @@ def _in_options(sentence: str) -> str:
     sentence = sentence.replace("; for batches, raise_on_failure=False", "")
     sentence = re.sub(r"model='(\w+)'", r"--model \1", sentence)
     sentence = sentence.replace("reflection=True", "--reflection").replace("sample_weight", "--weights")
+    sentence = sentence.replace("alpha=", "--alpha ").replace("q_values_ tell", "the q-values (-o) tell")
     return re.sub(r"\by\b", "TARGET", re.sub(r"\bX\b", "SOURCE", sentence))
 
 

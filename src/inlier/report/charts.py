@@ -85,12 +85,14 @@ def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
     drawn["kind"], drawn["label"] = "curve", "Pairs accepted at each alpha"
     points = zip(across.place(counts), up.place(heights), strict=True)
     drawn["line"] = "M" + "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
-    accepted = summary.result.n_inliers
+    accepted, q_of_accepted = summary.result.n_inliers, summary.result.q_values[summary.result.inlier_mask]
     drawn["alpha"] = _y(float(up.place(np.array(max(summary.alpha, low)))))
     drawn["label_on_the_left"] = accepted > n / 2  # where the curve is not
     drawn["alpha_label"] = f"alpha = {summary.alpha:g}"
+    reached = max(summary.alpha, float(q_of_accepted.max()) if q_of_accepted.size else 0.0)
     drawn["dot"] = _x(float(across.place(np.array(accepted))))
-    drawn["dot_label"] = f"{accepted:,} accepted with at most {percent(summary.alpha)} wrong"
+    drawn["dot_height"] = _y(float(up.place(np.array(max(reached, low)))))
+    drawn["dot_label"] = f"{accepted:,} accepted with at most {percent(reached)} wrong"
     return drawn
 
 

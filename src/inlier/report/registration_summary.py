@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from inlier.engine.blocks import Array, FloatArray
 from inlier.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
 from inlier.report.overlay import Overlay, make_overlay
-from inlier.report.transformation_words import Precision, in_words, precision_of
+from inlier.report.transformation_words import MotionErrors, errors_as_dict, errors_in_words, in_words
 from inlier.transforms import Transformation
 
 MAP_NAMES = {
@@ -36,7 +36,7 @@ class RegistrationSummary(MatchSummary):
     noise_bound: float | None = None
     bound_was_given: bool = False
     ends: tuple[Array, Array] | None = None
-    precision: Precision | None = None
+    errors: MotionErrors | None = None
     overlay: Overlay | None = None
 
     @property
@@ -60,8 +60,8 @@ class RegistrationSummary(MatchSummary):
         """What it does, and how precisely it is known."""
         if self.transformation is None:
             return []
-        precision = [] if self.precision is None else [self.precision.sentence]
-        return [f"It {in_words(self.transformation)}.", *precision]
+        errors = [] if self.errors is None else [errors_in_words(self.errors, self.model)]
+        return [f"It {in_words(self.transformation)}.", *errors]
 
     @property
     def about_the_pairs(self) -> list[str]:
@@ -69,12 +69,19 @@ class RegistrationSummary(MatchSummary):
         sentences = []
         if self.bound_was_given:
             sentences.append(f"Pairs agree if they come within {self.noise_bound:.3g}, the bound that was given.")
-        elif self.alpha is not None:
+        else:
             sentences.append(
-                f"At most {percent(self.alpha)} of them are expected to be wrong; "
-                f"the noise bound found from the data is {self.noise_bound:.3g}."
+                f"{self._share_of_wrong()}; the noise bound found from the data is {self.noise_bound:.3g}."
             )
         return sentences + super().details
+
+    def _share_of_wrong(self) -> str:
+        q, alpha = self.result.q_values, self.alpha or 0.0
+        largest = 0.0 if q is None or not self.result.n_inliers else float(q[self.result.inlier_mask].max())
+        if largest <= alpha:
+            return f"At most {percent(alpha)} of them are expected to be wrong"
+        share = percent(min(largest, 1.0))
+        return f"Some {share} of them are expected to be wrong, since wrong ones lie as near by chance"
 
     @property
     def scores_are_residuals(self) -> bool:
@@ -99,7 +106,7 @@ class RegistrationSummary(MatchSummary):
         return {
             **self.transformation.to_dict(),
             "in_words": in_words(self.transformation),
-            "standard_error": None if self.precision is None else self.precision.to_dict(),
+            "standard_errors": None if self.errors is None else errors_as_dict(self.errors),
             "noise_bound": self.noise_bound,
             "noise_bound_was_given": self.bound_was_given,
             "n_pairs": self.result.n_pairs,
@@ -146,7 +153,7 @@ def summarise_registration(
     >>> data = make_gaussian_pairs(n=500, d=3, inlier_fraction=0.6, noise=0.01, rng=0)
     >>> registration = Registration("orthogonal", random_state=0).fit(data.X, data.Y)
     >>> summarise_registration(registration).answer
-    '299 of 500 pairs agree on one rotation or reflection, to within 0.0352.'
+    '300 of 500 pairs agree on one rotation or reflection, to within 0.0361.'
     """
     base = vars(summarise(registration, rows=rows, keys=keys, origin=origin))
     base["settings"] = {name: value for name, value in base["settings"].items() if name not in _SILENT_SETTINGS}
@@ -163,11 +170,6 @@ def summarise_registration(
     if registration.transformation_ is None:
         return summary
     drawn, X, Y = registration._drawn_pairs
-    accepted = registration.inlier_mask_
-    parts = {
-        "precision": precision_of(registration.transformation_, X[accepted[drawn]], registration.residuals_[accepted]),
-        "overlay": make_overlay(
-            registration.transformation_, X, Y, summary.verdicts[drawn], summary.result.n_pairs, clouds
-        ),
-    }
-    return RegistrationSummary(**{**vars(summary), **parts})
+    n_pairs = summary.result.n_pairs
+    overlay = make_overlay(registration.transformation_, X, Y, summary.verdicts[drawn], n_pairs, clouds)
+    return replace(summary, overlay=overlay, errors=getattr(registration, "uncertainty_", None))

@@ -1,8 +1,8 @@
-"""A transformation in words, and how precisely the pairs determine it."""
+"""A transformation, and how far it may be off, in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,50 +49,37 @@ def _vector(values: FloatArray, size: float, form: str = ".4g") -> str:
     return f"({', '.join(format(float(value), form) for value in shown)})"
 
 
-@dataclass(frozen=True)
-class Precision:
-    """Standard errors of a transformation, were the noise the same everywhere and independent.
-
-    Attributes
-    ----------
-    degrees : float
-        Of the rotation, in the plane in which it is known worst.
-    distance : float, optional
-        Of where the middle of the points goes, as a length; none for maps without a translation.
-    """
-
-    degrees: float
-    distance: float | None
+class MotionErrors(Protocol):
+    """Standard errors of a motion, as a registration may state them."""
 
     @property
-    def sentence(self) -> str:
-        """For people."""
-        shift = "" if self.distance is None else f" and, in where the middle of the points goes, {self.distance:.2g}"
-        return f"Its standard error is {self.degrees:.2g} degrees{shift}."
+    def rotation(self) -> FloatArray:
+        """In degrees, about each axis."""
 
-    def to_dict(self) -> dict[str, float | None]:
-        """For programs."""
-        return {"degrees": self.degrees, "distance": self.distance}
+    @property
+    def translation(self) -> FloatArray:
+        """In the units of the target."""
+
+    @property
+    def scale(self) -> float:
+        """0 where the scale is fixed."""
 
 
-def precision_of(transformation: Transformation, X: FloatArray, residuals: FloatArray) -> Precision | None:
-    """Standard errors from the accepted pairs: a sample of their points X, and the residuals of all of them.
+def errors_in_words(errors: MotionErrors, model: str) -> str:
+    """A sentence: how far the transformation may be off."""
+    parts = [f"{float(np.max(errors.rotation)):.2g} degrees"]
+    if model not in ("orthogonal", "rotation"):
+        shift = np.asarray(errors.translation)
+        parts.append(f"{_vector(shift, float(np.linalg.norm(shift)), '.2g')} in the translation")
+    if model == "similarity":
+        parts.append(f"{errors.scale:.2g} in the scale")
+    return f"Standard errors: {', '.join(parts)}."
 
-    Rotating the images z_i = s R x_i in the plane of two principal axes by a small angle moves them by angle * |z_i|
-    in that plane, so least squares knows the angle to sigma / sqrt(sum of |z_i|^2 in the plane).
-    """
-    d, k = transformation.linear.shape[1], residuals.size
-    unknown = d * (d + 1) / 2 + 1
-    if not isinstance(transformation, SimilarityTransformation) or not transformation.determined:
-        return None
-    if not (2 <= d < len(X) and k * d > 2 * unknown):
-        return None
-    sigma = np.sqrt(np.sum(residuals**2) / (k * d - unknown))
-    shifts = transformation.model not in ("orthogonal", "rotation")
-    images = transformation.scale * (X - X.mean(axis=0) * shifts)
-    spread = np.sort(np.linalg.eigvalsh(images.T @ images / len(images)))
-    in_plane = spread[0] + spread[1]
-    if in_plane <= 0:
-        return None
-    degrees = float(np.degrees(sigma / np.sqrt(k * in_plane)))
-    return Precision(degrees, float(sigma * np.sqrt(d / k)) if shifts else None)
+
+def errors_as_dict(errors: MotionErrors) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "degrees": np.asarray(errors.rotation).tolist(),
+        "translation": np.asarray(errors.translation).tolist(),
+        "scale": float(errors.scale),
+    }
