@@ -133,7 +133,7 @@ class _Picture:
 
     def __init__(self, target: FloatArray, after: FloatArray, before: FloatArray) -> None:
         both = np.concatenate([target, after])
-        self._middle = np.median(both, axis=0)
+        self._middle = _middle_of(both)
         self._size = _reach(both, self._middle) or 1.0
         self._place = np.median(before, axis=0)
         self._reach = _reach(before, self._place) or 1.0
@@ -142,7 +142,7 @@ class _Picture:
         self.is_nearer = distance > wanted
         self._pull = away * (wanted / distance - 1) if self.is_nearer else np.zeros(3)
         all_before = np.concatenate([target, before + self._pull])
-        centre = (np.quantile(all_before, 1 - _NEARLY_ALL, axis=0) + np.quantile(all_before, _NEARLY_ALL, axis=0)) / 2
+        centre = _middle_of(all_before)
         radius = _reach(all_before, centre) / self._size
         self.first_view = [*((centre - self._middle) / self._size).round(4).tolist(), round(radius, 4)]
 
@@ -184,6 +184,11 @@ def _part_of(linear: FloatArray, t: float) -> FloatArray:
         return (1 - t) * np.eye(3) + t * linear
     part = Rotation.from_rotvec(t * Rotation.from_matrix(turn).as_rotvec()).as_matrix()
     return part @ ((1 - t) * np.eye(3) + t * stretch)
+
+
+def _middle_of(points: FloatArray) -> FloatArray:
+    """Of the box around nearly all points."""
+    return np.quantile(points, [1 - _NEARLY_ALL, _NEARLY_ALL], axis=0).mean(axis=0)
 
 
 def _reach(points: FloatArray, centre: FloatArray) -> float:
