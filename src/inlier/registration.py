@@ -28,13 +28,13 @@ from inlier.validation import (
     check_weights,
 )
 
+_DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # pairs, and numbers of one side, that are kept for the report to draw
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _COARSE = 0.05  # share of re-pairings within the bound: above it, a map on which no single pair can be relied is none
 _MOST_FALSE_ALARMS = 0.3  # expected among wrong pairs, for a finding to count
-_DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # pairs, and numbers of one side, that are kept for the report to draw
 
 
 class NoConsensusError(ValueError):
@@ -255,10 +255,10 @@ class Registration(TransformerMixin, PairMatcher):
         return few[matcher.scores_ > 0]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
+        self.null_scores_, self.n_re_pairings_ = thinned(-found.re_paired_residuals), found.re_paired_residuals.size
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
         calibration = calibrate(-self.residuals_ / shortened, -found.re_paired_residuals)
-        self.null_scores_, self.n_re_pairings_ = thinned(-found.re_paired_residuals), found.re_paired_residuals.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         self._decide(-self.residuals_, calibration.p_values, np.maximum(calibration.q_values, self.detection_p_value_))
         self.inlier_fraction_ = calibration.inlier_fraction
@@ -270,11 +270,11 @@ class Registration(TransformerMixin, PairMatcher):
         self.detection_p_value_ = matcher.detection_p_value_
         self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
         self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
+        self.inlier_fraction_ = matcher.inlier_fraction_
+        self.inlier_fraction_error_ = matcher.inlier_fraction_error_
         self.null_scores_, self.n_re_pairings_ = matcher.null_scores_, matcher.n_re_pairings_
         if self.noise_bound is not None and self.transformation_ is not None:  # then residuals are the scores
             self.null_scores_ = thinned(-self.transformation_.residuals(X, np.roll(Y, len(Y) // 2, axis=0)))
-        self.inlier_fraction_ = matcher.inlier_fraction_
-        self.inlier_fraction_error_ = matcher.inlier_fraction_error_
 
     def _keep_some(self, X: Array, Y: Array) -> None:
         """Keep some pairs for the report to draw: of the accepted and of the others, every so manieth."""
@@ -312,6 +312,7 @@ class Registration(TransformerMixin, PairMatcher):
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
             self._refuse(n, evidence)
+        self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
         self.success_, self.transformation_ = False, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
@@ -319,7 +320,6 @@ class Registration(TransformerMixin, PairMatcher):
         self.inlier_mask_ = np.zeros(n, dtype=bool)
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
         self.inlier_fraction_, self.inlier_fraction_error_ = 0.0, 0.0
-        self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
         self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
 
     def _refuse(self, n: int, evidence: Evidence) -> NoReturn:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from inlier import Registration
-from inlier.datasets import make_scans
+from inlier.datasets import make_gaussian_pairs, make_scans
 from inlier.report import summarise_registration
 
 SCANS = make_scans(600, 200, 0.5, rng=0)
@@ -67,3 +67,22 @@ def test_where_nothing_was_found():
     content = json.loads(summary.json())
     assert content["transformation"] is None
     assert "residual" not in content["pairs"]
+
+
+def test_null_scores_are_kept_in_small(fitted):
+    registration = Registration(random_state=0).fit(np.tile(X, (3, 1)), np.tile(Y, (3, 1)))
+    assert registration.null_scores_.size == 10_000 < registration.n_re_pairings_
+    assert (np.diff(registration.null_scores_) >= 0).all()
+    assert np.median(-fitted.null_scores_) > 10 * fitted.noise_bound_
+    noise = np.random.default_rng(3).normal(size=X.shape)
+    nothing = Registration(random_state=0, raise_on_failure=False).fit(X, noise)
+    assert (nothing.null_scores_.size, nothing.n_re_pairings_) == (0, 0)
+
+
+def test_null_scores_are_of_the_kind_of_the_scores():
+    wide = make_gaussian_pairs(600, 20, 0.5, noise=0.05, rng=0)
+    for bound in (None, 1.0):  # scores of a linear map; residuals
+        found = Registration("affine", noise_bound=bound, random_state=0).fit(wide.X, wide.Y)
+        real, wrong = found.scores_[wide.inlier_mask], found.scores_[~wide.inlier_mask]
+        assert np.median(real) > np.median(found.null_scores_)
+        assert np.median(found.null_scores_) == pytest.approx(np.median(wrong), rel=0.2)
