@@ -312,10 +312,10 @@ class Registration(TransformerMixin, PairMatcher):
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
             self._refuse(n, evidence)
-        self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
         self.success_, self.transformation_ = False, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
+        self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
         self.scores_, self.threshold_ = np.zeros(n), float(np.nextafter(0.0, 1.0))
         self.inlier_mask_ = np.zeros(n, dtype=bool)
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
