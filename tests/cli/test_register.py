@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -239,13 +240,23 @@ def test_report_and_the_command_to_repeat_it():
     assert again == content
 
 
-def test_a_mirror_image_is_pointed_out_in_the_words_of_the_command_line():
-    mirrored = X * [-1, 1, 1]
-    write_table("mirrored.npy", np.where(FITTED.inlier_mask_[:, None], mirrored, Y))
-    outcome = run("x.npy", "mirrored.npy")
-    said = outcome.stderr
-    assert "--reflection" in said
-    assert "reflection=True" not in said
+def test_warnings_are_notes_in_the_words_of_the_command_line(monkeypatch):
+    original = Registration.fit
+
+    def fit(self, *data, **options):
+        warnings.warn("A mirror of X would fit y far better. Use reflection=True, or model='affine'.", stacklevel=2)
+        return original(self, *data, **options)
+
+    monkeypatch.setattr(Registration, "fit", fit)
+    outcome = run(*BY_PAIRS)
+    assert outcome.exit_code == 0
+    assert outcome.stderr == (
+        "Note: A mirror of SOURCE would fit TARGET far better. Use --reflection, or --model affine.\n"
+    )
+
+
+def test_a_mirror_image():
+    write_table("mirrored.npy", np.where(FITTED.inlier_mask_[:, None], X * [-1, 1, 1], Y))
     outcome = run("x.npy", "mirrored.npy", "--reflection")
     assert outcome.exit_code == 0
     assert "It mirrors and moves by" in outcome.stdout

@@ -34,7 +34,7 @@ class RegistrationReport(MatchReport):
     >>> from inlier.datasets import make_gaussian_pairs
     >>> data = make_gaussian_pairs(n=500, d=3, inlier_fraction=0.6, noise=0.01, rng=0)
     >>> Registration("orthogonal", random_state=0).fit(data.X, data.Y).report()
-    <RegistrationReport: 300 of 500 pairs agree on one rotation or reflection, to within 0.0361.>
+    <RegistrationReport: 300 of 500 pairs agree on one rotation or reflection, to within 0.03....>
     """
 
     summary: RegistrationSummary

@@ -153,7 +153,7 @@ def summarise_registration(
     >>> data = make_gaussian_pairs(n=500, d=3, inlier_fraction=0.6, noise=0.01, rng=0)
     >>> registration = Registration("orthogonal", random_state=0).fit(data.X, data.Y)
     >>> summarise_registration(registration).answer
-    '300 of 500 pairs agree on one rotation or reflection, to within 0.0361.'
+    '300 of 500 pairs agree on one rotation or reflection, to within 0.03....'
     """
     base = vars(summarise(registration, rows=rows, keys=keys, origin=origin))
     base["settings"] = {name: value for name, value in base["settings"].items() if name not in _SILENT_SETTINGS}
