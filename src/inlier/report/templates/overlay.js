@@ -38,7 +38,7 @@ for (const place of document.querySelectorAll("[data-overlay]")) {
     const [cx, cy, cz, wide] = data.first_view.map((value, place) => (1 - t) * value + (place === 3 ? t : 0));
     const radians = Math.PI / 180, yaw = view.yaw * radians, pitch = view.pitch * radians;
     const [sy, cyaw, sp, cp] = [Math.sin(yaw), Math.cos(yaw), Math.sin(pitch), Math.cos(pitch)];
-    const scale = ((data.flat ? 0.48 : 0.54) * Math.min(width, height) * view.zoom) / wide;
+    const scale = (Math.min(0.47 * width, (data.flat ? 0.48 : 0.54) * height) * view.zoom) / wide;
     return (x, y, z) => {
       const [dx, dy, dz] = [x - cx, y - cy, z - cz];
       const right = cyaw * dx - sy * dy, back = sy * dx + cyaw * dy;
