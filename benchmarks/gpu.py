@@ -54,7 +54,7 @@ def import_inlier() -> None:
 
         sys.modules["array_api_compat"] = bundled
     if not hasattr(np, "row_stack"):
-        np.row_stack = np.vstack  # releases of numba-cuda from before NumPy 2.5 still ask for the old name
+        np.row_stack = np.vstack  # noqa: NPY201  releases of numba-cuda from before NumPy 2.5 still ask for the old name
     installed = importlib.metadata.version
     importlib.metadata.version = lambda name: "source" if name == "inlier" else installed(name)
 

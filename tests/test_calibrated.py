@@ -7,7 +7,7 @@ import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
 from inlier.calibration import p_values
-from inlier.cross_fitting import _deal, _re_paired_scores, cross_fit
+from inlier.cross_fitting import _deal, cross_fit, re_paired_scores
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.metrics import error_rates
 from inlier.preparation import prepare_model_pairs
@@ -177,7 +177,7 @@ class TestRepeatedPoints:
         points = np.stack([np.arange(300), np.arange(300)])
         points[side] = rng.integers(0, 40, 300)
         x, y = points[0][:, None].astype(float), points[1][:, None].astype(float)
-        scores = _re_paired_scores(_NameThePair(np.ones((1, 1)), np.ones(1)), x, y, points, per_pair)
+        scores = re_paired_scores(_NameThePair(np.ones((1, 1)), np.ones(1)), x, y, points, per_pair)
         paired = {(int(code) // 1000, int(code) % 1000) for code in scores}
         own = set(zip(points[0].tolist(), points[1].tolist(), strict=True))
         assert scores.size > 300

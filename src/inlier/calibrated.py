@@ -121,7 +121,7 @@ class CalibratedMatcher(PairMatcher):
             share = estimate, error * len(deals) ** 0.5  # the deals share their pairs: no more information than one
         self._judge(calibrate(self.scores_, null_scores, share))
         self.n_re_pairings_ = null_scores.size
-        self.null_scores_ = _thinned(null_scores)
+        self.null_scores_ = thinned(null_scores)
         for name in ("scores_", "p_values_", "q_values_", "inlier_mask_"):  # back to where the pairs are
             setattr(self, name, place.from_host(getattr(self, name), like))
 
@@ -138,7 +138,7 @@ class CalibratedMatcher(PairMatcher):
         self.q_values_ = found.per_pair(found.calibration.q_values)
         self.inlier_mask_ = pairs.place.map(AtLeast(float(self.threshold_)), found.scores)
         self.n_re_pairings_ = found.null_scores.size
-        self.null_scores_ = _thinned(found.null_scores)
+        self.null_scores_ = thinned(found.null_scores)
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
@@ -155,7 +155,7 @@ class CalibratedMatcher(PairMatcher):
         self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))
 
 
-def _thinned(null_scores: FloatArray) -> FloatArray:
+def thinned(null_scores: FloatArray) -> FloatArray:
     """Sorted, and of very many as many as draw the same picture: evenly spaced ranks."""
     places = np.linspace(0, null_scores.size - 1, min(null_scores.size, _KEPT_NULL_SCORES)).round().astype(int)
     return np.sort(null_scores)[places]

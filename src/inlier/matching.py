@@ -93,9 +93,9 @@ class PairMatcher(BaseEstimator):
         -------
         MatchReport
         """
-        from inlier.report import MatchReport, summarise  # the page knows the matchers, and they need it only here
+        from inlier.report import report_on  # the page knows the matchers, and they need it only here
 
-        return MatchReport(summarise(self, keys=keys))
+        return report_on(self, keys)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

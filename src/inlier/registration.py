@@ -10,7 +10,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier.calibrated import CalibratedMatcher
+from inlier.calibrated import CalibratedMatcher, thinned
 from inlier.calibration import calibrate
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
@@ -29,6 +29,7 @@ from inlier.validation import (
     check_weights,
 )
 
+_DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # pairs, and numbers of one side, that are kept for the report to draw
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
@@ -45,6 +46,17 @@ class NoConsensusError(ValueError):
     ----------
     evidence : Evidence or None
         What speaks for the best transformation that was looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier import NoConsensusError, Registration
+    >>> X, y = np.random.default_rng(0).normal(size=(2, 200, 3))
+    >>> try:
+    ...     Registration(random_state=0).fit(X, y)
+    ... except NoConsensusError as error:
+    ...     print(error.evidence.n_pairs)
+    200
     """
 
     def __init__(self, message: str, evidence: Evidence | None = None) -> None:
@@ -101,6 +113,10 @@ class Registration(TransformerMixin, PairMatcher):
     scores_, threshold_ : ndarray of shape (n,), float
         Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
         `CalibratedMatcher` where that found the pairs.
+    null_scores_ : ndarray
+        Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
+    n_re_pairings_ : int
+        How many re-pairings the p-values come from.
     result_ : MatchResult
         The answer as one object.
     n_features_in_, n_outputs_ : int
@@ -177,6 +193,7 @@ class Registration(TransformerMixin, PairMatcher):
             self._fit_by_search(table_x, table_y, weights, found)
         else:
             self._fit_wide(table_x, table_y, weights)
+        self._keep_some(table_x, table_y)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -264,6 +281,7 @@ class Registration(TransformerMixin, PairMatcher):
         return few[matcher.scores_ > 0]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
+        self.null_scores_, self.n_re_pairings_ = thinned(-found.re_paired_residuals), found.re_paired_residuals.size
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
         calibration = calibrate(-self.residuals_ / shortened, -found.re_paired_residuals)
@@ -283,6 +301,17 @@ class Registration(TransformerMixin, PairMatcher):
         self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
         self.inlier_fraction_ = matcher.inlier_fraction_
         self.inlier_fraction_error_ = matcher.inlier_fraction_error_
+        self.null_scores_, self.n_re_pairings_ = matcher.null_scores_, matcher.n_re_pairings_
+        if self.noise_bound is not None and self.transformation_ is not None:  # then residuals are the scores
+            self.null_scores_ = thinned(-self.transformation_.residuals(X, np.roll(Y, len(Y) // 2, axis=0)))
+
+    def _keep_some(self, X: Array, Y: Array) -> None:
+        """Keep some pairs for the report to draw: of the accepted and of the others, every so manieth."""
+        most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
+        accepted, others = (np.flatnonzero(mask) for mask in (self.inlier_mask_, ~self.inlier_mask_))
+        n_others = max(most // 3, most - accepted.size)
+        rows = np.union1d(_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others))
+        self._drawn_pairs = rows, np.array(X[rows]), np.array(Y[rows])
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
         self.transformation_ = estimate_transformation(
@@ -335,6 +364,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.success_, self.transformation_, self.uncertainty_ = False, None, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
+        self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
         self.scores_, self.threshold_ = np.zeros(n), float(np.nextafter(0.0, 1.0))
         self.inlier_mask_ = np.zeros(n, dtype=bool)
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
@@ -357,3 +387,8 @@ class Registration(TransformerMixin, PairMatcher):
 
 def _is_significant(found: Consensus) -> bool:
     return found.evidence.log_false_alarms <= np.log(_MOST_FALSE_ALARMS)
+
+
+def _spread(places: Array, most: int) -> Array:
+    """At most so many of these, evenly spread."""
+    return places[np.unique(np.linspace(0, places.size - 1, min(most, places.size)).round().astype(np.intp))]

@@ -6,7 +6,8 @@ from importlib import import_module
 
 import click
 
-_COMMANDS = ("match", "diff", "demo", "reproduce", "bench")  # each a function of that name in the module of that name
+# each is a function of that name in the module of that name
+_COMMANDS = ("match", "register", "diff", "demo", "reproduce", "bench")
 
 
 class _LazyCommands(click.Group):

@@ -40,7 +40,29 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Only write the pairs as x.csv and y.csv, with ids and in different orders, to try other commands on.",
 )
-def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bool, save_pairs: Path | None) -> None:
+@click.option(
+    "--save-scans",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Only write two scans of the surface, source.ply and target.ply, and pairs.csv: 2,000 supposed matches "
+    "between them, 30 % of them real.",
+)
+@click.option(
+    "--save-photos",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Only write two photos of one scene, before.png and after.png, to which things were added.",
+)
+def demo(
+    n_pairs: int,
+    inlier_fraction: float,
+    seed: int,
+    out: Path,
+    as_json: bool,
+    save_pairs: Path | None,
+    save_scans: Path | None,
+    save_photos: Path | None,
+) -> None:
     """Find the mispaired points of a brain surface that ships with inlier.
 
     Prints a table and writes a page to look at, report.html, and its picture.png.
@@ -49,12 +71,19 @@ def demo(n_pairs: int, inlier_fraction: float, seed: int, out: Path, as_json: bo
     Example:
       inlier demo --pairs 5000 --inlier-fraction 0.6
       inlier demo --save-pairs example
+      inlier demo --save-scans example
+      inlier demo --save-photos example
     """
     from inlier.demo import run_demo
 
-    if save_pairs is not None:
+    if any(folder is not None for folder in (save_pairs, save_scans, save_photos)):
         with answering():
-            _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
+            if save_pairs is not None:
+                _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
+            if save_scans is not None:
+                _save_scans(save_scans, seed)
+            if save_photos is not None:
+                _save_photos(save_photos)
         return
     try:
         outcome = run_demo(n_pairs, inlier_fraction, seed)
@@ -80,6 +109,35 @@ def _save_pairs(folder: Path, n_pairs: int, inlier_fraction: float, seed: int) -
         columns = {f"{name}{number}": column[order] for number, column in enumerate(values.T)}
         write_table(folder / f"{name}.csv", {"id": ids[order], **columns})
     click.echo(f"Pairs: {folder / 'x.csv'} and {folder / 'y.csv'}, to be joined on the column id.", err=True)
+
+
+def _save_photos(folder: Path) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    from inlier.datasets import make_scenes
+    from inlier.io import write_file
+
+    photos = make_scenes().photos
+    for name, photo in (("before", photos[0]), ("after", photos[2])):
+        content = BytesIO()
+        Image.fromarray(photo).save(content, format="PNG")
+        write_file(folder / f"{name}.png", content.getvalue())
+    click.echo(f"Photos: {folder / 'before.png'} and {folder / 'after.png'}.", err=True)
+
+
+def _save_scans(folder: Path, seed: int) -> None:
+    from inlier.datasets import make_scans
+    from inlier.io import write_table
+
+    scans = make_scans(rng=seed)
+    write_table(folder / "source.ply", scans.source)
+    write_table(folder / "target.ply", scans.target)
+    write_table(folder / "pairs.csv", {"source": scans.pairs[:, 0], "target": scans.pairs[:, 1]})
+    click.echo(
+        f"Scans: {folder / 'source.ply'} and {folder / 'target.ply'}, matched by {folder / 'pairs.csv'}.", err=True
+    )
 
 
 def _print_demo(outcome: DemoOutcome) -> None:

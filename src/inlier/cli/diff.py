@@ -65,8 +65,9 @@ def diff(
 
     \b
     Example:
-      inlier diff before.jpg after.jpg
-      inlier diff before.jpg after.jpg --json -o changes --alpha 0.05
+      inlier demo --save-photos photos
+      inlier diff photos/before.png photos/after.png
+      inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.05
     """
     from inlier.images import detect_changes, read_photos
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
+from inlier.cli.inputs import read_both
+from inlier.cli.outputs import STDOUT, check_outputs, print_summary, say_where, write_pairs
 
 if TYPE_CHECKING:
     from inlier.io import Pairing
     from inlier.matching import PairMatcher
     from inlier.report import MatchSummary
-
-_STDOUT = Path("-")
-_WORST_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -113,31 +112,32 @@ def match(
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
     """
     from inlier.cli.progress import stages
+    from inlier.io import pair_tables
+    from inlier.report import MatchReport
 
     chosen = _Settings(**settings)
     with answering():
-        _check_options(context, chosen, output, report)
+        _check_options(context, chosen)
+        check_outputs(output, report)
         notes: list[str] = []
         with stages(quiet=quiet) as stage, warnings_as(notes):
             stage(f"reading {x} and {y}")
-            pairing = _read(x, y, keys, columns)
+            pairing = pair_tables(*read_both(x, y, keys, columns))
             stage(f"matching {len(pairing):,} pairs")
             matcher = _matcher(chosen, pairing).fit(pairing.X, pairing.Y)
             notes[:0] = pairing.notes
         summary = _summary(matcher, pairing, (x, y), command_line(context), notes)
-        _write(summary, output, report)
-        _print(summary, as_json, quiet, words_to_stderr=as_json or output == _STDOUT)
-        for what, path in (("Pairs", output), ("Report", report)):
-            if path not in (None, _STDOUT) and not quiet:
-                click.echo(f"{what}: {path}", err=True)
+        write_pairs(summary, output)
+        if report is not None:
+            MatchReport(summary).write_html(report)
+        print_summary(summary, as_json, quiet, words_to_stderr=as_json or output == STDOUT)
+        say_where({"Pairs": output, "Report": report}, quiet)
     if summary.result.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
-def _check_options(context: click.Context, chosen: _Settings, output: Path | None, report: Path | None) -> None:
-    """Refuse what does not go together, and outputs that cannot be written, before the work is done."""
-    from inlier.io import check_can_hold_columns
-
+def _check_options(context: click.Context, chosen: _Settings) -> None:
+    """Refuse what does not go together, before the work is done."""
     given = {
         name
         for name in ("alpha", "threshold", "inlier_fraction")
@@ -151,34 +151,6 @@ def _check_options(context: click.Context, chosen: _Settings, output: Path | Non
             raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to {cure}.")
     if {"threshold", "inlier_fraction"} <= given:
         raise BadInput("--threshold and --inlier-fraction both say where to cut. Give one of them.")
-    if output is not None and output.suffix.lower() not in (".json", ".npy"):
-        check_can_hold_columns(Path("stdout.csv") if output == _STDOUT else output)
-    if report is not None:
-        from inlier.report.templates_of import template
-
-        template("page.html")
-
-
-def _read(x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> Pairing:
-    from inlier.io import pair_tables, read_table
-
-    tables = []
-    for source, key, names in zip((x, y), _for_both(keys, "--key"), _for_both(columns, "--columns"), strict=True):
-        tables.append(read_table(source, key=key, columns=None if names is None else _split(names)))
-    return pair_tables(*tables)
-
-
-def _for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
-    if len(values) > 2:
-        raise BadInput(f"{option} was given {len(values)} times; give it once for both files, or twice.")
-    return (values[0], values[-1]) if values else (None, None)
-
-
-def _split(names: str) -> list[str]:
-    """Names between commas; one that holds a comma stands in quotes."""
-    import csv
-
-    return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
 
 
 def _matcher(chosen: _Settings, pairing: Pairing) -> PairMatcher:
@@ -208,53 +180,3 @@ def _summary(
     from inlier.report import Origin, summarise
 
     return summarise(matcher, rows=pairing.rows, keys=pairing.keys, origin=Origin(sources, command, tuple(notes)))
-
-
-def _write(summary: MatchSummary, output: Path | None, report: Path | None) -> None:
-    from inlier.io import as_csv, write_file, write_table
-
-    if output == _STDOUT:
-        click.echo(as_csv(summary.columns()), nl=False)
-    elif output is not None and output.suffix.lower() == ".json":
-        write_file(output, summary.json(indent=1) + "\n")
-    elif output is not None:
-        is_mask = output.suffix.lower() == ".npy"
-        write_table(output, summary.result.inlier_mask if is_mask else summary.columns())
-    if report is not None:
-        from inlier.report import MatchReport
-
-        MatchReport(summary).write_html(report)
-
-
-def _print(summary: MatchSummary, as_json: bool, quiet: bool, *, words_to_stderr: bool) -> None:
-    import numpy as np
-    from rich.console import Console
-
-    if as_json:
-        click.echo(summary.json(indent=1))
-    if quiet:
-        return
-    for note in summary.origin.notes:
-        click.echo(f"Note: {note}", err=True)
-    console = Console(stderr=words_to_stderr, highlight=False, soft_wrap=True)
-    console.print(summary.answer, style="bold", markup=False)
-    for sentence in summary.details:
-        console.print(sentence, markup=False)
-    if summary.result.n_inliers < summary.result.n_pairs and np.ptp(summary.result.scores) > 0:
-        _print_worst(summary, console)
-
-
-def _print_worst(summary: MatchSummary, console: Any) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    worst = summary.worst(_WORST_SHOWN)
-    shown = [name for name in ("key", "row", "score", "q_value") if name in worst[0]]
-    table = Table(title="The worst pairs", title_justify="left", title_style="")
-    for name in shown:
-        table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
-    for record in worst:
-        table.add_row(
-            *(f"{value:.4g}" if isinstance(value, float) else escape(str(value)) for value in map(record.get, shown))
-        )
-    console.print(table)

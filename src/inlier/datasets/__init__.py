@@ -1,6 +1,7 @@
 """Data to try the matchers on, made or loaded, always with the truth."""
 
 from inlier.datasets.brain import BrainTable, brain_features, load_brain
+from inlier.datasets.scans import Scans, make_scans
 from inlier.datasets.scenes import Scenes, load_scenes, make_scenes
 from inlier.datasets.sky import (
     MovableSquares,
@@ -16,6 +17,7 @@ __all__ = [
     "BrainTable",
     "MovableSquares",
     "PairedData",
+    "Scans",
     "Scenes",
     "brain_features",
     "load_brain",
@@ -23,6 +25,7 @@ __all__ = [
     "load_sky",
     "make_gaussian_pairs",
     "make_mispaired",
+    "make_scans",
     "make_scenes",
     "permuted_squares",
     "random_cycle",

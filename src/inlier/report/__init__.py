@@ -5,6 +5,8 @@ from inlier.report.demo_page import demo_page
 from inlier.report.match_report import MatchReport
 from inlier.report.match_summary import MatchSummary, Origin, summarise
 from inlier.report.page import Part, render_page
+from inlier.report.registration_report import RegistrationReport, report_on
+from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 from inlier.report.reproduction_page import reproduction_page
 
 __all__ = [
@@ -12,9 +14,13 @@ __all__ = [
     "MatchSummary",
     "Origin",
     "Part",
+    "RegistrationReport",
+    "RegistrationSummary",
     "change_page",
     "demo_page",
     "render_page",
+    "report_on",
     "reproduction_page",
     "summarise",
+    "summarise_registration",
 ]

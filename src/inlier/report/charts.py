@@ -1,4 +1,4 @@
-"""The two drawings of a match as shapes for an SVG: the scores with their null, and the q-values."""
+"""The drawings of a match or registration as shapes for an SVG: scores or residuals with their null, and q-values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
+from inlier.engine.blocks import FloatArray, Mask
 from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary, percent
-from inlier.report.scales import Scale, label, linear, logarithmic, with_lower_tail
+from inlier.report.scales import Scale, label, linear, logarithmic, mirrored, with_lower_tail
 
 WIDTH, HEIGHT = 520.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 26.0, 26.0, 46.0
@@ -24,9 +24,34 @@ def score_chart(summary: MatchSummary) -> dict[str, Any]:
     """Histogram of the scores by verdict, the null as an outline, and where the cut is."""
     scores, null = summary.result.scores, summary.null_scores
     cuts = np.unique(np.atleast_1d(summary.result.threshold))
-    scale = _score_scale(summary)
+    scale = _score_scale(scores, null, summary.result.inlier_mask)
+    drawn = _histogram(summary, scores, null, scale, "score")
+    drawn["cuts"] = [_x(place) for place in scale.place(cuts[:_MOST_CUTS]) if 0 <= place <= 1.0001]
+    drawn["cut_label"] = "threshold" if len(drawn["cuts"]) == 1 else "thresholds"
+    drawn["caption"] = "Scores of the pairs, larger for real ones."
+    drawn["compressed"] = "Left of the dotted line the axis is compressed."
+    return drawn
+
+
+def residual_chart(
+    summary: MatchSummary, residuals: FloatArray, null: FloatArray | None, noise_bound: float
+) -> dict[str, Any]:
+    """Histogram of the residuals by verdict, those of re-pairings as an outline, and the noise bound."""
+    scale = mirrored(_score_scale(-residuals, None if null is None else -null, summary.result.inlier_mask))
+    drawn = _histogram(summary, residuals, null, scale, "residual")
+    place = float(scale.place(np.array(noise_bound)))
+    drawn["cuts"] = [_x(place)] if 0 <= place <= 1 else []
+    drawn["cut_label"] = "noise bound"
+    drawn["caption"] = "How far each point of the source, moved, lies from its partner."
+    drawn["compressed"] = "Right of the dotted line the axis is compressed."
+    return drawn
+
+
+def _histogram(
+    summary: MatchSummary, values: FloatArray, null: FloatArray | None, scale: Scale, x_label: str
+) -> dict[str, Any]:
     edges = np.linspace(0, 1, _BINS + 1)
-    places = np.clip(scale.place(scores), 0, 1)
+    places = np.clip(scale.place(values), 0, 1)
     groups = {name: np.histogram(places[summary.verdicts == code], edges)[0] for code, name in enumerate(VERDICTS)}
     outline = np.zeros(_BINS)
     if null is not None and null.size > 1:
@@ -34,10 +59,10 @@ def score_chart(summary: MatchSummary) -> dict[str, Any]:
         outline = np.histogram(np.clip(scale.place(null), 0, 1), edges)[0] * (n_wrong / null.size)
     highest = max(float(sum(groups.values()).max()), float(outline.max()), 1.0)  # type: ignore[union-attr]
     counts = linear(0, highest, 5)
-    drawn = _frame(scale, counts, "score", "pairs")
-    drawn["bars"] = _bars(groups, edges, counts, scale, scores)
+    drawn = _frame(scale, counts, x_label, "pairs")
+    drawn["kind"], drawn["label"] = "histogram", f"Histogram of the {x_label}s with the cut"
+    drawn["bars"] = _bars(groups, edges, counts)
     drawn["outline"] = _steps(outline, edges, counts) if outline.any() else None
-    drawn["cuts"] = [_x(place) for place in scale.place(cuts[:_MOST_CUTS]) if 0 <= place <= 1.0001]
     drawn["break"] = None if scale.break_at is None else _x(scale.break_at)
     drawn["verdicts"] = [name for name in (REAL, DOUBTFUL, WRONG) if groups[name].any()]
     return drawn
@@ -57,25 +82,27 @@ def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
     low = 10.0 ** np.floor(np.log10(min(heights[0], max(summary.alpha, _SMALLEST_Q)) * 0.999))
     across, up = linear(0, n, 5), logarithmic(low, 1.0)
     drawn = _frame(across, up, "pairs accepted", "alpha")
+    drawn["kind"], drawn["label"] = "curve", "Pairs accepted at each alpha"
     points = zip(across.place(counts), up.place(heights), strict=True)
     drawn["line"] = "M" + "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
-    accepted = summary.result.n_inliers
+    accepted, q_of_accepted = summary.result.n_inliers, summary.result.q_values[summary.result.inlier_mask]
     drawn["alpha"] = _y(float(up.place(np.array(max(summary.alpha, low)))))
     drawn["label_on_the_left"] = accepted > n / 2  # where the curve is not
     drawn["alpha_label"] = f"alpha = {summary.alpha:g}"
+    reached = max(summary.alpha, float(q_of_accepted.max()) if q_of_accepted.size else 0.0)
     drawn["dot"] = _x(float(across.place(np.array(accepted))))
-    drawn["dot_label"] = f"{accepted:,} accepted with at most {percent(summary.alpha)} wrong"
+    drawn["dot_height"] = _y(float(up.place(np.array(max(reached, low)))))
+    drawn["dot_label"] = f"{accepted:,} accepted with at most {percent(reached)} wrong"
     return drawn
 
 
-def _score_scale(summary: MatchSummary) -> Scale:
+def _score_scale(scores: FloatArray, null: FloatArray | None, inlier_mask: Mask) -> Scale:
     """Linear where everything interesting can be seen so; otherwise with the lower tail compressed."""
-    scores = summary.result.scores
-    everything = scores if summary.null_scores is None else np.concatenate([scores, summary.null_scores])
+    everything = scores if null is None else np.concatenate([scores, null])
     low, high = float(everything.min()), float(everything.max())
     if high == low:
         return linear(low - 0.5, high + 0.5)
-    accepted = scores[summary.result.inlier_mask]
+    accepted = scores[inlier_mask]
     # The interesting stretch: nearly all of the accepted pairs, and as much again below them.
     core = 2 * float(np.quantile(accepted, 0.02)) - high if accepted.size else float(np.quantile(scores, 0.25))
     if not low < core < high or core - low <= _LONG_TAIL * (high - core):
@@ -124,9 +151,7 @@ def _apart(ticks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept[::-1]
 
 
-def _bars(
-    groups: dict[str, Any], edges: FloatArray, counts: Scale, scale: Scale, scores: FloatArray
-) -> list[dict[str, Any]]:
+def _bars(groups: dict[str, Any], edges: FloatArray, counts: Scale) -> list[dict[str, Any]]:
     """Stacked bars, each with a sentence for whoever points at it."""
     width = _x(edges[1]) - _x(edges[0])
     bars = []

@@ -19,6 +19,11 @@ _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
 _ROWS_AT_ONCE = 20
 _DIGITS = 6
+_QUESTION = "Which pairs are real?"
+_SHOWN = {"key": "pair", "row": "row", "source": "source", "target": "target", "residual": "residual"} | {
+    "score": "score",
+    "q_value": "q-value",
+}  # columns of the table, and their headings
 
 
 class MatchReport:
@@ -45,11 +50,11 @@ class MatchReport:
         self.summary = summary
 
     def __repr__(self) -> str:
-        return f"<MatchReport: {self.summary.answer}>"
+        return f"<{type(self).__name__}: {self.summary.answer}>"
 
     def html(self) -> str:
         """Return the page as one text that needs nothing else."""
-        return render_page("Which pairs are real?", match_parts(self.summary))
+        return render_page(_QUESTION, match_parts(self.summary))
 
     def json(self, indent: int | None = None) -> str:
         """Return the summary and all pairs as JSON."""
@@ -69,24 +74,37 @@ class MatchReport:
 
 def match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    charts = [{"kind": "scores", **score_chart(summary)}]
-    curve = q_chart(summary)
-    if curve is not None:
-        charts.append({"kind": "q-values", **curve})
+    charts = [chart for chart in (score_chart(summary), q_chart(summary)) if chart is not None]
     return [
-        Part("answer.html", _answer(summary)),
-        Part(
-            "charts.html",
-            {"charts": charts, "is_calibrated": curve is not None, "n_re_pairings": summary.n_re_pairings},
-        ),
+        Part("answer.html", answer(summary, _QUESTION)),
+        Part("charts.html", {"charts": charts, "explanation": _explanation(summary)}),
         Part("pairs.html", pairs_table(summary), script="pairs.js"),
-        Part("settings.html", _settings(summary)),
+        Part("settings.html", settings(summary)),
     ]
 
 
-def _answer(summary: MatchSummary) -> dict[str, Any]:
+def _explanation(summary: MatchSummary) -> str:
+    if summary.alpha is None:
+        return (
+            "A pair's score is how well it agrees with all the others about who is near whom. The paper's methods cut "
+            "the scores in two; they do not say how many pairs above the cut are wrong."
+        )
+    return (
+        f"A wrong pair scores as a re-paired one does, x of one pair with y of another{tried(summary)}, unless the "
+        f"wrong ones agree with each other. What scores higher is no accident."
+    )
+
+
+def tried(summary: MatchSummary) -> str:
+    """How many re-pairings there were, in brackets."""
+    return f" ({summary.n_re_pairings:,} of them were tried)" if summary.n_re_pairings else ""
+
+
+def answer(summary: MatchSummary, question: str) -> dict[str, Any]:
+    """What the head of the page says."""
     counts = {name: count for name, count in summary.counts.items() if count}
     return {
+        "question": question,
         "sources": summary.origin.sources,
         "answer": summary.answer,
         "details": summary.details,
@@ -100,14 +118,16 @@ def pairs_table(summary: MatchSummary) -> dict[str, Any]:
     """Rows for the table: all pairs of a small set; of a large one the worst, and those nearest to the cut."""
     places = shown_pairs(summary)
     columns = summary.columns()
-    names = [name for name in ("key", "row", "score", "q_value") if name in columns]
+    names = [name for name in _SHOWN if name in columns]
+    sort = {"score": "ascending"} if "score" in columns else {"residual": "descending"}
     values = [_short(columns[name][places]) for name in names]
     verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
     return {
         "columns": [
-            {"name": {"key": "pair", "q_value": "q-value"}.get(name, name), "is_text": name == "key"} for name in names
-        ]
-        + [{"name": "verdict", "is_text": True}],
+            *({"name": _SHOWN[name], "is_text": name == "key", "sorted": sort.get(name)} for name in names),
+            {"name": "verdict", "is_text": True, "sorted": None},
+        ],
+        "which": "those with the lowest scores" if "score" in columns else "those with the largest residuals",
         "rows": [list(row) for row in zip(*values, verdicts, strict=True)],
         "n_pairs": summary.result.n_pairs,
         "n_doubtful": summary.counts[DOUBTFUL],
@@ -136,7 +156,8 @@ def _short(values: Array) -> list[Any]:
     return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
-def _settings(summary: MatchSummary) -> dict[str, Any]:
+def settings(summary: MatchSummary) -> dict[str, Any]:
+    """How the page was made."""
     return {
         "settings": {"method": summary.method, **summary.settings},
         "versions": versions(),

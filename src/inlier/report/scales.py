@@ -60,6 +60,13 @@ def with_lower_tail(low: float, core: float, high: float) -> Scale:
     return Scale(place, [*some, *round_numbers(core, high, 5)], _TAIL_WIDTH)
 
 
+def mirrored(scale: Scale) -> Scale:
+    """The axis of minus the values: what was the lower tail is the upper one."""
+    ticks = [-tick if tick else 0.0 for tick in reversed(scale.ticks)]
+    break_at = None if scale.break_at is None else 1 - scale.break_at
+    return Scale(lambda values: 1 - scale.place(-np.asarray(values)), ticks, break_at)
+
+
 def round_numbers(low: float, high: float, most: int) -> list[float]:
     """At most ``most`` multiples of 1, 2 or 5 times a power of ten between two numbers."""
     if not high > low:

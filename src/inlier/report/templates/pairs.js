@@ -6,11 +6,13 @@ for (const place of document.querySelectorAll("[data-pairs]")) {
   const headings = [...place.querySelectorAll("th")];
   const find = (name) => place.querySelector(`[data-${name}]`);
   const lastColumn = headings.length - 1;
-  let sortedBy = headings.findIndex((heading) => heading.ariaSort), rising = true, page = 0;
+  let sortedBy = headings.findIndex((heading) => heading.ariaSort), page = 0;
+  let rising = headings[sortedBy].ariaSort === "ascending";
+  const isName = (column) => /^(pair|row|source|target)$/.test(headings[column].textContent);
 
   const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true }));
   const shown = (value, column) => {
-    if (typeof value === "string" || /^row$/.test(headings[column].textContent)) return String(value);
+    if (typeof value === "string" || isName(column)) return String(value);
     const size = Math.abs(value);
     return size !== 0 && (size >= 1e6 || size < 1e-4) ? value.toExponential(3) : String(Number(value.toPrecision(4)));
   };
@@ -18,7 +20,7 @@ for (const place of document.querySelectorAll("[data-pairs]")) {
   function chosen() {
     const words = find("search").value.trim().toLowerCase(), verdict = find("verdict").value;
     const fits = (row) => (!verdict || row[lastColumn] === verdict)
-      && row.some((value, column) => column < lastColumn && headings[column].textContent.match(/^(pair|row)$/) && String(value).toLowerCase().includes(words));
+      && row.some((value, column) => column < lastColumn && isName(column) && String(value).toLowerCase().includes(words));
     const rows = all.filter(fits);
     return rows.sort((a, b) => (rising ? 1 : -1) * compare(a[sortedBy], b[sortedBy]));
   }

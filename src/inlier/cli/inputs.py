@@ -1,0 +1,35 @@
+"""Two files as the commands are given them: which columns, which key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inlier.cli.answers import BadInput
+
+if TYPE_CHECKING:
+    from inlier.io import Table
+
+
+def read_both(x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[Table, Table]:
+    """Read two tables; keys and columns may be given once for both, or once for each."""
+    from inlier.io import read_table
+
+    first, second = (
+        read_table(source, key=key, columns=None if names is None else split_names(names))
+        for source, key, names in zip((x, y), for_both(keys, "--key"), for_both(columns, "--columns"), strict=True)
+    )
+    return first, second
+
+
+def for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
+    """One value for both files, or one for each."""
+    if len(values) > 2:
+        raise BadInput(f"{option} was given {len(values)} times; give it once for both files, or twice.")
+    return (values[0], values[-1]) if values else (None, None)
+
+
+def split_names(names: str) -> list[str]:
+    """Names between commas; one that holds a comma stands in quotes."""
+    import csv
+
+    return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]

@@ -1,0 +1,99 @@
+"""What the commands print and write: the answer in words, the pairs, the page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlier.cli.answers import BadInput
+
+if TYPE_CHECKING:
+    from inlier.report import MatchSummary
+
+STDOUT = Path("-")
+_WORST_SHOWN = 5
+_WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
+
+
+def check_outputs(output: Path | None, report: Path | None) -> None:
+    """Refuse, before the work is done, a table or a page that could not be written after it."""
+    from inlier.io import check_can_hold_columns
+
+    if output is not None and output.suffix.lower() not in (".json", ".npy"):
+        check_can_hold_columns(Path("stdout.csv") if output == STDOUT else output)
+    if report is not None:
+        from inlier.report.templates_of import template
+
+        template("page.html")
+    for path in (output, report):
+        if path is not None and path != STDOUT:
+            check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be made."""
+    if path.is_dir() and path.suffix.lower() != ".zarr":
+        raise BadInput(f"{path} could not be written: it is a folder. Give the name of a file in it.")
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir():
+        raise BadInput(f"{path} could not be written: a file stands where a folder is needed, {nearest.name}.")
+    if not os.access(nearest, os.W_OK):
+        raise BadInput(f"{path} could not be written: you may not write to the folder {nearest}.")
+
+
+def write_pairs(summary: MatchSummary, output: Path | None) -> None:
+    """Write a row per pair, by the suffix; as npy the mask alone."""
+    from inlier.io import as_csv, write_file, write_table
+
+    if output == STDOUT:
+        click.echo(as_csv(summary.columns()), nl=False)
+    elif output is not None and output.suffix.lower() == ".json":
+        write_file(output, summary.json(indent=1) + "\n")
+    elif output is not None:
+        is_mask = output.suffix.lower() == ".npy"
+        write_table(output, summary.result.inlier_mask if is_mask else summary.columns())
+
+
+def say_where(places: dict[str, Path | None], quiet: bool) -> None:
+    """Name the files that were written."""
+    for what, path in places.items():
+        if path not in (None, STDOUT) and not quiet:
+            click.echo(f"{what}: {path}", err=True)
+
+
+def print_summary(summary: MatchSummary, as_json: bool, quiet: bool, *, words_to_stderr: bool) -> None:
+    """Print the answer, what else there is to say, and the worst pairs; or everything as JSON."""
+    import numpy as np
+    from rich.console import Console
+
+    if as_json:
+        click.echo(summary.json(indent=1))
+    if quiet:
+        return
+    for note in summary.origin.notes:
+        click.echo(f"Note: {note}", err=True)
+    console = Console(stderr=words_to_stderr, highlight=False, soft_wrap=True)
+    console.print(summary.answer, style="bold", markup=False)
+    for sentence in summary.details:
+        console.print(sentence, markup=False)
+    if summary.result.n_inliers < summary.result.n_pairs and np.ptp(summary.result.scores) > 0:
+        _print_worst(summary, console)
+
+
+def _print_worst(summary: MatchSummary, console: Any) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    worst = summary.worst(_WORST_SHOWN)
+    shown = [name for name in _WORST_COLUMNS if name in worst[0]]
+    table = Table(title="The worst pairs", title_justify="left", title_style="")
+    for name in shown:
+        table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
+    for record in worst:
+        table.add_row(
+            *(f"{value:.4g}" if isinstance(value, float) else escape(str(value)) for value in map(record.get, shown))
+        )
+    console.print(table)

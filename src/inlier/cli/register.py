@@ -1,0 +1,276 @@
+"""``inlier register``: two sets of points and supposed pairs; how does one fit onto the other?"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
+from inlier.cli.outputs import STDOUT, check_outputs, check_place, print_summary, say_where, write_pairs
+
+if TYPE_CHECKING:
+    from inlier.cli.register_inputs import Problem
+    from inlier.registration import Registration
+    from inlier.report import RegistrationSummary
+
+_MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
+_MATRIX_SUFFIXES = (".txt", ".json", ".npy")
+_POINT_FORMATS = ("ply", "pcd", "las", "gifti")  # these hold x, y and z, nothing more or less
+
+
+@click.command()
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", metavar="TARGET")
+@click.option(
+    "--pairs",
+    metavar="PAIRS",
+    help="Table of supposed matches: row in SOURCE and row in TARGET, counted from 0, in two columns or in those "
+    "named source and target.",
+)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="COLUMN",
+    help="Pair the points with the same id in this column. Twice: its name in SOURCE, then in TARGET.",
+)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="A,B,...",
+    help="Columns that are coordinates: all if not given, x, y and z of point clouds; ^A,^B leaves some out. Twice: of "
+    "SOURCE, then of TARGET.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(_MODELS),
+    default="rigid",
+    show_default=True,
+    help="What to look for: rotation and translation; rotation about the origin; that or a reflection; rotation, "
+    "translation and one scale; any linear map and translation.",
+)
+@click.option("--reflection", is_flag=True, help="SOURCE may be a mirror image (rigid and similarity).")
+@click.option(
+    "--noise-bound",
+    type=click.FloatRange(0, min_open=True),
+    help="Largest distance of a real pair once it is registered, in units of TARGET; found from the data if absent.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 0.5),
+    default=0.01,
+    show_default=True,
+    help="Largest expected share of wrong pairs among those accepted.",
+)
+@click.option(
+    "--weights",
+    metavar="FILE|COLUMN",
+    help="How far each pair is trusted beforehand: a file with a number a row, or a column of PAIRS, else of SOURCE.",
+)
+@click.option(
+    "-t",
+    "--transform",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write the transformation: .txt or .npy its matrix (4 x 4 in 3-D), .json everything about it.",
+)
+@click.option(
+    "--moved",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write SOURCE moved onto TARGET. ply, pcd, las, laz and gii keep the rest of their file.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write a row per pair (row, key, source, target, residual, p- and q-value, inlier) as csv, parquet, npz, "
+    "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
+)
+@click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors, and what --json or -o - print.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices.")
+@click.pass_context
+def register(
+    context: click.Context,
+    /,
+    source: str,
+    target: str,
+    pairs: str | None,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    weights: str | None,
+    transform: Path | None,
+    moved: Path | None,
+    output: Path | None,
+    report: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **settings: Any,
+) -> None:
+    """Find the transformation that carries SOURCE onto TARGET, and which pairs are real.
+
+    Most of the pairs may be wrong. Point i of file SOURCE belongs with point i of file TARGET, or a table says which
+    points belong together (--pairs), or points with the same id do (--key). The suffix says how a file is read: npy,
+    npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii. Rows count from 0.
+
+    Exit code 0: a transformation was found; 1: the pairs agree on none, and nothing was written; 2: something was
+    wrong with the input.
+
+    \b
+    Example:
+      inlier demo --save-scans scans
+      inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
+      inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
+    """
+    from inlier.cli.progress import stages
+
+    with answering():
+        _check_outputs({"-t": transform, "--moved": moved, "-o": output, "--report": report})
+        from inlier.cli.register_inputs import read_problem
+
+        notes: list[str] = []
+        with stages(quiet=quiet) as stage, warnings_as(notes):
+            stage(f"reading {source} and {target}")
+            problem = read_problem(source, target, pairs, keys, columns, weights)
+            _check_fits(problem, settings["model"], moved)
+            _check_inputs_stay(
+                problem, [Path(path) for path in (pairs, weights) if path], transform, moved, output, report
+            )
+            stage(f"registering {len(problem.pairing):,} pairs")
+            registration = _register(context, problem, **settings)
+        notes = [*problem.pairing.notes, *(_in_options(note) for note in notes)]
+        summary = _summary(registration, problem, (source, target), command_line(context), notes)
+        _write(summary, problem, keys, transform, moved)
+        write_pairs(summary, output)
+        if report is not None:
+            from inlier.report import RegistrationReport
+
+            RegistrationReport(summary).write_html(report)
+        print_summary(summary, as_json, quiet, words_to_stderr=as_json or output == STDOUT)
+        say_where({"Transformation": transform, "Moved": moved, "Pairs": output, "Report": report}, quiet)
+
+
+def _check_outputs(outputs: dict[str, Path | None]) -> None:
+    """Refuse what could not be written, before the work is done."""
+    from inlier.io import Kind, check_can_hold_columns, format_of
+
+    transform, moved = outputs["-t"], outputs["--moved"]
+    if transform is not None and transform.suffix.lower() not in _MATRIX_SUFFIXES:
+        raise BadInput(f"{transform}: a transformation is written as .txt, .json or .npy.")
+    if moved is not None:
+        format = format_of(moved)
+        if format.kind is Kind.PICTURE:
+            raise BadInput(f"{moved} would be a picture, but points are to be written. Use the suffix of SOURCE.")
+        if format.kind in (Kind.COLUMNS, Kind.ARRAYS):
+            check_can_hold_columns(moved)
+    check_outputs(outputs["-o"], outputs["--report"])
+    named: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None or path == STDOUT:
+            continue
+        check_place(path)
+        other = named.setdefault(path.absolute(), option)
+        if other != option:
+            raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
+
+
+def _check_fits(problem: Problem, model: str, moved: Path | None) -> None:
+    """Refuse sets that the model cannot join, and points that the file for them cannot hold."""
+    from inlier.io import format_of
+
+    d_x, d_y = problem.source.values.shape[1], problem.target.values.shape[1]
+    if d_x != d_y and model != "affine":
+        raise BadInput(
+            f"{problem.source.source} has {d_x} columns and {problem.target.source} has {d_y}. Choose the coordinates "
+            f"with --columns, or use --model affine."
+        )
+    if moved is not None and format_of(moved).name in _POINT_FORMATS and d_y != 3:
+        raise BadInput(f"{moved} holds points of three coordinates, but those of TARGET have {d_y}. Write csv or npy.")
+
+
+def _check_inputs_stay(problem: Problem, others: list[Path], *outputs: Path | None) -> None:
+    inputs = {path.absolute(): path for path in (problem.source.source, problem.target.source, *others)}
+    for output in outputs:
+        if output is not None and output.absolute() in inputs:
+            raise BadInput(f"{output} is read by this command, and would be overwritten. Choose another name.")
+
+
+def _register(
+    context: click.Context,
+    problem: Problem,
+    *,
+    model: str,
+    alpha: float,
+    noise_bound: float | None,
+    reflection: bool,
+    seed: int,
+) -> Registration:
+    from inlier import NoConsensusError, Registration
+
+    registration = Registration(model, alpha, noise_bound, reflection, random_state=seed)
+    try:
+        return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
+    except NoConsensusError as error:
+        click.echo(_in_options(str(error)), err=True)
+        context.exit(NOTHING_FOUND)
+    except ValueError as error:
+        raise BadInput(_in_options(str(error))) from error
+
+
+def _in_options(sentence: str) -> str:
+    """The library's words in those of the command line: options for parameters, the files for X and y."""
+    sentence = sentence.replace("; for batches, raise_on_failure=False", "")
+    sentence = re.sub(r"model='(\w+)'", r"--model \1", sentence)
+    sentence = sentence.replace("reflection=True", "--reflection").replace("sample_weight", "--weights")
+    sentence = sentence.replace("alpha=", "--alpha ").replace("q_values_ tell", "the q-values (-o) tell")
+    return re.sub(r"\by\b", "TARGET", re.sub(r"\bX\b", "SOURCE", sentence))
+
+
+def _summary(
+    registration: Registration, problem: Problem, sources: tuple[str, str], command: str, notes: list[str]
+) -> RegistrationSummary:
+    from inlier.report import Origin, summarise_registration
+
+    return summarise_registration(
+        registration,
+        rows=problem.pairing.rows,
+        keys=problem.pairing.keys,
+        ends=problem.ends,
+        clouds=problem.clouds,
+        origin=Origin(sources, command, tuple(notes)),
+    )
+
+
+def _write(
+    summary: RegistrationSummary, problem: Problem, keys: tuple[str, ...], transform: Path | None, moved: Path | None
+) -> None:
+    from inlier.io import Kind, format_of, write_file, write_like, write_table
+
+    found = summary.transformation
+    assert found is not None
+    if transform is not None and transform.suffix.lower() == ".json":
+        content = {
+            **summary.transformation_dict(),
+            "sources": summary.origin.sources,
+            "command": summary.origin.command,
+        }
+        write_file(transform, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    elif transform is not None:
+        write_table(transform, found.matrix)
+    if moved is None:
+        return
+    source = problem.source
+    values = found(source.values)
+    if source.keys is not None and format_of(moved).kind in (Kind.COLUMNS, Kind.ARRAYS):
+        names = source.columns if source.columns and len(source.columns) == values.shape[1] else None
+        numbered = names or tuple(map(str, range(values.shape[1])))
+        write_table(moved, {keys[0]: source.keys, **dict(zip(numbered, values.T, strict=True))})
+    else:
+        write_like(source, moved, values, getattr(found, "rotation", None) if values.shape[1] == 3 else None)

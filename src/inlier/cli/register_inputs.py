@@ -1,0 +1,113 @@
+"""What ``inlier register`` reads: two sets of points, which of them are pairs, and how much each pair counts."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inlier.cli.answers import BadInput
+from inlier.cli.inputs import read_both
+from inlier.io import Pairing, Table, UnusableFileError, format_of, pair_tables, read_table
+
+if TYPE_CHECKING:
+    from inlier.engine.blocks import Array, FloatArray
+
+_ENDS = ("source", "target")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Both sets, the pairs between them, and a weight for each pair."""
+
+    source: Table
+    target: Table
+    pairing: Pairing
+    ends: tuple[Array, Array] | None
+    weights: FloatArray | None
+
+    @property
+    def clouds(self) -> tuple[Array, Array] | None:
+        """All points of both sets, where the pairs do not hold each of them once."""
+        is_all = self.ends is None and len(self.pairing) == len(self.source) == len(self.target)
+        return None if is_all else (self.source.values, self.target.values)
+
+
+def read_problem(
+    source: str, target: str, pairs: str | None, keys: tuple[str, ...], columns: tuple[str, ...], weights: str | None
+) -> Problem:
+    """Read everything, and pair the points: by PAIRS, by id, or row by row."""
+    if pairs is not None and keys:
+        raise BadInput("--pairs and --key both say which points belong together. Give one of them.")
+    first, second = read_both(source, target, keys, columns)
+    if pairs is None:
+        pairing, ends = pair_tables(first, second), None
+    else:
+        ends = _read_ends(pairs, first, second)
+        pairing = Pairing(first.values[ends[0]], second.values[ends[1]], np.arange(len(ends[0])))
+    n_rows = len(first) if pairs is None else len(pairing)
+    given = None if weights is None else _read_weights(weights, pairs or source, n_rows)[pairing.rows]
+    return Problem(first, second, pairing, ends, given)
+
+
+def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
+    """Rows of source and target that each line of PAIRS joins, counted from 0."""
+    table = _read_two_columns(pairs)
+    for place, end in enumerate((source, target)):
+        column = table.values[:, place]
+        whole = np.isfinite(column) & (column == np.floor(column))
+        if not whole.all():
+            row = int(np.argmin(whole))
+            raise BadInput(
+                f"{table.source} must hold row numbers, counted from 0, but its row {row} has {column[row]:g} for the "
+                f"{_ENDS[place]}."
+            )
+        outside = (column < 0) | (column >= len(end))
+        if outside.any():
+            row = int(np.argmax(outside))
+            from_one = " Are they counted from 1? Here they count from 0." if column.max() == len(end) else ""
+            raise BadInput(
+                f"{table.source} names {_ENDS[place]} row {int(column[row])} in its row {row}, but {end.source} has "
+                f"{len(end):,} rows, 0 to {len(end) - 1}.{from_one}"
+            )
+    ends = table.values.astype(np.intp)
+    return ends[:, 0], ends[:, 1]
+
+
+def _read_two_columns(pairs: str) -> Table:
+    """Columns named source and target, or the only two there are."""
+    try:
+        return read_table(pairs, columns=_ENDS)
+    except UnusableFileError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # these numbers are ids, and meant to be read
+            table = read_table(pairs)
+    if table.values.shape[1] != 2:
+        raise BadInput(
+            f"{table.source} must have two columns, the row in SOURCE and the row in TARGET; it has "
+            f"{table.values.shape[1]}. If there are more, name those two source and target."
+        )
+    return table
+
+
+def _read_weights(weights: str, rows_of: str, n_rows: int) -> FloatArray:
+    """One number a row: from a file of their own, or from a column beside the rows."""
+    table = read_table(weights) if _is_file(weights) else read_table(rows_of, columns=[weights])
+    if table.values.shape != (n_rows, 1):
+        raise BadInput(
+            f"{table.source} must hold one weight for each of the {n_rows:,} rows of {rows_of}, but it has "
+            f"{len(table):,} rows and {table.values.shape[1]} columns."
+        )
+    return np.asarray(table.values[:, 0], dtype=np.float64)
+
+
+def _is_file(weights: str) -> bool:
+    """Whether this names a file; otherwise it is a column."""
+    try:
+        format_of(Path(weights))
+    except UnusableFileError:
+        return Path(weights).exists()
+    return True
