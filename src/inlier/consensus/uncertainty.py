@@ -20,6 +20,8 @@ from inlier.consensus.refine import closeness, closeness_slope
 from inlier.engine.blocks import FloatArray
 from inlier.transforms import SimilarityTransformation
 
+_ENOUGH = 2000  # pairs that the covariance is estimated from; of more, every so many
+
 
 @dataclass(frozen=True, eq=False)
 class MotionUncertainty:
@@ -59,6 +61,8 @@ def motion_uncertainty(
     bound : float
         Residual scale of the closeness weights.
     """
+    some = slice(None, None, max(1, len(X) // _ENOUGH))
+    share, X, Y, weights = len(X[some]) / len(X), X[some], Y[some], weights[some]
     d = X.shape[1]
     has_shift, has_scale = motion.model in ("rigid", "similarity"), motion.model == "similarity"
     near = weights * closeness(np.sum((Y - motion(X)) ** 2, axis=1), bound)
@@ -76,7 +80,7 @@ def motion_uncertainty(
     if np.linalg.cond(bread) > 1e12:
         return None
     inverse = np.linalg.inv(bread)
-    spread = inverse @ (pull.T @ pull) @ inverse.T
+    spread = share * inverse @ (pull.T @ pull) @ inverse.T  # as many more pairs, so much less
     return _in_units(spread, motion, centre, has_shift, has_scale)
 
 

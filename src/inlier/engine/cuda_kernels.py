@@ -1,4 +1,4 @@
-"""The vocabulary for narrow rows on a CUDA device, compiled by numba: one reading of the rows each.
+"""The vocabulary on a CUDA device, compiled by numba: one reading of the rows each.
 
 A thread takes every so many-th row and keeps its sums in registers; the threads of a block add theirs up in shared
 memory, and each block writes one line, so that sums do not depend on who came first. All arithmetic is float64. The
@@ -7,6 +7,7 @@ arrays may be torch's or CuPy's: numba reads both where they are.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -18,6 +19,7 @@ FRACTION = (
     32768  # steps within a bucket in which sums are kept, so that integers do: 32-bit ones are fast in shared memory
 )
 ROWS_PER_BLOCK = 100_000  # at most: more could overflow those sums
+_MOST_KEPT = 24  # numbers common to all rows that a thread copies to registers
 
 
 @cuda.jit(device=True)
@@ -54,63 +56,98 @@ def greatest(value, scratch):
 
 @cache
 def pair_kernels(d_x, d_y):
-    """Kernels for pairs of these dimensions, which are part of the compiled code."""
+    """Kernels for pairs of these dimensions, which are part of the compiled code.
+
+    What is common to all rows comes as one line ``fixed``: both means, the least squared lengths of a row with a
+    direction, whether rows get unit length, and the matrix U.
+    """
     n_x, n_y = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
     n_moment, n_products = d_x * d_y, n_x * n_y  # sizes of arrays must be constants, not products
+    least = d_x + d_y
+    matrix = least + 3
+    n_kept = matrix + n_moment if matrix + n_moment <= _MOST_KEPT else 1
 
     @cuda.jit(device=True)
-    def load(X, Y, row, centre, least, x, y, own):
+    def keep(fixed, kept):
+        for k in range(n_kept):
+            kept[k] = fixed[k] if k < fixed.shape[0] else 0.0
+
+    if n_kept > 1:
+
+        @cuda.jit(device=True)
+        def at(fixed, kept, k):
+            return kept[k]
+    else:
+
+        @cuda.jit(device=True)
+        def at(fixed, kept, k):
+            return fixed[k]
+
+    @cuda.jit(device=True)
+    def load(X, Y, row, fixed, kept, x, y, own):
         """Centred rows into x and y, |x|^2 |y|^2 f^2 into own; f = 1 / (|x| |y|), 0 without direction, 1 if as is."""
         squared_x = 0.0
         for a in range(d_x):
-            x[a] = float64(X[row, a]) - centre[a]
+            x[a] = float64(X[row, a]) - at(fixed, kept, a)
             squared_x += x[a] * x[a]
         squared_y = 0.0
         for b in range(d_y):
-            y[b] = float64(Y[row, b]) - centre[d_x + b]
+            y[b] = float64(Y[row, b]) - at(fixed, kept, d_x + b)
             squared_y += y[b] * y[b]
         factor = 1.0
-        if least[2] > 0.0:
+        if at(fixed, kept, least + 2) > 0.0:
             factor = 0.0
-            if squared_x > least[0] and squared_y > least[1]:
-                factor = 1.0 / (squared_x * squared_y) ** 0.5
+            if squared_x > at(fixed, kept, least) and squared_y > at(fixed, kept, least + 1):
+                factor = 1.0 / math.sqrt(squared_x * squared_y)
         own[0] = squared_x * squared_y * factor * factor
         return factor
 
-    @cuda.jit
-    def moment(X, Y, centre, least, matrix, stepping, partial):
-        """Sum of f x y^T, or with ``stepping`` of (f x^T U y) f x y^T, a line per block."""
-        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
-        total = cuda.local.array(n_moment, float64)
-        scratch = cuda.shared.array(THREADS, float64)
-        for k in range(n_moment):
-            total[k] = 0.0
-        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
-            weight = load(X, Y, row, centre, least, x, y, own)
-            if stepping:
-                score = 0.0
+    @cuda.jit(device=True)
+    def product_with_matrix(fixed, kept, x, y):
+        """x^T U y."""
+        score = 0.0
+        for a in range(d_x):
+            along = 0.0
+            for b in range(d_y):
+                along += at(fixed, kept, matrix + a * d_y + b) * y[b]
+            score += x[a] * along
+        return score
+
+    def moment_kernel(stepping):
+        @cuda.jit
+        def moment(X, Y, fixed, partial):
+            """Sum of f x y^T, or with ``stepping`` of (f x^T U y) f x y^T, a line per block."""
+            x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+            total, kept = cuda.local.array(n_moment, float64), cuda.local.array(n_kept, float64)
+            scratch = cuda.shared.array(THREADS, float64)
+            keep(fixed, kept)
+            for k in range(n_moment):
+                total[k] = 0.0
+            for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+                weight = load(X, Y, row, fixed, kept, x, y, own)
+                if stepping:
+                    weight *= product_with_matrix(fixed, kept, x, y) * weight
                 for a in range(d_x):
                     for b in range(d_y):
-                        score += x[a] * matrix[a * d_y + b] * y[b]
-                weight *= score * weight
-            for a in range(d_x):
-                for b in range(d_y):
-                    total[a * d_y + b] += (weight * x[a]) * y[b]
-        for k in range(n_moment):
-            found = add_up(total[k], scratch)
-            if cuda.threadIdx.x == 0:
-                partial[cuda.blockIdx.x, k] = found
+                        total[a * d_y + b] += (weight * x[a]) * y[b]
+            for k in range(n_moment):
+                found = add_up(total[k], scratch)
+                if cuda.threadIdx.x == 0:
+                    partial[cuda.blockIdx.x, k] = found
+
+        return moment
 
     @cuda.jit
-    def products(X, Y, centre, least, matrix, stepping, partial):
+    def products(X, Y, fixed, partial):
         """Sum of all x_a x_c y_b y_e with a <= c and b <= e, times f^2, a line per block."""
         x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
-        total = cuda.local.array(n_products, float64)
+        total, kept = cuda.local.array(n_products, float64), cuda.local.array(n_kept, float64)
         scratch = cuda.shared.array(THREADS, float64)
+        keep(fixed, kept)
         for k in range(n_products):
             total[k] = 0.0
         for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
-            factor = load(X, Y, row, centre, least, x, y, own)
+            factor = load(X, Y, row, fixed, kept, x, y, own)
             k = 0
             for a in range(d_x):
                 for c in range(a, d_x):
@@ -125,23 +162,20 @@ def pair_kernels(d_x, d_y):
                 partial[cuda.blockIdx.x, k] = found
 
     @cuda.jit
-    def scores(X, Y, centre, least, matrix, scale, leave_out, out):
+    def scores(X, Y, fixed, scale, leave_out, out):
         """Write scale (f x^T U y), or scale (f x^T U y - f^2 |x|^2 |y|^2) with ``leave_out``."""
         x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        kept = cuda.local.array(n_kept, float64)
+        keep(fixed, kept)
         for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
-            factor = load(X, Y, row, centre, least, x, y, own)
-            score = 0.0
-            for a in range(d_x):
-                along = 0.0
-                for b in range(d_y):
-                    along += matrix[a * d_y + b] * y[b]
-                score += x[a] * along
-            score *= factor
+            factor = load(X, Y, row, fixed, kept, x, y, own)
+            score = factor * product_with_matrix(fixed, kept, x, y)
             if leave_out:
                 score -= own[0]
             out[row] = scale * score
 
-    return {"moment": moment, "products": products, "scores": scores}
+    return {"cross_moment": moment_kernel(False), "gram_step": moment_kernel(True), "product_moment": products,
+            "scores": scores}  # fmt: skip
 
 
 @cache
@@ -179,25 +213,105 @@ def column_kernel(d):
 
 
 @cuda.jit
-def unit_rows(X, centre, least, out):
-    """Write (x - mean) / |x - mean|, 0 without direction; a block takes a row, for rows of any width."""
-    scratch = cuda.shared.array(THREADS, float64)
-    for row in range(cuda.blockIdx.x, X.shape[0], cuda.gridDim.x):
-        squared = 0.0
-        for a in range(cuda.threadIdx.x, X.shape[1], cuda.blockDim.x):
-            centred = float64(X[row, a]) - centre[a]
-            squared += centred * centred
-        squared = add_up(squared, scratch)
-        factor = 0.0
-        if squared > least:
-            factor = 1.0 / squared**0.5
-        for a in range(cuda.threadIdx.x, X.shape[1], cuda.blockDim.x):
-            out[row, a] = (float64(X[row, a]) - centre[a]) * factor
+def wide_columns(X, partial):
+    """Sum, minimum and maximum of each of many columns: a thread to a column, a line for each strip of rows."""
+    d = X.shape[1]
+    a = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    if a < d:
+        total, low, high = 0.0, np.inf, -np.inf
+        for row in range(cuda.blockIdx.x, X.shape[0], cuda.gridDim.x):
+            value = float64(X[row, a])
+            total += value
+            if value < low:
+                low = value
+            if value > high:
+                high = value
+        partial[cuda.blockIdx.x, a] = total
+        partial[cuda.blockIdx.x, d + a] = low
+        partial[cuda.blockIdx.x, 2 * d + a] = high
+
+
+@cache
+def row_kernels(lanes):
+    """Kernels for which ``lanes`` neighbouring threads share a row: one for narrow rows, more for wide ones."""
+
+    @cuda.jit(device=True)
+    def add_up_lanes(value, scratch):
+        """Sum over the threads of a row, for each of them."""
+        if lanes == 1:
+            return value
+        me = cuda.threadIdx.x
+        lane = me % lanes
+        scratch[me] = value
+        width = lanes // 2
+        while width > 0:
+            cuda.syncthreads()
+            if lane < width:
+                scratch[me] += scratch[me + width]
+            width //= 2
+        cuda.syncthreads()
+        found = scratch[me - lane]
+        cuda.syncthreads()
+        return found
+
+    @cuda.jit
+    def unit_rows(X, centre, least, out):
+        """Write (x - mean) / |x - mean|, 0 without direction."""
+        scratch = cuda.shared.array(THREADS, float64)
+        lane, n, d = cuda.threadIdx.x % lanes, X.shape[0], X.shape[1]
+        rows_at_once = cuda.gridsize(1) // lanes
+        first = cuda.blockIdx.x * (cuda.blockDim.x // lanes)  # of the block: its threads must meet in every step
+        for start in range(first, n, rows_at_once):
+            row = start + cuda.threadIdx.x // lanes
+            squared = 0.0
+            if row < n:
+                for a in range(lane, d, lanes):
+                    centred = float64(X[row, a]) - centre[a]
+                    squared += centred * centred
+            squared = add_up_lanes(squared, scratch)
+            factor = 0.0
+            if squared > least:
+                factor = 1.0 / math.sqrt(squared)
+            if row < n:
+                for a in range(lane, d, lanes):
+                    out[row, a] = (float64(X[row, a]) - centre[a]) * factor
+
+    @cuda.jit
+    def row_scores(turned, x, y, scale, leave_out, out):
+        """Write scale t^T y, or scale (t^T y - |x|^2 |y|^2) with ``leave_out``; t = U^T x was computed before."""
+        scratch = cuda.shared.array(THREADS, float64)
+        lane, n, d_x, d_y = cuda.threadIdx.x % lanes, x.shape[0], x.shape[1], y.shape[1]
+        rows_at_once = cuda.gridsize(1) // lanes
+        first = cuda.blockIdx.x * (cuda.blockDim.x // lanes)
+        for start in range(first, n, rows_at_once):
+            row = start + cuda.threadIdx.x // lanes
+            score, squared_x, squared_y = 0.0, 0.0, 0.0
+            if row < n:
+                for b in range(lane, d_y, lanes):
+                    value = float64(y[row, b])
+                    score += float64(turned[row, b]) * value
+                    squared_y += value * value
+                if leave_out:
+                    for a in range(lane, d_x, lanes):
+                        value = float64(x[row, a])
+                        squared_x += value * value
+            score = add_up_lanes(score, scratch)
+            if leave_out:
+                squared_x = add_up_lanes(squared_x, scratch)
+                squared_y = add_up_lanes(squared_y, scratch)
+                score -= squared_x * squared_y
+            if row < n and lane == 0:
+                out[row] = scale * score
+
+    return {"unit_rows": unit_rows, "row_scores": row_scores}
 
 
 @cuda.jit
-def histogram(values, low, per_bucket, counts, fractions, zeros):
-    """Add each value to the count of its bucket, and where in the bucket it lies, in steps, to the bucket's sum."""
+def histogram(values, low, per_bucket, found):
+    """Add each value to the count of its bucket, and where in the bucket it lies, in steps, to the bucket's sum.
+
+    ``found`` holds the counts, then the sums, then the number of zeros.
+    """
     count = cuda.shared.array(BUCKETS, uint32)  # a line each: the simulator tells shared arrays apart by their line
     fraction = cuda.shared.array(BUCKETS, uint32)
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
@@ -206,21 +320,22 @@ def histogram(values, low, per_bucket, counts, fractions, zeros):
     cuda.syncthreads()
     n_zeros = 0
     for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
-        place = (values[i] - low) * per_bucket
+        value = values[i]
+        place = (value - low) * per_bucket
         place = place if place > 0.0 else 0.0
         place = place if place < BUCKETS - 1e-6 else BUCKETS - 1e-6
-        bucket = int(place)
+        bucket = uint32(place)
         cuda.atomic.add(count, bucket, uint32(1))
         cuda.atomic.add(fraction, bucket, uint32((place - bucket) * FRACTION))
-        if values[i] == 0.0:
+        if value == 0.0:
             n_zeros += 1
     cuda.syncthreads()
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
         if count[k] > 0:
-            cuda.atomic.add(counts, k, float64(count[k]))  # whole numbers: exact in any order
-            cuda.atomic.add(fractions, k, float64(fraction[k]))
+            cuda.atomic.add(found, k, float64(count[k]))  # whole numbers: exact in any order
+            cuda.atomic.add(found, BUCKETS + k, float64(fraction[k]))
     if n_zeros > 0:
-        cuda.atomic.add(zeros, 0, float64(n_zeros))
+        cuda.atomic.add(found, 2 * BUCKETS, float64(n_zeros))
 
 
 @cuda.jit

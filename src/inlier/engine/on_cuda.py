@@ -1,8 +1,13 @@
-"""Choose and launch the CUDA kernels: narrow rows on a CUDA device, numba able to reach it."""
+"""Choose and launch the CUDA kernels: rows on a CUDA device, numba able to reach it.
+
+Room on the device comes from the library of the rows, which keeps what was freed for the next time; numba's own
+allocations would wait for the device each time.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -10,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.namespaces import dtype_name, is_host_array, namespace
+from inlier.engine.blocks import Array, FloatArray, compute_dtype, device_blocks
+from inlier.engine.moments import cross_moment
+from inlier.engine.namespaces import dtype_name, from_host, is_host_array, namespace, to_host
 
 if TYPE_CHECKING:
     from inlier.engine.work import PairMap, PairSum
@@ -21,6 +27,8 @@ _LOG = logging.getLogger(__name__)
 WIDEST_ROW = 16
 _MOST_PRODUCTS = 40  # sums that a thread can keep in registers
 _BLOCKS = 1056  # eight for each of 132 multiprocessors
+_STRIPS = 264  # of rows, for the columns of wide tables
+_LANES = 32  # threads that share a wide row
 _MOST_INSIDE = 4_000_000  # values of a window that come to the host
 
 
@@ -28,10 +36,13 @@ _MOST_INSIDE = 4_000_000  # values of a window that come to the host
 def _kernels() -> ModuleType | None:
     """Return the kernels, or None where numba is missing, sees no device, or cannot compile for it."""
     try:
-        if not import_module("numba.cuda").is_available():
+        cuda = import_module("numba.cuda")
+        if not cuda.is_available():
             return None
         kernels = import_module("inlier.engine.cuda_kernels")
-        cuda_columns(kernels, np.ones((1, 1)))
+        tried = kernels.column_kernel(1)[_BLOCKS, kernels.THREADS]
+        tried(cuda.to_device(np.ones((1, 1))), cuda.device_array((_BLOCKS, 3), dtype=np.float64))
+        cuda.synchronize()
     except ImportError:
         return None
     except Exception:  # of the driver, the compiler, the linker: whatever it is, array algebra does the same, slower
@@ -40,7 +51,7 @@ def _kernels() -> ModuleType | None:
     return kernels
 
 
-def kernels_on_cuda(*tables: Any, widest: int | None = WIDEST_ROW) -> ModuleType | None:
+def kernels_on_cuda(*tables: Any, widest: int | None = None) -> ModuleType | None:
     """Return the kernels if these arrays are on a CUDA device and narrow enough for them."""
     suits = all(
         hasattr(table, "__cuda_array_interface__")
@@ -57,19 +68,17 @@ def cuda_sum(work: PairSum, X: Any, Y: Any, vectors: tuple[Any, ...]) -> FloatAr
     d_x, d_y = int(X.shape[1]), int(Y.shape[1])
     n_x, n_y = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
     shapes = {"cross_moment": (d_x, d_y), "gram_step": (d_x, d_y), "product_moment": (n_x, n_y)}
-    shape = shapes.get(work.moment.__name__)
+    name = work.moment.__name__
     kernels = kernels_on_cuda(X, Y) if _is_simple(work) and not vectors else None
-    if kernels is None or shape is None or (shape == (n_x, n_y) != (d_x, d_y) and n_x * n_y > _MOST_PRODUCTS):
+    if kernels is None or name not in shapes:
         return None
-    compiled = kernels.pair_kernels(d_x, d_y)["products" if work.moment.__name__ == "product_moment" else "moment"]
-    matrix = np.zeros(1) if work.matrix is None else np.ascontiguousarray(work.matrix, dtype=np.float64).ravel()
-    return (
-        _lines(
-            kernels, compiled, shape[0] * shape[1], X, Y, *_preparation(work, d_x, d_y), matrix, work.matrix is not None
-        )
-        .sum(axis=0)
-        .reshape(shape)
-    )
+    if max(d_x, d_y) > WIDEST_ROW:
+        return _wide_step(kernels, work, X, Y) if name == "gram_step" and _is_wide_work(work, X, Y) else None
+    if name == "product_moment" and n_x * n_y > _MOST_PRODUCTS:
+        return None
+    n_x, n_y = shapes[name]
+    lines = _lines(kernels, kernels.pair_kernels(d_x, d_y)[name], n_x * n_y, X, Y, _fixed(work, d_x, d_y))
+    return lines.sum(axis=0).reshape(n_x, n_y)
 
 
 def cuda_map(work: PairMap, X: Any, Y: Any) -> Any:
@@ -79,28 +88,39 @@ def cuda_map(work: PairMap, X: Any, Y: Any) -> Any:
     if kernels is None or work.matrix is None:
         return None
     d_x, d_y = int(X.shape[1]), int(Y.shape[1])
-    scores = _empty(X)
-    matrix = np.ascontiguousarray(work.matrix, dtype=np.float64).ravel()
-    kernels.pair_kernels(d_x, d_y)["scores"][_BLOCKS, kernels.THREADS](
-        _view(X), _view(Y), *map(_sent, (*_preparation(work, d_x, d_y), matrix)), work.scale, name == "leave_one_out",
-        _view(scores),
-    )  # fmt: skip
+    scores = _empty(X, int(X.shape[0]))
+    leave_out = name == "leave_one_out"
+    if max(d_x, d_y) <= WIDEST_ROW:
+        kernels.pair_kernels(d_x, d_y)["scores"][_BLOCKS, kernels.THREADS](
+            _view(X), _view(Y), _view(from_host(_fixed(work, d_x, d_y), X)), work.scale, leave_out, _view(scores)
+        )
+    elif _is_wide_work(work, X, Y):
+        for rows, x, y, turned in _turned(work, X, Y):
+            _score_rows(kernels, turned, x, y, work.scale, leave_out, scores[rows])
+    else:
+        return None
     return scores
 
 
 def cuda_unit_rows(X: Any, mean: FloatArray, shortest: float, dtype: Any) -> Any:
     """Centred rows of unit length, on the device, in one reading; None where there is no kernel for them."""
-    kernels = kernels_on_cuda(X, widest=None)
+    kernels = kernels_on_cuda(X)
     if kernels is None:
         return None
     out = namespace(X).empty(tuple(X.shape), dtype=dtype, device=X.device)
-    kernels.unit_rows[_BLOCKS, kernels.THREADS](_view(X), _sent(mean), float(shortest) ** 2, _view(out))
+    launch = kernels.row_kernels(_lanes(kernels, X))["unit_rows"][_BLOCKS, kernels.THREADS]
+    launch(_view(X), _view(from_host(mean, X)), float(shortest) ** 2, _view(out))
     return out
 
 
 def cuda_columns(kernels: ModuleType, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum, minimum and maximum of each column."""
     d = int(X.shape[1])
+    if d > WIDEST_ROW:
+        xp, lines = namespace(X), _empty(X, _STRIPS, 3 * d)
+        kernels.wide_columns[(_STRIPS, -(-d // kernels.THREADS)), kernels.THREADS](_view(X), _view(lines))
+        total, low, high = lines[:, :d], lines[:, d : 2 * d], lines[:, 2 * d :]
+        return to_host(xp.sum(total, axis=0)), to_host(xp.min(low, axis=0)), to_host(xp.max(high, axis=0))
     lines = _lines(kernels, kernels.column_kernel(d), 3 * d, X)
     return lines[:, :d].sum(axis=0), lines[:, d : 2 * d].min(axis=0), lines[:, 2 * d :].max(axis=0)
 
@@ -109,36 +129,60 @@ def cuda_histogram(kernels: ModuleType, values: Any, low: float, high: float) ->
     """Counts and sums in buckets; a value's place in its bucket is rounded to one of ``FRACTION`` steps."""
     n_buckets = kernels.BUCKETS
     width = (high - low) / n_buckets
-    counts, fractions, zeros = (_sent(np.zeros(size)) for size in (n_buckets, n_buckets, 1))
+    found = namespace(values).zeros(2 * n_buckets + 1, dtype=namespace(values).float64, device=values.device)
     blocks = max(_BLOCKS, -(-int(values.shape[0]) // kernels.ROWS_PER_BLOCK))
-    kernels.histogram[blocks, kernels.THREADS](_view(values), low, 1 / width, counts, fractions, zeros)
-    found = _fetched(counts)
-    within = (_fetched(fractions) + found / 2) / kernels.FRACTION  # each was rounded down, by half a step on average
-    return (
-        found.astype(np.int64),
-        found * (low + width * np.arange(n_buckets)) + width * within,
-        int(_fetched(zeros)[0]),
-    )
+    kernels.histogram[blocks, kernels.THREADS](_view(values), low, 1 / width, _view(found))
+    counts, fractions, (zeros,) = np.split(to_host(found), [n_buckets, 2 * n_buckets])
+    within = (fractions + counts / 2) / kernels.FRACTION  # each was rounded down, by half a step on average
+    sums = counts * (low + width * np.arange(n_buckets)) + width * within
+    return counts.astype(np.int64), sums, int(zeros)
 
 
 def cuda_window(kernels: ModuleType, values: Any, low: float, high: float) -> tuple[Any, FloatArray, Any] | None:
     """Tails and inside of a window; None where too many are inside."""
-    inside, n_inside = _made((_MOST_INSIDE,)), _sent(np.zeros(1, dtype=np.int64))
+    inside, n_inside = _empty(values, _MOST_INSIDE), from_host(np.zeros(1, dtype=np.int64), values)
     lines = _lines(kernels, kernels.window, 6, values, low, high, after=(inside, n_inside))
-    found = int(_fetched(n_inside)[0])
+    found = int(n_inside[0])
     if found > _MOST_INSIDE:
         return None
     below = (int(lines[:, 0].sum()), float(lines[:, 1].sum()), float(lines[:, 2].max()))
     above = (int(lines[:, 3].sum()), float(lines[:, 4].sum()), float(lines[:, 5].min()))
-    return below, _fetched(inside[:found]), above
+    return below, to_host(inside[:found]), above
 
 
-def _lines(kernels: ModuleType, kernel: Any, width: int, *arguments: Any, after: tuple[Any, ...] = ()) -> FloatArray:
+def _lines(kernels: ModuleType, kernel: Any, width: int, X: Any, *others: Any, after: tuple[Any, ...] = ()) -> Array:
     """Launch a kernel that writes a line of numbers for each block, and fetch the lines."""
-    partial = _made((_BLOCKS, width))
-    ready = [argument if isinstance(argument, (bool, float)) else _view_or_send(argument) for argument in arguments]
-    kernel[_BLOCKS, kernels.THREADS](*ready, partial, *after)
-    return _fetched(partial)
+    partial = _empty(X, _BLOCKS, width)
+    sent = (from_host(other, X) if is_host_array(other) else other for other in others)
+    kernel[_BLOCKS, kernels.THREADS](*map(_view, (X, *sent, partial, *after)))
+    return to_host(partial)
+
+
+def _wide_step(kernels: ModuleType, work: PairSum, X: Any, Y: Any) -> FloatArray:
+    """Sum of (x^T U y) x y^T: the matrix goes to the device once, not with every piece."""
+    total: Any = 0.0
+    for _, x, y, turned in _turned(work, X, Y):
+        weights = _empty(X, int(x.shape[0]))
+        _score_rows(kernels, turned, x, y, 1.0, False, weights)
+        total = namespace(X).astype(cross_moment(x, y, weights), namespace(X).float64) + total
+    return to_host(total)
+
+
+def _turned(work: PairSum | PairMap, X: Any, Y: Any) -> Iterator[tuple[slice, Any, Any, Any]]:
+    """Prepared wide rows x and y, a piece at a time, and x U."""
+    matrix = from_host(np.asarray(work.matrix, dtype=compute_dtype(dtype_name(X))), X)
+    for rows in device_blocks(int(X.shape[0]), int(X.shape[1] + Y.shape[1])):
+        x, y = work.map_x(X[rows, :]), work.map_y(Y[rows, :])
+        yield rows, x, y, x @ matrix
+
+
+def _score_rows(kernels: ModuleType, turned: Any, x: Any, y: Any, scale: float, leave_out: bool, out: Any) -> None:
+    launch = kernels.row_kernels(_lanes(kernels, y))["row_scores"][_BLOCKS, kernels.THREADS]
+    launch(*map(_view, (turned, x, y)), scale, leave_out, _view(out))
+
+
+def _lanes(kernels: ModuleType, X: Any) -> int:
+    return 1 if X.shape[1] <= WIDEST_ROW else min(_LANES, int(kernels.THREADS))
 
 
 def _is_simple(work: PairSum | PairMap) -> bool:
@@ -147,35 +191,26 @@ def _is_simple(work: PairSum | PairMap) -> bool:
     return unchanged and maps[0].unit_length == maps[1].unit_length
 
 
-def _preparation(work: PairSum | PairMap, d_x: int, d_y: int) -> tuple[FloatArray, FloatArray]:
-    """Means of both sides in a row; the least squared lengths with a direction, and whether rows get unit length."""
+def _is_wide_work(work: PairSum | PairMap, X: Any, Y: Any) -> bool:
+    """Whether both sides are prepared to rows of one type."""
+    prepared = work.map_x.mean is not None and work.map_y.mean is not None
+    return prepared and compute_dtype(dtype_name(X)) == compute_dtype(dtype_name(Y))
+
+
+def _fixed(work: PairSum | PairMap, d_x: int, d_y: int) -> FloatArray:
+    """Means of both sides, the least squared lengths with a direction, whether rows get unit length, the matrix."""
     means = [np.zeros(d) if m.mean is None else m.mean for m, d in ((work.map_x, d_x), (work.map_y, d_y))]
-    least = np.array([work.map_x.shortest**2, work.map_y.shortest**2, float(work.map_x.unit_length)])
-    return np.concatenate(means), least
+    least = [work.map_x.shortest**2, work.map_y.shortest**2, float(work.map_x.unit_length)]
+    matrix = np.zeros(0) if work.matrix is None else np.asarray(work.matrix, dtype=np.float64).ravel()
+    return np.concatenate([*means, least, matrix])
 
 
-def _empty(like: Any) -> Any:
+def _empty(like: Any, *shape: int) -> Any:
+    """Room for float64 numbers beside an array, not filled."""
     xp = namespace(like)
-    return xp.empty(int(like.shape[0]), dtype=xp.float64, device=like.device)
-
-
-def _view_or_send(argument: Any) -> Any:
-    return _sent(argument) if is_host_array(argument) else _view(argument)
+    return xp.empty(shape, dtype=xp.float64, device=like.device)
 
 
 def _view(array: Any) -> Any:
-    """Return a device array of another library as numba sees it, without a copy."""
-    return array if is_host_array(array) else import_module("numba.cuda").as_cuda_array(array)
-
-
-def _sent(array: Array) -> Any:
-    return import_module("numba.cuda").to_device(array)
-
-
-def _made(shape: tuple[int, ...]) -> Any:
-    """Room on the device, not filled."""
-    return import_module("numba.cuda").device_array(shape, dtype=np.float64)
-
-
-def _fetched(array: Any) -> Array:
-    return np.asarray(array.copy_to_host())
+    """Return a device array of another library as numba sees it, without a copy; anything else as it is."""
+    return import_module("numba.cuda").as_cuda_array(array) if hasattr(array, "__cuda_array_interface__") else array
