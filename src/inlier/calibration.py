@@ -193,6 +193,8 @@ def _local_fdr(
 
 def _median(values: FloatArray, counts: Array) -> float:
     """Median of values that occur so many times each."""
+    if (counts == 1).all():
+        return float(np.median(values))  # no sorting
     order = np.argsort(values)
     reached = np.cumsum(counts[order])
     lower, upper = np.searchsorted(reached, [(reached[-1] - 1) // 2, reached[-1] // 2], side="right")

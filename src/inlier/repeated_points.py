@@ -6,9 +6,7 @@ import numpy as np
 
 from inlier.engine.blocks import Array, row_blocks
 
-_SAMPLE = (
-    50_000  # rows that are looked at first in a long table; if none of them repeats, repeats are too rare to matter
-)
+_SAMPLE = 10_000  # rows that are looked at first in a long table; if none repeats, repeats are too rare to matter
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 
 

@@ -65,7 +65,7 @@ class ColumnPairs:
         """Copy tables in this order; about their means if ``centred``, so that little is lost to large coordinates."""
         columns = []
         for table in (X, Y):
-            shuffled = np.asarray(table)[order].T.astype(np.float64, order="C")  # whole rows are gathered faster
+            shuffled = np.take(table, order, axis=0).T.astype(np.float64, order="C")  # whole rows are gathered faster
             columns.append(shuffled - shuffled.mean(axis=1, keepdims=True) if centred else shuffled)
         points = np.stack([point_numbers(X), point_numbers(Y)])
         return ColumnPairs(columns[0], columns[1], weights[order], points[:, order])

@@ -17,6 +17,7 @@ FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
 _SETTLING_ROUNDS = 3
+_POLISHED_ON = 20_000  # pairs; the last fit is to all of them
 _NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _LOOKS = (0, 1, 2)  # pairs as they are, and shifted against each other
@@ -87,7 +88,7 @@ class Refiner:
     def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
-        nearby = pairs.take(np.flatnonzero(closeness(pairs.squared_residuals(maps), bound)))
+        nearby = pairs.take(np.flatnonzero(closeness(pairs.squared_residuals(maps), bound))[:_POLISHED_ON])
         for _ in range(_MOST_ROUNDS):
             before = maps.linear
             maps = nearby.fit(self.model, closeness(nearby.squared_residuals(maps), bound))

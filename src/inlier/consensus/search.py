@@ -226,9 +226,10 @@ class ConsensusSearch:
         return [_Suggestion(float(promise[best]), maps[best], bound) for best in followed]
 
     def _on_all_pairs(self, found: Finding) -> Finding:
-        """Refine on all pairs, and judge closely."""
+        """Refine on all pairs, where there might be doubts, and judge closely."""
         if self._judges is not self._pairs:
-            found = self.refiner.refine(self._pairs, found.map)
+            certain = found.evidence.log_false_alarms < _BEYOND_DOUBT
+            found = (self.refiner.weigh if certain else self.refiner.refine)(self._pairs, found.map)
         return self._judged_closely(found)
 
     def _judged_closely(self, found: Finding) -> Finding:

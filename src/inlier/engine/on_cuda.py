@@ -51,16 +51,15 @@ def _kernels() -> ModuleType | None:
     return kernels
 
 
-def kernels_on_cuda(*tables: Any, widest: int | None = None) -> ModuleType | None:
-    """Return the kernels if these arrays are on a CUDA device and narrow enough for them."""
-    suits = all(
-        hasattr(table, "__cuda_array_interface__")
-        and dtype_name(table) in ("float32", "float64", "uint8")
-        and table.__cuda_array_interface__.get("strides") is None
-        and (table.ndim == 1 or widest is None or table.shape[1] <= widest)
-        for table in tables
-    )
-    return _kernels() if suits else None
+def kernels_on_cuda(*tables: Any) -> ModuleType | None:
+    """Return the kernels if these arrays are on a CUDA device and of a form that they read."""
+    return _kernels() if all(map(_suits, tables)) else None
+
+
+def _suits(table: Any) -> bool:
+    interface = getattr(table, "__cuda_array_interface__", None)
+    contiguous = interface is not None and interface.get("strides") is None
+    return contiguous and dtype_name(table) in ("float32", "float64", "uint8")
 
 
 def cuda_sum(work: PairSum, X: Any, Y: Any, vectors: tuple[Any, ...]) -> FloatArray | None:
@@ -73,7 +72,7 @@ def cuda_sum(work: PairSum, X: Any, Y: Any, vectors: tuple[Any, ...]) -> FloatAr
     if kernels is None or name not in shapes:
         return None
     if max(d_x, d_y) > WIDEST_ROW:
-        return _wide_step(kernels, work, X, Y) if name == "gram_step" and _is_wide_work(work, X, Y) else None
+        return _wide_sum(kernels, work, X, Y) if name != "product_moment" and _is_wide_work(work, X, Y) else None
     if name == "product_moment" and n_x * n_y > _MOST_PRODUCTS:
         return None
     n_x, n_y = shapes[name]
@@ -95,8 +94,9 @@ def cuda_map(work: PairMap, X: Any, Y: Any) -> Any:
             _view(X), _view(Y), _view(from_host(_fixed(work, d_x, d_y), X)), work.scale, leave_out, _view(scores)
         )
     elif _is_wide_work(work, X, Y):
-        for rows, x, y, turned in _turned(work, X, Y):
-            _score_rows(kernels, turned, x, y, work.scale, leave_out, scores[rows])
+        matrix = _matrix_for(work, X)
+        for rows, x, y in _unit_pieces(kernels, work, X, Y):
+            _score_rows(kernels, x @ matrix, x, y, work.scale, leave_out, scores[rows])
     else:
         return None
     return scores
@@ -107,10 +107,7 @@ def cuda_unit_rows(X: Any, mean: FloatArray, shortest: float, dtype: Any) -> Any
     kernels = kernels_on_cuda(X)
     if kernels is None:
         return None
-    out = namespace(X).empty(tuple(X.shape), dtype=dtype, device=X.device)
-    launch = kernels.row_kernels(_lanes(kernels, X))["unit_rows"][_BLOCKS, kernels.THREADS]
-    launch(_view(X), _view(from_host(mean, X)), float(shortest) ** 2, _view(out))
-    return out
+    return _unit_rows(kernels, X, from_host(mean, X), shortest, dtype)
 
 
 def cuda_columns(kernels: ModuleType, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -158,22 +155,38 @@ def _lines(kernels: ModuleType, kernel: Any, width: int, X: Any, *others: Any, a
     return to_host(partial)
 
 
-def _wide_step(kernels: ModuleType, work: PairSum, X: Any, Y: Any) -> FloatArray:
-    """Sum of (x^T U y) x y^T: the matrix goes to the device once, not with every piece."""
+def _wide_sum(kernels: ModuleType, work: PairSum, X: Any, Y: Any) -> FloatArray:
+    """Sum of x y^T, or with a matrix of (x^T U y) x y^T, over wide rows."""
+    xp = namespace(X)
+    matrix = None if work.matrix is None else _matrix_for(work, X)
     total: Any = 0.0
-    for _, x, y, turned in _turned(work, X, Y):
-        weights = _empty(X, int(x.shape[0]))
-        _score_rows(kernels, turned, x, y, 1.0, False, weights)
-        total = namespace(X).astype(cross_moment(x, y, weights), namespace(X).float64) + total
+    for _, x, y in _unit_pieces(kernels, work, X, Y):
+        weights = None
+        if matrix is not None:
+            weights = _empty(X, int(x.shape[0]))
+            _score_rows(kernels, x @ matrix, x, y, 1.0, False, weights)
+        total = xp.astype(cross_moment(x, y, weights), xp.float64) + total
     return to_host(total)
 
 
-def _turned(work: PairSum | PairMap, X: Any, Y: Any) -> Iterator[tuple[slice, Any, Any, Any]]:
-    """Prepared wide rows x and y, a piece at a time, and x U."""
-    matrix = from_host(np.asarray(work.matrix, dtype=compute_dtype(dtype_name(X))), X)
+def _matrix_for(work: PairSum | PairMap, X: Any) -> Any:
+    return from_host(np.asarray(work.matrix, dtype=compute_dtype(dtype_name(X))), X)
+
+
+def _unit_pieces(kernels: ModuleType, work: PairSum | PairMap, X: Any, Y: Any) -> Iterator[tuple[slice, Any, Any]]:
+    """Prepared wide rows, a piece at a time; nothing is sent between pieces, so that the device need not wait."""
+    dtype = getattr(namespace(X), compute_dtype(dtype_name(X)).name)
+    sides = [(T, from_host(m.mean, T), m.shortest) for T, m in ((X, work.map_x), (Y, work.map_y)) if m.mean is not None]
     for rows in device_blocks(int(X.shape[0]), int(X.shape[1] + Y.shape[1])):
-        x, y = work.map_x(X[rows, :]), work.map_y(Y[rows, :])
-        yield rows, x, y, x @ matrix
+        x, y = (_unit_rows(kernels, T[rows, :], mean, shortest, dtype) for T, mean, shortest in sides)
+        yield rows, x, y
+
+
+def _unit_rows(kernels: ModuleType, X: Any, mean: Any, shortest: float, dtype: Any) -> Any:
+    out = namespace(X).empty(tuple(X.shape), dtype=dtype, device=X.device)
+    launch = kernels.row_kernels(_lanes(kernels, X))["unit_rows"][_BLOCKS, kernels.THREADS]
+    launch(_view(X), _view(mean), float(shortest) ** 2, _view(out))
+    return out
 
 
 def _score_rows(kernels: ModuleType, turned: Any, x: Any, y: Any, scale: float, leave_out: bool, out: Any) -> None:
@@ -192,9 +205,9 @@ def _is_simple(work: PairSum | PairMap) -> bool:
 
 
 def _is_wide_work(work: PairSum | PairMap, X: Any, Y: Any) -> bool:
-    """Whether both sides are prepared to rows of one type."""
-    prepared = work.map_x.mean is not None and work.map_y.mean is not None
-    return prepared and compute_dtype(dtype_name(X)) == compute_dtype(dtype_name(Y))
+    """Whether both sides are scaled to rows of unit length, and of one type."""
+    unit = all(row_map.unit_length and row_map.mean is not None for row_map in (work.map_x, work.map_y))
+    return unit and compute_dtype(dtype_name(X)) == compute_dtype(dtype_name(Y))
 
 
 def _fixed(work: PairSum | PairMap, d_x: int, d_y: int) -> FloatArray:
@@ -213,4 +226,6 @@ def _empty(like: Any, *shape: int) -> Any:
 
 def _view(array: Any) -> Any:
     """Return a device array of another library as numba sees it, without a copy; anything else as it is."""
-    return import_module("numba.cuda").as_cuda_array(array) if hasattr(array, "__cuda_array_interface__") else array
+    if is_host_array(array) or isinstance(array, (bool, float)):
+        return array
+    return import_module("numba.cuda").from_cuda_array_interface(array.__cuda_array_interface__, owner=array)
