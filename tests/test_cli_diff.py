@@ -69,6 +69,7 @@ def test_the_papers_methods(run, method):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["mask.png", "after.png", "-o", "."], "mask.png is read by this command, and would be overwritten"),
         (["before.png", "absent.png"], "There is no photo at absent.png"),
         (["before.png", "words.png"], "words.png could not be read as an image"),
         (["before.png", "small.png"], "at least 32 x 32"),

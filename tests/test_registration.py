@@ -97,6 +97,12 @@ def test_nothing_is_found_where_nothing_is(n, draws, placement):
     assert np.isnan(failed.transform(np.zeros((2, 3)))).all()  # never the identity
 
 
+def test_too_few_pairs_are_called_too_few():
+    X, Y = np.random.default_rng(0).normal(size=(2, 4, 3))
+    with pytest.raises(NoConsensusError, match="4 pairs are too few to tell: any 3 fit some rigid"):
+        Registration(random_state=0).fit(X, Y)
+
+
 def test_failure_is_an_error_with_the_evidence():
     X, Y = np.random.default_rng(0).normal(size=(2, 200, 3))
     with pytest.raises(NoConsensusError, match=r"200 pairs do not agree on any rigid .* of them within") as caught:

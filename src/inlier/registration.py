@@ -376,6 +376,13 @@ class Registration(TransformerMixin, PairMatcher):
             "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
             "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
         )
+        fewest = MapModel(self.model, self.n_features_in_, self.reflection).fewest_pairs
+        if n <= fewest + 1:
+            raise NoConsensusError(
+                f"{n} pairs are too few to tell: any {fewest} fit some {self.model} transformation of "
+                f"{self.n_features_in_}-dimensional points, so it takes several more that agree with it.",
+                evidence,
+            )
         alarms = np.exp(min(evidence.log_false_alarms, 50.0))
         raise NoConsensusError(
             f"The {n} pairs do not agree on any {self.model} transformation. The best one found brings "

@@ -202,6 +202,8 @@ def test_too_few_pairs_for_alpha():
         (["x.npy", "y.npy", "--splits", "300"], "use n_splits=100 or less"),
         (["x.npy", "y.npy", "--method", "magic"], "is not one of"),
         (["x.npy", "y.npy", "-o", "out.docx"], "out.docx ends in '.docx'"),
+        (["x.csv", "y.csv", "--key", "id", "-o", "x.csv"], "x.csv is read by this command, and would be overwritten"),
+        (["x.npy", "y.npy", "--report", "page.pdf"], "page.pdf would hold a page, which is HTML"),
         (["x.npy", "y.npy", "-o", "out.ply"], "out.ply (ply) would hold points with x, y and z"),
         (["x.npy", "y.npy", "-o", "out.png"], "Write csv, parquet, npz or json"),
         (["x.npy:a", "y.npy"], "x.npy (npy) holds one array of numbers; leave out :a"),

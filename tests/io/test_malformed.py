@@ -117,7 +117,7 @@ def test_zarr(tmp_path):
     ("name", "cure"),
     [
         ("data", "has no suffix"),
-        ("data.docx", "'.docx', which is not a format that is read here"),
+        ("data.docx", "'.docx', which is not a format that is known here"),
         ("data.pkl", "Pickles are never loaded"),
         ("data.gz", "Name it after what is inside"),
         ("data.xlsx", "Save the sheet as csv"),

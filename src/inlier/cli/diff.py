@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from inlier.cli.answers import INTERRUPTED, BadInput, sentence_of
+from inlier.cli.outputs import check_inputs_stay
 
 if TYPE_CHECKING:
     from inlier.images import Changes
 
 NOTHING_FOUND = 1
+_WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.html")
 
 
 @click.command()
@@ -72,6 +74,7 @@ def diff(
     from inlier.images import detect_changes, read_photos
 
     try:
+        check_inputs_stay((before, after), [out / name for name in _WRITTEN])
         photos = read_photos(before, after)
         changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
         content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}

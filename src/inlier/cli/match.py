@@ -10,7 +10,7 @@ import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
 from inlier.cli.inputs import read_both
-from inlier.cli.outputs import STDOUT, check_outputs, print_summary, say_where, write_pairs
+from inlier.cli.outputs import STDOUT, check_inputs_stay, check_outputs, print_summary, say_where, write_pairs
 
 if TYPE_CHECKING:
     from inlier.io import Pairing
@@ -122,7 +122,9 @@ def match(
         notes: list[str] = []
         with stages(quiet=quiet) as stage, warnings_as(notes):
             stage(f"reading {x} and {y}")
-            pairing = pair_tables(*read_both(x, y, keys, columns))
+            tables = read_both(x, y, keys, columns)
+            check_inputs_stay([table.source for table in tables], (output, report))
+            pairing = pair_tables(*tables)
             stage(f"matching {len(pairing):,} pairs")
             matcher = _matcher(chosen, pairing).fit(pairing.X, pairing.Y)
             notes[:0] = pairing.notes

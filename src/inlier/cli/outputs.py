@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,21 @@ def check_outputs(output: Path | None, report: Path | None) -> None:
     if report is not None:
         from inlier.report.templates_of import template
 
+        if report.suffix.lower() not in (".html", ".htm") and not report.is_dir():
+            raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
+
         template("page.html")
     for path in (output, report):
         if path is not None and path != STDOUT:
             check_place(path)
+
+
+def check_inputs_stay(inputs: Iterable[Path], outputs: Iterable[Path | None]) -> None:
+    """Refuse to write over what is read."""
+    read = {path.absolute() for path in inputs}
+    for output in outputs:
+        if output is not None and output.absolute() in read:
+            raise BadInput(f"{output} is read by this command, and would be overwritten. Choose another name.")
 
 
 def check_place(path: Path) -> None:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli.outputs import STDOUT, check_outputs, check_place, print_summary, say_where, write_pairs
+from inlier.cli.outputs import (
+    STDOUT,
+    check_inputs_stay,
+    check_outputs,
+    check_place,
+    print_summary,
+    say_where,
+    write_pairs,
+)
 
 if TYPE_CHECKING:
     from inlier.cli.register_inputs import Problem
@@ -140,9 +148,8 @@ def register(
             stage(f"reading {source} and {target}")
             problem = read_problem(source, target, pairs, keys, columns, weights)
             _check_fits(problem, settings["model"], moved)
-            _check_inputs_stay(
-                problem, [Path(path) for path in (pairs, weights) if path], transform, moved, output, report
-            )
+            read = [problem.source.source, problem.target.source, *(Path(path) for path in (pairs, weights) if path)]
+            check_inputs_stay(read, (transform, moved, output, report))
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(context, problem, **settings)
         notes = [*problem.pairing.notes, *(_in_options(note) for note in notes)]
@@ -193,13 +200,6 @@ def _check_fits(problem: Problem, model: str, moved: Path | None) -> None:
         )
     if moved is not None and format_of(moved).name in _POINT_FORMATS and d_y != 3:
         raise BadInput(f"{moved} holds points of three coordinates, but those of TARGET have {d_y}. Write csv or npy.")
-
-
-def _check_inputs_stay(problem: Problem, others: list[Path], *outputs: Path | None) -> None:
-    inputs = {path.absolute(): path for path in (problem.source.source, problem.target.source, *others)}
-    for output in outputs:
-        if output is not None and output.absolute() in inputs:
-            raise BadInput(f"{output} is read by this command, and would be overwritten. Choose another name.")
 
 
 def _register(

@@ -275,7 +275,7 @@ def format_of(path: Path) -> Format:
         if suffix in _BY_SUFFIX:
             return _BY_SUFFIX[suffix]
     known = " ".join(sorted(_BY_SUFFIX))
-    ending = f"ends in {suffixes[-1]!r}, which is not a format that is read here" if suffixes else "has no suffix"
+    ending = f"ends in {suffixes[-1]!r}, which is not a format that is known here" if suffixes else "has no suffix"
     cure = "".join(f" {_CURES[suffix]}" for suffix in suffixes[-1:] if suffix in _CURES)
     raise UnusableFileError(f"{path} {ending}.{cure} Known are: {known}")
 

@@ -55,7 +55,9 @@ def with_lower_tail(low: float, core: float, high: float) -> Scale:
         return np.where(values >= core, right, left)
 
     powers = range(ceil(log10(max(core - low, unit))) - 1, -400, -1)
-    ticks = [value for value in (-(10.0**power) for power in powers[:30]) if low <= value < core]
+    ticks = [
+        value for value in (-(10.0**power) for power in powers[:30]) if low <= value < core and -value >= 0.01 * unit
+    ]
     some = ticks[:: max(1, ceil(len(ticks) / 3))]
     return Scale(place, [*some, *round_numbers(core, high, 5)], _TAIL_WIDTH)
 
