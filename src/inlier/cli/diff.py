@@ -71,14 +71,19 @@ def diff(
       inlier diff photos/before.png photos/after.png
       inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.05
     """
+    from inlier.cli.progress import stages
     from inlier.images import detect_changes, read_photos
 
     try:
         check_inputs_stay((before, after), [out / name for name in _WRITTEN])
-        photos = read_photos(before, after)
-        changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
-        content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
-        page = _write(changes, content, out)
+        with stages(quiet=quiet) as stage:
+            stage(f"reading {before} and {after}")
+            photos = read_photos(before, after)
+            stage("comparing them")
+            changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
+            content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
+            stage(f"writing to {out}")
+            page = _write(changes, content, out)
     except FileNotFoundError as error:
         raise BadInput(str(error)) from error
     except (ValueError, ImportError, OSError) as error:

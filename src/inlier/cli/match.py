@@ -81,7 +81,7 @@ class _Settings:
 )
 @click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors, and what --json or -o - print.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices.")
 @click.pass_context
 def match(
