@@ -189,7 +189,11 @@ def test_too_few_pairs_for_alpha():
         (["x.csv", "y.csv", "--columns", "b0"], "x.csv has no column named 'b0'"),
         (["x.csv", "y.csv", *["--key", "id"] * 3], "--key was given 3 times"),
         (["x.npy", "short.npy"], "x.npy has 400 rows and short.npy has 7"),
-        (["x.npy", "nan.npy"], "NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
+        (["x.npy", "nan.npy"], "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
+        (
+            ["x.csv", "hole.csv", "--key", "id"],
+            "hole.csv contains NaN or infinity: 1 value(s), the first (nan) in id s007",
+        ),
         (["two.npy", "two.npy"], "At least 4 pairs are needed"),
         (["x.npy", "y.npy", "--threshold", "3"], "--threshold does nothing with --method calibrated"),
         (["x.npy", "y.npy", "--inlier-fraction", "0.5"], "--inlier-fraction does nothing with --method calibrated"),
@@ -218,6 +222,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
     broken = DATA.Y.copy()
     broken[3, 2] = np.nan
     write_table("nan.npy", broken)
+    Path("hole.csv").write_text("\n".join(["id,b0", *(f"{key},{'' if key == 's007' else 1}" for key in IDS)]))
     before = sorted(path.name for path in folder.iterdir())
     outcome = run(*words)
     assert outcome.exit_code == 2, outcome.output

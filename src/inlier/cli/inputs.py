@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inlier.cli.answers import BadInput
 
 if TYPE_CHECKING:
-    from inlier.io import Table
+    from inlier.io import Pairing, Table
 
 
 def read_both(x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[Table, Table]:
@@ -33,3 +33,21 @@ def split_names(names: str) -> list[str]:
     import csv
 
     return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
+
+
+def check_numbers(pairing: Pairing, tables: tuple[Table, Table]) -> None:
+    """Refuse NaN and infinity by the names that the user knows: file, id, column."""
+    import numpy as np
+
+    for values, table in zip((pairing.X, pairing.Y), tables, strict=True):
+        if isinstance(values, np.memmap) or values.dtype.kind != "f":
+            continue  # a large file is looked through once, when it is matched
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            row, column = bad[0]
+            where = f"row {row}" if pairing.keys is None else f"id {pairing.keys[row]}"
+            name = column if table.columns is None else table.columns[column]
+            raise BadInput(
+                f"{table.source} contains NaN or infinity: {len(bad)} value(s), the first ({values[row, column]}) in "
+                f"{where}, column {name}. Leave those rows out, or fill the values in."
+            )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli.inputs import read_both
+from inlier.cli.inputs import check_numbers, read_both
 from inlier.cli.outputs import STDOUT, check_inputs_stay, check_outputs, print_summary, say_where, write_pairs
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def match(
             tables = read_both(x, y, keys, columns)
             check_inputs_stay([table.source for table in tables], (output, report))
             pairing = pair_tables(*tables)
+            check_numbers(pairing, tables)
             stage(f"matching {len(pairing):,} pairs")
             matcher = _matcher(chosen, pairing).fit(pairing.X, pairing.Y)
             notes[:0] = pairing.notes
