@@ -275,7 +275,8 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
     assert outcome.stderr.startswith(
         "The 200 pairs do not agree on any rigid transformation. The best one found brings "
     )
-    assert "use --model similarity; if one side may be a mirror image, --reflection.\n" in outcome.stderr
+    assert "use --model similarity; if one side may be a mirror image, --reflection. Row i of SOURCE" in outcome.stderr
+    assert "give the matches with --pairs." in outcome.stderr
     assert sorted(path.name for path in folder.iterdir()) == before
 
 

@@ -218,7 +218,12 @@ def _register(
     try:
         return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
     except NoConsensusError as error:
-        click.echo(_in_options(str(error)), err=True)
+        hint = (
+            "Row i of SOURCE was taken for the partner of row i of TARGET; if it is not, give the matches with --pairs."
+            if problem.ends is None
+            else "The first column of PAIRS names rows of SOURCE, the second rows of TARGET; check that they do."
+        )
+        click.echo(f"{_in_options(str(error))} {hint}", err=True)
         context.exit(NOTHING_FOUND)
     except ValueError as error:
         raise BadInput(_in_options(str(error))) from error
