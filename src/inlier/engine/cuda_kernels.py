@@ -215,25 +215,36 @@ def column_kernel(d):
 @cuda.jit
 def wide_columns(X, partial):
     """Sum, minimum and maximum of each of many columns: a thread to a column, a line for each strip of rows."""
-    d = X.shape[1]
+    n, d = X.shape
     a = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    step = cuda.gridDim.x
     if a < d:
         total, low, high = 0.0, np.inf, -np.inf
-        for row in range(cuda.blockIdx.x, X.shape[0], cuda.gridDim.x):
+        row = cuda.blockIdx.x
+        while row + 3 * step < n:  # four values at a time, so that four are on their way
+            x_0, x_1 = float64(X[row, a]), float64(X[row + step, a])
+            x_2, x_3 = float64(X[row + 2 * step, a]), float64(X[row + 3 * step, a])
+            total += (x_0 + x_1) + (x_2 + x_3)
+            low = min(low, min(min(x_0, x_1), min(x_2, x_3)))
+            high = max(high, max(max(x_0, x_1), max(x_2, x_3)))
+            row += 4 * step
+        while row < n:
             value = float64(X[row, a])
             total += value
-            if value < low:
-                low = value
-            if value > high:
-                high = value
+            low = min(low, value)
+            high = max(high, value)
+            row += step
         partial[cuda.blockIdx.x, a] = total
         partial[cuda.blockIdx.x, d + a] = low
         partial[cuda.blockIdx.x, 2 * d + a] = high
 
 
 @cache
-def row_kernels(lanes):
-    """Kernels for which ``lanes`` neighbouring threads share a row: one for narrow rows, more for wide ones."""
+def row_kernels(lanes, n_kept):
+    """Kernels for which ``lanes`` neighbouring threads share a row: one for narrow rows, more for wide ones.
+
+    Of each row a thread keeps ``n_kept`` values, no more than it has, in registers.
+    """
 
     @cuda.jit(device=True)
     def add_up_lanes(value, scratch):
@@ -256,47 +267,32 @@ def row_kernels(lanes):
 
     @cuda.jit
     def unit_rows(X, centre, least, out):
-        """Write (x - mean) / |x - mean|, 0 without direction; four values at a time, so that four are on their way."""
-        scratch = cuda.shared.array(THREADS, float64)
+        """Write (x - mean) / |x - mean|, 0 without direction."""
+        scratch, kept = cuda.shared.array(THREADS, float64), cuda.local.array(n_kept, float64)
         lane, n, d = cuda.threadIdx.x % lanes, X.shape[0], X.shape[1]
-        whole = d - d % (4 * lanes)
         rows_at_once = cuda.gridsize(1) // lanes
         first = cuda.blockIdx.x * (cuda.blockDim.x // lanes)  # of the block: its threads must meet in every step
         for start in range(first, n, rows_at_once):
             row = start + cuda.threadIdx.x // lanes
             squared = 0.0
             if row < n:
-                a = lane
-                while a < whole:
-                    x_0, x_1 = X[row, a], X[row, a + lanes]
-                    x_2, x_3 = X[row, a + 2 * lanes], X[row, a + 3 * lanes]
-                    c_0, c_1 = float64(x_0) - centre[a], float64(x_1) - centre[a + lanes]
-                    c_2, c_3 = float64(x_2) - centre[a + 2 * lanes], float64(x_3) - centre[a + 3 * lanes]
-                    squared += (c_0 * c_0 + c_1 * c_1) + (c_2 * c_2 + c_3 * c_3)
-                    a += 4 * lanes
-                while a < d:
+                for k in range(n_kept):
+                    kept[k] = float64(X[row, lane + k * lanes])
+                for k in range(n_kept):
+                    kept[k] -= centre[lane + k * lanes]
+                    squared += kept[k] * kept[k]
+                for a in range(lane + n_kept * lanes, d, lanes):
                     centred = float64(X[row, a]) - centre[a]
                     squared += centred * centred
-                    a += lanes
             squared = add_up_lanes(squared, scratch)
             factor = 0.0
             if squared > least:
                 factor = 1.0 / math.sqrt(squared)
             if row < n:
-                a = lane
-                while a < whole:
-                    x_0, x_1 = X[row, a], X[row, a + lanes]
-                    x_2, x_3 = X[row, a + 2 * lanes], X[row, a + 3 * lanes]
-                    c_0, c_1 = float64(x_0) - centre[a], float64(x_1) - centre[a + lanes]
-                    c_2, c_3 = float64(x_2) - centre[a + 2 * lanes], float64(x_3) - centre[a + 3 * lanes]
-                    out[row, a] = c_0 * factor
-                    out[row, a + lanes] = c_1 * factor
-                    out[row, a + 2 * lanes] = c_2 * factor
-                    out[row, a + 3 * lanes] = c_3 * factor
-                    a += 4 * lanes
-                while a < d:
+                for k in range(n_kept):
+                    out[row, lane + k * lanes] = kept[k] * factor
+                for a in range(lane + n_kept * lanes, d, lanes):
                     out[row, a] = (float64(X[row, a]) - centre[a]) * factor
-                    a += lanes
 
     @cuda.jit
     def row_scores(turned, x, y, scale, leave_out, out):

@@ -28,7 +28,8 @@ WIDEST_ROW = 16
 _MOST_PRODUCTS = 40  # sums that a thread can keep in registers
 _BLOCKS = 1056  # eight for each of 132 multiprocessors
 _STRIPS = 264  # of rows, for the columns of wide tables
-_LANES = 32  # threads that share a wide row
+_LANES = 32, 64  # threads that share a wide row, and a very wide one
+_MOST_KEPT = 16  # of a row's values that a thread keeps
 _MOST_INSIDE = 4_000_000  # values of a window that come to the host
 
 
@@ -184,18 +185,21 @@ def _unit_pieces(kernels: ModuleType, work: PairSum | PairMap, X: Any, Y: Any) -
 
 def _unit_rows(kernels: ModuleType, X: Any, mean: Any, shortest: float, dtype: Any) -> Any:
     out = namespace(X).empty(tuple(X.shape), dtype=dtype, device=X.device)
-    launch = kernels.row_kernels(_lanes(kernels, X))["unit_rows"][_BLOCKS, kernels.THREADS]
+    launch = _row_kernels(kernels, X)["unit_rows"][_BLOCKS, kernels.THREADS]
     launch(_view(X), _view(mean), float(shortest) ** 2, _view(out))
     return out
 
 
 def _score_rows(kernels: ModuleType, turned: Any, x: Any, y: Any, scale: float, leave_out: bool, out: Any) -> None:
-    launch = kernels.row_kernels(_lanes(kernels, y))["row_scores"][_BLOCKS, kernels.THREADS]
+    lanes = min(_LANES[0], int(kernels.THREADS))
+    launch = kernels.row_kernels(lanes, 0)["row_scores"][_BLOCKS, kernels.THREADS]
     launch(*map(_view, (turned, x, y)), scale, leave_out, _view(out))
 
 
-def _lanes(kernels: ModuleType, X: Any) -> int:
-    return 1 if X.shape[1] <= WIDEST_ROW else min(_LANES, int(kernels.THREADS))
+def _row_kernels(kernels: ModuleType, X: Any) -> Any:
+    d = int(X.shape[1])
+    lanes = 1 if d <= WIDEST_ROW else min(_LANES[d > _LANES[0] * _MOST_KEPT], int(kernels.THREADS))
+    return kernels.row_kernels(lanes, min(d // lanes, _MOST_KEPT))
 
 
 def _is_simple(work: PairSum | PairMap) -> bool:
