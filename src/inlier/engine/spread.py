@@ -22,6 +22,7 @@ from inlier.engine.work import AtLeast, CountZeros, Extremes
 
 N_BUCKETS = 1024
 ROUNDING = 2e-8
+_SMALL_MATRIX = 64  # columns up to which singular values are cheap
 
 
 class Histogram(NamedTuple):
@@ -109,7 +110,21 @@ class Scores:
 
 def score_bound(matrix: FloatArray, scale: float) -> float:
     """Largest score of unit rows: |x^T U y| is at most the spectral norm of U, and a pair's own share at most 1."""
-    return abs(scale) * (float(np.linalg.norm(matrix, 2)) + 1.0) * (1 + 1e-6)
+    return abs(scale) * (_spectral_bound(matrix) + 1.0) * (1 + 1e-6)
+
+
+def _spectral_bound(matrix: FloatArray) -> float:
+    """At least the spectral norm: exact for small matrices, |(U^T U)^4|_F^(1/8) for large ones, at most d^(1/16) more.
+
+    Products take a tenth of the time of a singular value decomposition.
+    """
+    length = float(np.linalg.norm(matrix))
+    if max(matrix.shape) <= _SMALL_MATRIX or length == 0.0:
+        return float(np.linalg.norm(matrix, 2))
+    unit = matrix / length  # the eigenvalues of G = unit^T unit add up to 1
+    G = unit.T @ unit if matrix.shape[0] >= matrix.shape[1] else unit @ unit.T
+    G2 = G @ G
+    return length * float(np.linalg.norm(G2 @ G2)) ** 0.125
 
 
 @dataclass(frozen=True)
