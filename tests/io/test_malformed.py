@@ -393,3 +393,8 @@ def test_an_image_is_asked_for(tmp_path):
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
     with pytest.raises(UnusableFileError, match="could not be read as png"):
         read_image(tmp_path / "broken.png")
+
+
+def test_a_folder_is_called_a_folder(tmp_path):
+    with pytest.raises(UnusableFileError, match="is a folder"):
+        read_table(tmp_path)

@@ -277,6 +277,8 @@ def format_of(path: Path) -> Format:
     known = " ".join(sorted(_BY_SUFFIX))
     ending = f"ends in {suffixes[-1]!r}, which is not a format that is known here" if suffixes else "has no suffix"
     cure = "".join(f" {_CURES[suffix]}" for suffix in suffixes[-1:] if suffix in _CURES)
+    if path.is_dir() and not suffixes:
+        raise UnusableFileError(f"{path} is a folder. Give the name of a file in it.")
     raise UnusableFileError(f"{path} {ending}.{cure} Known are: {known}")
 
 
