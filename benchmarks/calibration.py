@@ -102,9 +102,9 @@ def run_cell(n, d, fraction, noise, distribution, seed):
     return rows
 
 
-def grid_runs(seeds: int) -> Iterator[tuple]:
+def grid_runs(seeds: int, sizes=SIZES, dimensions=DIMENSIONS) -> Iterator[tuple]:
     """All (cell, seed), a few seeds of every cell before more of any, small problems first."""
-    cells = [(n, d, *rest) for n, d, *rest in itertools.product(SIZES, DIMENSIONS, FRACTIONS, NOISES, DISTRIBUTIONS)]
+    cells = list(itertools.product(sizes, dimensions, FRACTIONS, NOISES, DISTRIBUTIONS))
     cells.sort(key=lambda cell: (cell[0] * min(cell[1], cell[0])) * cell[1])
     for first in range(0, seeds, 4):
         for cell in cells:
@@ -112,11 +112,11 @@ def grid_runs(seeds: int) -> Iterator[tuple]:
                 yield (*cell, seed)
 
 
-def grid(seeds: int, jobs: int, minutes: float) -> None:
+def grid(runs: Iterator[tuple], jobs: int, minutes: float) -> None:
     """Run what is not in the file of runs yet, until the time is up."""
     done, slow = finished_runs()
     deadline = perf_counter() + 60 * minutes
-    todo = [run for run in grid_runs(seeds) if run not in done]
+    todo = [run for run in runs if run not in done]
     print(f"{len(done)} runs are there, {len(todo)} to do")
     RESULTS.mkdir(exist_ok=True)
     fresh = not RUNS.exists()
@@ -298,10 +298,13 @@ def main() -> None:
     parser.add_argument("what", choices=("grid", "real", "summary", "speed"))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="only these n")
+    parser.add_argument("--dimensions", type=int, nargs="+", default=DIMENSIONS, help="only these d")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; run again to go on")
     arguments = parser.parse_args()
     if arguments.what == "grid":
-        grid(arguments.seeds, arguments.jobs, arguments.minutes)
+        runs = grid_runs(arguments.seeds, arguments.sizes, arguments.dimensions)
+        grid(runs, arguments.jobs, arguments.minutes)
     else:
         {"real": real, "summary": summary, "speed": speed}[arguments.what]()
 
