@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from inlier.calibration import Calibration, calibrate, estimate_null_fraction, p_values
+from inlier.calibration import Calibration, calibrate, estimate_null_fraction, p_values, rising
 from inlier.cross_fitting import cross_fit
 from inlier.engine import PairedRows, place_of
 from inlier.engine.blocks import Array, FloatArray
@@ -158,4 +158,4 @@ class CalibratedMatcher(PairMatcher):
 def thinned(null_scores: FloatArray) -> FloatArray:
     """Sorted, and of very many as many as draw the same picture: evenly spaced ranks."""
     places = np.linspace(0, null_scores.size - 1, min(null_scores.size, _KEPT_NULL_SCORES)).round().astype(int)
-    return np.sort(null_scores)[places]
+    return rising(null_scores)[places]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 from inlier.engine.blocks import Array, FloatArray, Mask
 from inlier.validation import check_number
@@ -83,7 +83,7 @@ def calibrate(
     """
     scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
     order = np.argsort(-scores)  # everything below is computed in this order, the most convincing pair first
-    scores, rising_null = scores[order], np.sort(null_scores)
+    scores, rising_null = scores[order], rising(null_scores)
     counts = np.ones(scores.size, dtype=np.int64) if counts is None else np.asarray(counts)[order]
     p = _sorted_p_values(scores, rising_null)
     share, error = estimate_null_fraction(p, counts) if null_fraction is None else null_fraction
@@ -97,6 +97,11 @@ def calibrate(
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return Calibration(p[place], q[place], 1.0 - share, error, detection)
+
+
+def rising(values: FloatArray) -> FloatArray:
+    """Sort, unless that has been done."""
+    return values if (values[1:] >= values[:-1]).all() else np.sort(values)
 
 
 def p_values(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
@@ -164,7 +169,7 @@ def _sorted_density(rising_p: FloatArray, counts: Array) -> FloatArray:
     first = np.flatnonzero(np.diff(rising_p, prepend=-1.0))  # of each run of equal values
     gap = np.diff(rising_p[first], prepend=0.0)
     share = np.add.reduceat(counts, first) / counts.sum()
-    density = isotonic_regression(share / gap, sample_weight=gap, increasing=False)
+    density = isotonic_regression(share / gap, weights=gap, increasing=False).x
     return np.repeat(density, np.diff(first, append=rising_p.size))
 
 

@@ -17,8 +17,8 @@ from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
 from inlier.matching import PairMatcher
-from inlier.transforms import SimilarityTransformation, Transformation, estimate_transformation
-from inlier.transforms.estimation import MODELS
+from inlier.transforms import SimilarityTransformation, Transformation
+from inlier.transforms.estimation import MODELS, fit_transformation
 from inlier.validation import (
     as_table,
     check_choice,
@@ -281,10 +281,11 @@ class Registration(TransformerMixin, PairMatcher):
         return few[matcher.scores_ > 0]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
-        self.null_scores_, self.n_re_pairings_ = thinned(-found.re_paired_residuals), found.re_paired_residuals.size
+        null = np.sort(-found.re_paired_residuals)
+        self.null_scores_, self.n_re_pairings_ = thinned(null), null.size
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
-        calibration = calibrate(-self.residuals_ / shortened, -found.re_paired_residuals)
+        calibration = calibrate(-self.residuals_ / shortened, null)
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
         q = np.maximum(calibration.q_values, self.detection_p_value_)
@@ -310,13 +311,12 @@ class Registration(TransformerMixin, PairMatcher):
         most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
         accepted, others = (np.flatnonzero(mask) for mask in (self.inlier_mask_, ~self.inlier_mask_))
         n_others = max(most // 3, most - accepted.size)
-        rows = np.union1d(_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others))
+        rows = np.concatenate([_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others)])
+        rows.sort()
         self._drawn_pairs = rows, np.array(X[rows]), np.array(Y[rows])
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        self.transformation_ = estimate_transformation(
-            self.model, X, Y, weights, reflection=self.reflection, allow_undetermined=True
-        )
+        self.transformation_ = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
         self.residuals_ = self.transformation_.residuals(X, Y)
         self.success_ = True
         if not self.transformation_.determined:
@@ -332,8 +332,7 @@ class Registration(TransformerMixin, PairMatcher):
         motion, near = self.transformation_, np.flatnonzero(weights * found.weights)
         self.uncertainty_ = None
         if isinstance(motion, SimilarityTransformation) and X.shape[1] in (2, 3) and motion.determined:
-            x, y = (np.asarray(table[near], dtype=np.float64) for table in (X, Y))
-            self.uncertainty_ = motion_uncertainty(motion, x, y, weights[near], found.evidence.bound)
+            self.uncertainty_ = motion_uncertainty(motion, X, Y, weights, near, found.evidence.bound)
 
     def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
         """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""
@@ -398,4 +397,4 @@ def _is_significant(found: Consensus) -> bool:
 
 def _spread(places: Array, most: int) -> Array:
     """At most so many of these, evenly spread."""
-    return places[np.unique(np.linspace(0, places.size - 1, min(most, places.size)).round().astype(np.intp))]
+    return places[np.linspace(0, places.size - 1, min(most, places.size)).round().astype(np.intp)]

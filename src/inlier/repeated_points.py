@@ -17,9 +17,17 @@ def point_numbers(table: Array) -> Array:
     some n^2 / 2^65.
     """
     n_rows = len(table)
-    if n_rows > 2 * _SAMPLE and np.unique(_hashes(table[:_SAMPLE])).size == _SAMPLE:
+    if n_rows > 2 * _SAMPLE and _all_differ(_hashes(table[:_SAMPLE])):
         return np.arange(n_rows)
-    return np.unique(_hashes(table), return_inverse=True)[1]
+    hashes = _hashes(table)
+    if _all_differ(hashes):  # the usual case, and faster to see than to number
+        return np.arange(n_rows)
+    return np.unique(hashes, return_inverse=True)[1]
+
+
+def _all_differ(hashes: Array) -> bool:
+    rising = np.sort(hashes)
+    return bool((rising[1:] != rising[:-1]).all())
 
 
 def _hashes(table: Array) -> Array:

@@ -44,6 +44,8 @@ def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool =
 
 
 def _as_numbers(data: Any, name: str) -> Array:
+    if type(data) is np.ndarray and data.dtype.kind in "biuf":
+        return data
     try:
         array = check_array(
             data,

@@ -17,7 +17,7 @@ def column_pairs(n=500, n_real=100, noise=0.01, seed=0):
     x, y = rng.random((2, 3, n))
     y[:, :n_real] = x[:, :n_real] + noise * rng.normal(size=(3, n_real))
     order = rng.permutation(n)
-    return ColumnPairs(x[:, order], y[:, order], np.ones(n), np.stack([np.arange(n)] * 2))
+    return ColumnPairs(x[:, order], y[:, order], np.ones(n))
 
 
 def test_counts_are_those_of_all_residuals():
@@ -37,10 +37,16 @@ def test_counts_are_those_of_all_residuals():
 
 def test_equal_points_are_never_re_paired():
     pairs = column_pairs(50, n_real=10)
-    points = pairs.points.copy()
-    points[1, :25] = 0
-    shared = ColumnPairs(pairs.x, pairs.y, pairs.weights, points)
-    pairings = sum((points[1, i] != points[1, j]) for i in range(50) for j in range(50) if i != j)
+    pairs.y[:, :25] = pairs.y[:, [0]]
+    pairs.x[:, 40:43] = pairs.x[:, [40]]
+    pairs.x[0, 44], pairs.y[1, 45] = pairs.x[0, 43], pairs.y[1, 46]  # one coordinate in common is not the same point
+    shared = ColumnPairs(pairs.x, pairs.y, pairs.weights)
+    pairings = sum(
+        (pairs.x[:, i] != pairs.x[:, j]).any() and (pairs.y[:, i] != pairs.y[:, j]).any()
+        for i in range(50)
+        for j in range(50)
+    )
+    assert pairings == 50 * 49 - 25 * 24 - 3 * 2
     assert shared.count_residuals(IDENTITY, 50 * 49).re_pairings[-1] == pairings
     assert shared.re_paired_residuals(IDENTITY, 50 * 49).size == pairings
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
+from inlier.engine.blocks import Array, FloatArray
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -75,31 +77,61 @@ class Maps:
     def __len__(self) -> int:
         return len(self.linear)
 
-    def __getitem__(self, which: int | slice) -> Maps:
+    def __getitem__(self, which: int | slice | Array) -> Maps:
         which = slice(which, which + 1) if isinstance(which, int) else which
         return Maps(self.linear[which], self.shift[which])
 
 
-def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:
-    """Weighted least squares, one map per set: x (s, k, d_x), y (s, k, d_y), weights (s, k).
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weighted means over sets of pairs: of x (s, d_x), of y (s, d_y), and of products about those means.
 
-    C = sum_i w_i (y_i - y_bar)(x_i - x_bar)^T = U S V^T; R = U D V^T with det R = +1 unless it may mirror; scale
-    tr(D S) / sum_i w_i |x_i - x_bar|^2; shift y_bar - scale R x_bar (Umeyama 1991). Sets that determine nothing give
-    some map, which then finds no support.
+    ``cross`` is the mean of (y - y_bar)(x - x_bar)^T, ``scatter`` that of (x - x_bar)(x - x_bar)^T. For maps without a
+    shift x_bar = y_bar = 0.
     """
-    total = np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
+
+    x_bar: FloatArray
+    y_bar: FloatArray
+    cross: FloatArray
+    scatter: FloatArray
+
+    @staticmethod
+    def from_sums(
+        model: MapModel, total: float, x: FloatArray, y: FloatArray, cross: FloatArray, scatter: FloatArray
+    ) -> Moments:
+        """Of one set, from its sums of w, w x, w y, w y x^T and w x x^T."""
+        x, y, cross, scatter = (part / max(total, _TINY) for part in (x, y, cross, scatter))
+        if model.has_shift:
+            cross, scatter = cross - np.outer(y, x), scatter - np.outer(x, x)
+        else:
+            x, y = np.zeros_like(x), np.zeros_like(y)
+        return Moments(x[None], y[None], cross[None], scatter[None])
+
+
+def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:
+    """Weighted least squares, one map per set: x (s, k, d_x), y (s, k, d_y), weights (s, k)."""
+    total = np.maximum(weights.sum(axis=1), _TINY)[:, None]
     share = (weights / total)[:, None, :]
     x_bar, y_bar = (share @ x)[:, 0], (share @ y)[:, 0]
     if not model.has_shift:
         x_bar, y_bar = np.zeros_like(x_bar), np.zeros_like(y_bar)
     x, y = x - x_bar[:, None], y - y_bar[:, None]
     weighted_x = x * share.transpose(0, 2, 1)
-    cross = y.transpose(0, 2, 1) @ weighted_x
+    cross, scatter = y.transpose(0, 2, 1) @ weighted_x, x.transpose(0, 2, 1) @ weighted_x
+    return maps_of(model, Moments(x_bar, y_bar, cross, scatter))
+
+
+def maps_of(model: MapModel, moments: Moments) -> Maps:
+    """The maps of least squares for these moments.
+
+    C = cross = U S V^T; R = U D V^T with det R = +1 unless it may mirror; scale tr(D S) / tr(scatter); shift
+    y_bar - scale R x_bar (Umeyama 1991). Sets that determine nothing give some map, which then finds no support.
+    """
     if model.name == "affine":
-        linear = cross @ np.linalg.pinv(x.transpose(0, 2, 1) @ weighted_x, hermitian=True)
+        linear = moments.cross @ np.linalg.pinv(moments.scatter, hermitian=True)
     else:
-        linear = _conformal(model, cross, np.einsum("ski,ski->s", x, weighted_x))
-    return Maps(linear, y_bar - (linear @ x_bar[:, :, None])[:, :, 0])
+        linear = _conformal(model, moments.cross, np.trace(moments.scatter, axis1=1, axis2=2))
+    return Maps(linear, moments.y_bar - (linear @ moments.x_bar[:, :, None])[:, :, 0])
 
 
 def _conformal(model: MapModel, cross: FloatArray, squared_length: FloatArray) -> FloatArray:
@@ -111,5 +143,5 @@ def _conformal(model: MapModel, cross: FloatArray, squared_length: FloatArray) -
     rotation = U @ Vt
     if model.name != "similarity":
         return rotation
-    scale = np.maximum(s.sum(axis=1), 0.0) / np.maximum(squared_length, np.finfo(np.float64).tiny)
+    scale = np.maximum(s.sum(axis=1), 0.0) / np.maximum(squared_length, _TINY)
     return scale[:, None, None] * rotation

@@ -11,15 +11,18 @@ from inlier.consensus.kernels import (
     FRACTION_BITS,
     LOWEST_BIN,
     N_BINS,
+    common_support,
     histograms,
+    near_moments,
     re_paired_squares,
     squared_residuals,
     support,
 )
-from inlier.consensus.models import MapModel, Maps, fit_maps
+from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import run_in_threads
-from inlier.repeated_points import point_numbers
+
+_NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 
 # Upper ends of the bins of squared residuals.
 _EDGES = np.sqrt((np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64))
@@ -43,12 +46,11 @@ class ResidualCounts:
 
 @dataclass(frozen=True, eq=False)
 class ColumnPairs:
-    """n pairs in random order, as columns x (d_x, n), y (d_y, n), with weights and numbers that equal points share."""
+    """n pairs in random order, as columns x (d_x, n), y (d_y, n), with weights."""
 
     x: FloatArray
     y: FloatArray
     weights: FloatArray
-    points: Array
 
     @property
     def n_pairs(self) -> int:
@@ -67,12 +69,11 @@ class ColumnPairs:
         for table in (X, Y):
             shuffled = np.take(table, order, axis=0).T.astype(np.float64, order="C")  # whole rows are gathered faster
             columns.append(shuffled - shuffled.mean(axis=1, keepdims=True) if centred else shuffled)
-        points = np.stack([point_numbers(X), point_numbers(Y)])
-        return ColumnPairs(columns[0], columns[1], weights[order], points[:, order])
+        return ColumnPairs(columns[0], columns[1], weights[order])
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
-        return ColumnPairs(self.x[:, which], self.y[:, which], self.weights[which], self.points[:, which])
+        return ColumnPairs(self.x[:, which], self.y[:, which], self.weights[which])
 
     def first(self, count: int) -> ColumnPairs:
         """Return the first pairs; they come in random order, so these are as good as any."""
@@ -81,7 +82,7 @@ class ColumnPairs:
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
         squared = np.empty(self.n_pairs)
-        linear, shift = np.ascontiguousarray(maps.linear[0]), maps.shift[0]
+        linear, shift = _first_of(maps)
         run_in_threads(
             self.n_pairs,
             lambda rows: squared_residuals(linear, shift, self.x, self.y, rows.start, rows.stop, squared),
@@ -92,10 +93,10 @@ class ColumnPairs:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
         n, unit = self.n_pairs, unit or self.spread
         rounds = self._rounds(re_pairings)
-        linear, shift = np.ascontiguousarray(maps.linear[0]), maps.shift[0]
+        linear, shift = _first_of(maps)
         parts = run_in_threads(
             n,
-            lambda rows: histograms(linear, shift, self.x, self.y, self.points, rounds, unit**2, rows.start, rows.stop),
+            lambda rows: histograms(linear, shift, self.x, self.y, rounds, unit**2, rows.start, rows.stop),
         )
         pairs, re_paired = np.cumsum(np.sum(parts, axis=0), axis=1)
         return ResidualCounts(unit * _EDGES, pairs, re_paired, n, int(re_paired[-1]))
@@ -104,8 +105,8 @@ class ColumnPairs:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map."""
         rounds = self._rounds(re_pairings)
         squared = np.empty((rounds, self.n_pairs))
-        linear, shift = np.ascontiguousarray(maps.linear[0]), maps.shift[0]
-        re_paired_squares(linear, shift, self.x, self.y, self.points, rounds, squared)
+        linear, shift = _first_of(maps)
+        re_paired_squares(linear, shift, self.x, self.y, rounds, squared)
         return np.sqrt(squared[squared >= 0])
 
     def _rounds(self, re_pairings: int) -> int:
@@ -115,10 +116,53 @@ class ColumnPairs:
         """How many pairs, or x_i with y_(i + shift), each map brings within the bound."""
         count = np.empty(len(maps), dtype=np.int64)
         y = np.roll(self.y, -shift, axis=1) if shift else self.y
-        support(np.ascontiguousarray(maps.linear), maps.shift, self.x, y, bound**2, count)
+        support(np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift), self.x, y, bound**2, count)
         return count
+
+    def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
+        """Of the pairs that the first map brings within its bound, the share that the second does."""
+        linear, shift = np.concatenate([first.linear, second.linear]), np.concatenate([first.shift, second.shift])
+        within, both = common_support(linear, shift, np.array([first_bound**2, second_bound**2]), self.x, self.y)
+        return both / max(within, 1)
 
     def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
         """Least squares, with the pairs' weights times a factor."""
         weights = self.weights if factor is None else self.weights * factor
-        return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
+        if self._is_wide:
+            return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
+        return self._fit_in_a_loop(model, None, weights, np.inf, 0.0)[0]
+
+    def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
+        """Least squares on the pairs within reach of the first map, and how many they are.
+
+        The weight of a pair with residual e is divided by (1 + sharpness e^2)^2.
+        """
+        if self._is_wide:
+            squared = self.squared_residuals(maps)
+            near = np.flatnonzero(squared <= reach**2)
+            return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
+        return self._fit_in_a_loop(model, maps, self.weights, reach, sharpness)
+
+    @property
+    def _is_wide(self) -> bool:
+        return max(len(self.x), len(self.y)) > _NARROW
+
+    def _fit_in_a_loop(
+        self, model: MapModel, maps: Maps | None, weights: FloatArray, reach: float, sharpness: float
+    ) -> tuple[Maps, int]:
+        """Gather the moments of the pairs within reach in one pass; within reach of no map are all."""
+        d_x, d_y = len(self.x), len(self.y)
+        linear, shift = (np.zeros((d_y, d_x)), np.zeros(d_y)) if maps is None else _first_of(maps)
+        scattered = model.name in ("similarity", "affine")  # the others need no scatter
+        parts = run_in_threads(
+            self.n_pairs,
+            lambda rows: near_moments(
+                linear, shift, self.x, self.y, weights, reach**2, sharpness, scattered, rows.start, rows.stop
+            ),
+        )
+        near, total, sum_x, sum_y, cross, scatter = (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
+        return maps_of(model, Moments.from_sums(model, total, sum_x, sum_y, cross, scatter)), int(near)
+
+
+def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
+    return np.ascontiguousarray(maps.linear[0]), np.ascontiguousarray(maps.shift[0])

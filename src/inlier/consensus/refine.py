@@ -17,10 +17,11 @@ FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
 _SETTLING_ROUNDS = 3
-_POLISHED_ON = 20_000  # pairs; the last fit is to all of them
+_POLISHED_ON = 5_000  # pairs; the last fit is to all of them
 _NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
-_LOOKS = (0, 1, 2)  # pairs as they are, and shifted against each other
+_SHORT_LIST = 6  # maps whose support is compared with that by re-pairings
+_SHIFTS = (1, 2)  # of the two sides against each other: re-pairings for a quick look
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in log false alarms, relative to it, that ends the rounds
 
@@ -54,30 +55,33 @@ class Refiner:
             return Finding(maps, self.chance.weigh(counts.at(self.noise_bound)))
         return Finding(maps, self.chance.weigh(counts, self.most_by_chance))
 
-    def promise(self, pairs: ColumnPairs, maps: Maps, bound: float) -> FloatArray:
-        """A quick look at many maps: how surprising their support within this bound is, beside that by re-pairings."""
+    def most_promising(self, pairs: ColumnPairs, maps: Maps, bound: float, most: int) -> list[tuple[float, Maps]]:
+        """A quick look at many maps: those whose support within this bound surprises most, and by how much."""
         n, s = pairs.n_pairs, self.model.fewest_pairs
-        shifts = [pairs.support(maps, bound, shift) for shift in _LOOKS]
-        by_chance = (np.sum(shifts[1:], axis=0) + 1) / (n * (len(_LOOKS) - 1) + 1)
-        return surprise_of(shifts[0] - s, n - s, by_chance)
+        support = pairs.support(maps, bound)
+        ahead = np.argsort(-support, kind="stable")[:_SHORT_LIST]
+        maps, support = maps[ahead], support[ahead]
+        by_chance = np.sum([pairs.support(maps, bound, shift) for shift in _SHIFTS], axis=0)
+        promise = surprise_of(support - s, n - s, (by_chance + 1) / (n * len(_SHIFTS) + 1))
+        return [(float(promise[best]), maps[best]) for best in np.argsort(-promise, kind="stable")[:most].tolist()]
 
     def settle(self, pairs: ColumnPairs, maps: Maps, bound: float) -> Maps:
         """Fit again, a few times, to the pairs within this bound: a rough map has its evidence at too large a one."""
         for _ in range(_SETTLING_ROUNDS):
-            within = np.flatnonzero(pairs.squared_residuals(maps) <= bound**2)
-            if within.size <= self.model.fewest_pairs:
+            fitted, n_within = pairs.fit_near(self.model, maps, bound)
+            if n_within <= self.model.fewest_pairs:
                 break
-            maps = pairs.take(within).fit(self.model)
+            maps = fitted
         return maps
 
     def refine(self, pairs: ColumnPairs, maps: Maps) -> Finding:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
         found = self.weigh(pairs, maps)
         for _ in range(_MOST_ROUNDS):
-            within = pairs.squared_residuals(found.map) <= found.evidence.bound**2
-            if np.count_nonzero(within) < self.model.fewest_pairs:
+            fitted, n_within = pairs.fit_near(self.model, found.map, found.evidence.bound)
+            if n_within < self.model.fewest_pairs:
                 break
-            better = self.weigh(pairs, pairs.take(np.flatnonzero(within)).fit(self.model))
+            better = self.weigh(pairs, fitted)
             gain = better.evidence.surprise - found.evidence.surprise
             if gain > 0:
                 found = better
@@ -88,10 +92,13 @@ class Refiner:
     def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
-        nearby = pairs.take(np.flatnonzero(closeness(pairs.squared_residuals(maps), bound))[:_POLISHED_ON])
+        nearby = pairs
+        if pairs.n_pairs > _POLISHED_ON:
+            near = np.flatnonzero(pairs.squared_residuals(maps) <= (_NEAR * bound) ** 2)
+            nearby = pairs.take(near[:_POLISHED_ON])
         for _ in range(_MOST_ROUNDS):
             before = maps.linear
-            maps = nearby.fit(self.model, closeness(nearby.squared_residuals(maps), bound))
+            maps, _ = nearby.fit_near(self.model, maps, _NEAR * bound, 1 / (_SCALE * bound) ** 2)
             if np.abs(maps.linear - before).max() < _STEADY:
                 break
         return maps

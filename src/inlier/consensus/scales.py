@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
+from inlier.consensus.kernels import distances_between
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import Array, FloatArray
@@ -51,15 +52,19 @@ class Scales:
         self._scales = [1.0] if of_fixed_scale else self._frequent_ratios()
         self.disagreements = self._disagreements(self._typical)
 
-    def __iter__(self) -> Iterator[tuple[float, FloatArray]]:
-        """Yield scales with some tolerances each; the likely ones first."""
+    def __iter__(self) -> Iterator[tuple[bool, float, FloatArray]]:
+        """Yield scales with some tolerances each, and whether they are likely; those come first."""
         if self._noise_bound is not None:
-            yield from ((scale, self._noise_bound * _SHARES_OF_BOUND) for scale in self._scales)
+            yield from ((True, scale, self._noise_bound * _SHARES_OF_BOUND) for scale in self._scales)
             return
         by_chance = {s: self.disagreements if s == self._typical else self._disagreements(s) for s in self._scales}
         for densities in _DENSITIES:
             for scale in self._scales:
-                yield scale, by_chance[scale][(np.array(densities) * _PAIRS_OF_PAIRS).astype(int)]
+                yield (
+                    densities is _DENSITIES[0],
+                    scale,
+                    by_chance[scale][(np.array(densities) * _PAIRS_OF_PAIRS).astype(int)],
+                )
 
     def _disagreements(self, scale: float) -> FloatArray:
         """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random, sorted: what chance does."""
@@ -70,7 +75,7 @@ class Scales:
         i, j, k, m = self._rng.randint(self._pairs.n_pairs, size=(4, size))
         k, m = (i, j) if paired else (k, m)
         x, y = self._pairs.x, self._pairs.y
-        return np.linalg.norm(x[:, i] - x[:, j], axis=0), np.linalg.norm(y[:, k] - y[:, m], axis=0)
+        return distances_between(x, i, j), distances_between(y, k, m)
 
     def _frequent_ratios(self) -> list[float]:
         """Scales at which ratios of distances are more frequent than among re-pairings, the most striking first."""

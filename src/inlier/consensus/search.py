@@ -7,7 +7,6 @@ pairs or is as large as the time allows. In large samples only the pairs with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from inlier.consensus.scales import Scales, closest_friends
 from inlier.engine.blocks import Array, FloatArray
 from inlier.overlap.agreement import Agreement
 
-_SAMPLES = (400, 1600, 6400, 16_000)
+_SMALLEST_SAMPLE, _LARGEST_SAMPLE, _GROWTH = 100, 16_000, 4  # pairs
 _MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
 _CIRCLE = 20  # friends, with the pair itself
 _SEEDS = 24  # strongest circles of one tolerance that are fitted
@@ -39,6 +38,7 @@ _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
+_WORTH_A_CLOSER_LOOK = 400  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
 _MORE_THAN_RELIABLE = 19  # members of one that makes a look at unlikely tolerances needless
 
@@ -138,12 +138,15 @@ class ConsensusSearch:
             best = better_of(best, self.refiner.refine(self._judges, start))
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return self._on_all_pairs(best)
-        for size in self._sample_sizes():
+        size = _SMALLEST_SAMPLE
+        while True:
             best = self._from_agreement(size, best)
             whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
-            if _is_sure(whole) and whole.evidence.inlier_fraction * size >= _RELIABLE:
-                break
-        return self._on_all_pairs(best)
+            expected = whole.evidence.inlier_fraction * size if _is_sure(whole) else 0.0
+            if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
+                return self._on_all_pairs(best)
+            growth = _MORE_THAN_RELIABLE / expected if expected else _GROWTH
+            size = min(int(np.ceil(growth * size)), _LARGEST_SAMPLE)
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
@@ -182,8 +185,8 @@ class ConsensusSearch:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
         x, y = self._judges.x, self._judges.y
         if self._model.has_shift:
-            x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-        row_sums = np.einsum("an,an->n", ((x * self._judges.weights) @ y.T).T @ x, y)
+            x, y = (points - points.mean(axis=1, keepdims=True) for points in (x, y))
+        row_sums = ((((x * self._judges.weights) @ y.T).T @ x) * y).sum(axis=0)
         return self._judges.fit(self._model, np.maximum(row_sums, 0.0))
 
     def _from_agreement(self, size: int, best: Finding) -> Finding:
@@ -191,7 +194,9 @@ class ConsensusSearch:
         if not self._model.keeps_distances and len(self._pairs.x) != len(self._pairs.y):
             return best  # distances in spaces of different dimension have nothing to do with each other
         sample = self._sample(size)
-        for scale, tolerances in self._scales:
+        for likely, scale, tolerances in self._scales:
+            if not likely and size < _WORTH_A_CLOSER_LOOK:
+                break
             suggested: list[_Suggestion] = []
             rivals = closest_friends(sample, scale, tolerances, self._model, _MOST_CANDIDATES, self._rng)
             for tolerance, candidates in zip(tolerances, rivals, strict=True):
@@ -208,9 +213,8 @@ class ConsensusSearch:
         """Whether most pairs that support the suggestion support what was found, no more coarsely: it is the same."""
         if not _is_sure(found) or found.evidence.bound > _AS_FINE * suggestion.bound:
             return False
-        supporting = self._judges.squared_residuals(suggestion.map) <= suggestion.bound**2
-        also = self._judges.squared_residuals(found.map) <= found.evidence.bound**2
-        return bool(np.count_nonzero(supporting & also) > _MOST * np.count_nonzero(supporting))
+        share = self._judges.common_support(suggestion.map, suggestion.bound, found.map, found.evidence.bound)
+        return share > _MOST
 
     def _suggestions(self, chosen: ColumnPairs, scale: float, tolerance: float) -> list[_Suggestion]:
         """Maps of the tightest circles among these pairs at one tolerance, each with how promising it looks."""
@@ -221,9 +225,8 @@ class ConsensusSearch:
         members, weights = circles.members[seeds], circles.weights[seeds]
         maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights * chosen.weights[members])
         bound = _RESIDUAL * tolerance
-        promise = self.refiner.promise(self._jury, maps, bound)
-        followed = np.argsort(-promise)[:_FOLLOWED].tolist()
-        return [_Suggestion(float(promise[best]), maps[best], bound) for best in followed]
+        followed = self.refiner.most_promising(self._jury, maps, bound, _FOLLOWED)
+        return [_Suggestion(promise, map_, bound) for promise, map_ in followed]
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""
@@ -237,13 +240,6 @@ class ConsensusSearch:
         if found.evidence.log_false_alarms < _BEYOND_DOUBT:
             return found
         return self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS)
-
-    def _sample_sizes(self) -> Iterator[int]:
-        n = self._pairs.n_pairs
-        for size in _SAMPLES:
-            yield min(size, n)
-            if size >= n:
-                return
 
     def _sample(self, size: int) -> ColumnPairs:
         """Draw pairs, the more likely the larger their weights."""

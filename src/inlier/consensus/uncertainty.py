@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier.consensus.refine import closeness, closeness_slope
-from inlier.engine.blocks import FloatArray
+from inlier.engine.blocks import Array, FloatArray
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 2000  # pairs that the covariance is estimated from; of more, every so many
@@ -46,7 +46,7 @@ class MotionUncertainty:
 
 
 def motion_uncertainty(
-    motion: SimilarityTransformation, X: FloatArray, Y: FloatArray, weights: FloatArray, bound: float
+    motion: SimilarityTransformation, X: Array, Y: Array, weights: FloatArray, near: Array, bound: float
 ) -> MotionUncertainty | None:
     """Estimate the covariance of a motion fitted with `closeness` weights; None where it is not determined.
 
@@ -55,28 +55,31 @@ def motion_uncertainty(
     motion : SimilarityTransformation
         In 2 or 3 dimensions.
     X, Y : ndarray of shape (n, d)
-        The pairs that had a say.
+        The pairs.
     weights : ndarray of shape (n,)
         What each counted beforehand.
+    near : ndarray of int
+        Those that had a say.
     bound : float
         Residual scale of the closeness weights.
     """
-    some = slice(None, None, max(1, len(X) // _ENOUGH))
-    share, X, Y, weights = len(X[some]) / len(X), X[some], Y[some], weights[some]
+    some = near[:: max(1, near.size // _ENOUGH)]
+    share, weights = some.size / near.size, weights[some]
+    X, Y = (np.asarray(table[some], dtype=np.float64) for table in (X, Y))
     d = X.shape[1]
     has_shift, has_scale = motion.model in ("rigid", "similarity"), motion.model == "similarity"
-    near = weights * closeness(np.sum((Y - motion(X)) ** 2, axis=1), bound)
-    centre = near @ X / near.sum() if has_shift else np.zeros(d)
+    residual = Y - X @ motion.linear.T - motion.translation
+    squared = np.sum(residual**2, axis=1)
+    say = weights * closeness(squared, bound)
+    centre = say @ X / say.sum() if has_shift else np.zeros(d)
     arm = (X - centre) @ motion.linear.T  # from the centroid's image to each point's
     jacobian = _jacobian(arm, has_shift, has_scale)
-    residual = Y - motion(X)
-    squared = np.sum(residual**2, axis=1)
-    pull = np.einsum("nij,ni,n->nj", jacobian, residual, near)
-    slope = near[:, None, None] * np.eye(d)
-    slope += (
-        2 * (weights * closeness_slope(squared, bound))[:, None, None] * residual[:, :, None] * residual[:, None, :]
-    )
-    bread = np.einsum("nij,nik,nkl->jl", jacobian, slope, jacobian)
+    along = (residual[:, None] @ jacobian)[:, 0]  # J_i^T r_i
+    pull = say[:, None] * along
+    # psi'(r) = weight I + 2 weight' r r^T, so that A needs only J^T J and J^T r.
+    rows = jacobian.reshape(-1, jacobian.shape[2])
+    slope = 2 * weights * closeness_slope(squared, bound)
+    bread = (np.repeat(say, d)[:, None] * rows).T @ rows + (slope[:, None] * along).T @ along
     if np.linalg.cond(bread) > 1e12:
         return None
     inverse = np.linalg.inv(bread)

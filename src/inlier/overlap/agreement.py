@@ -20,6 +20,7 @@ from inlier.engine.threads import run_in_threads
 from inlier.overlap.agreement_kernels import agreement_bits, circles_of_friends, excess_degrees
 
 _ROWS_AT_ONCE = 64
+_FEW_ROWS = 512  # up to which handing work to threads takes longer than doing it
 _WORD = 64
 
 
@@ -93,4 +94,7 @@ def excess_of_friends(x: FloatArray, y: FloatArray, tolerances: FloatArray, rng:
 
 
 def _over_rows(n_rows: int, work: Callable[[int, int], None]) -> None:
+    if n_rows <= _FEW_ROWS:
+        return work(0, n_rows)
     run_in_threads(n_rows, lambda rows: work(rows.start, rows.stop), rows_per_range=_ROWS_AT_ONCE)
+    return None

@@ -118,7 +118,15 @@ def estimate_transformation(
     check_choice(model, MODELS, "model")
     X, Y = as_table(X, "X", one_column=True), as_table(Y, "Y", one_column=True)
     _check_tables(model, X, Y, reflection)
-    pairs = CentredPairs(X, Y, _relative(weights, len(X)), about_origin=model in _WITHOUT_TRANSLATION)
+    checked = None if weights is None else check_weights(weights, len(X))
+    return fit_transformation(model, X, Y, checked, reflection, allow_undetermined)
+
+
+def fit_transformation(
+    model: str, X: Array, Y: Array, weights: FloatArray | None, reflection: bool, allow_undetermined: bool
+) -> Transformation:
+    """Do what `estimate_transformation` does, on tables and weights that have been checked."""
+    pairs = CentredPairs(X, Y, _relative(weights), about_origin=model in _WITHOUT_TRANSLATION)
     if model == "affine":
         return _fit_affine(pairs, allow_undetermined)
     return _fit_similarity(model, pairs, reflection or model == "orthogonal", allow_undetermined)
@@ -137,14 +145,15 @@ def _check_tables(model: str, X: Array, Y: Array, reflection: bool) -> None:
         check_finite(table, summarise_columns(table), name)
 
 
-def _relative(weights: Any, n_pairs: int) -> FloatArray | None:
+def _relative(weights: FloatArray | None) -> FloatArray | None:
     """Return the weights with the largest made 1."""
     if weights is None:
         return None
-    values = check_weights(weights, n_pairs)
-    if not values.any():
-        raise DegenerateConfigurationError(f"All {n_pairs} weights are 0, so no pair counts. Some must be positive.")
-    return values / values.max()
+    if not weights.any():
+        raise DegenerateConfigurationError(
+            f"All {len(weights)} weights are 0, so no pair counts. Some must be positive."
+        )
+    return weights / weights.max()
 
 
 def _fit_similarity(model: str, pairs: CentredPairs, reflection: bool, allow: bool) -> SimilarityTransformation:
