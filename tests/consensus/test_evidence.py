@@ -5,6 +5,7 @@ import pytest
 from scipy.special import comb
 from scipy.stats import binom
 
+from inlier.consensus.crowding import Crowding
 from inlier.consensus.evidence import Chance, surprise_of
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
@@ -53,7 +54,8 @@ def test_equal_points_are_never_re_paired():
 
 def test_the_bound_is_where_real_pairs_end():
     pairs = column_pairs(noise=0.01)
-    evidence = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000)).weigh(pairs.count_residuals(IDENTITY, 50_000))
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(pairs))
+    evidence = chance.weigh(pairs.count_residuals(IDENTITY, 50_000), IDENTITY)
     assert 0.02 < evidence.bound < 0.05  # 2 to 5 sd of the noise
     assert 90 <= evidence.n_supporting <= 104
     assert evidence.inlier_fraction == pytest.approx(0.2, abs=0.02)
@@ -63,7 +65,7 @@ def test_the_bound_is_where_real_pairs_end():
 def test_false_alarms_are_maps_times_a_binomial_tail():
     model = MapModel("rigid", 3)
     counts = ResidualCounts(np.array([0.1]), np.array([12]), np.array([400]), 200, 100_000)
-    evidence = Chance(model, np.linspace(0, 1, 999)).weigh(counts)
+    evidence = Chance(model, np.linspace(0, 1, 999), Crowding(column_pairs())).weigh(counts, IDENTITY)
     p, q = 401 / 100_001, 200 / 1000
     expected = comb(200, 3) * q**3 * binom.sf(12 - 3 - 1, 200 - 3, p)
     assert np.exp(evidence.log_false_alarms) == pytest.approx(expected, rel=0.02)
@@ -78,5 +80,12 @@ def test_surprise_is_the_divergence_and_nothing_below_chance():
 
 def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():
     pairs = column_pairs(n_real=0)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000))
-    assert chance.weigh(pairs.count_residuals(IDENTITY, 50_000)).log_false_alarms > 0
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(pairs))
+    assert chance.weigh(pairs.count_residuals(IDENTITY, 50_000), IDENTITY).log_false_alarms > 0
+
+
+def test_breadth_counts_places_and_not_pairs():
+    pairs = column_pairs(noise=0.001)
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(pairs))
+    assert chance.breadth(60, 500, IDENTITY, 0.02) > chance.breadth(20, 500, IDENTITY, 0.02) > 0
+    assert chance.breadth(3, 500, IDENTITY, 0.02) == 0  # any three pairs have a map

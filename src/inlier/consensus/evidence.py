@@ -2,8 +2,9 @@
 
 For a map with residuals e_i, let k(e) be the number of pairs with e_i <= e, and p(e) the share of *re-paired*
 residuals below e. Were all pairs wrong, k(e) would be binomial with rate p(e). The scan looks for the e at which the
-support is most surprising, n KL(k/n || c p(e)) at its largest: that is the noise bound that nobody gave. The factor c
-is for real wrong matches, which are not quite as independent as re-pairings.
+support is most surprising, n KL(k/n || c p0(e)) at its largest: that is the noise bound that nobody gave. There p0 is
+the largest p(e) of any map (see `crowding`), and the factor c another caution: real wrong matches are not quite as
+independent as re-pairings.
 
 But the map was looked for: any s pairs that determine one fit it, and chance offers as many maps as there are sets of s
 pairs that fulfil its constraints, C(n, s) q(2e)^c, with q(t) the share of re-paired pairs of pairs whose distances
@@ -21,12 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, gammaln, xlogy
 
-from inlier.consensus.models import MapModel
+from inlier.consensus.crowding import Crowding, shares_within
+from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
 from inlier.engine.blocks import Array, FloatArray
 
-_CAUTION = 4.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
-_FEW, _SOME = 20, 100  # re-paired residuals between which their density is read off and continued downwards
+_CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
+_WHISPER = 1e-3  # where the most that chance can do explains all, what it does for this map decides
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Evidence:
 
 
 class Chance:
-    """What re-paired data do: how often the distances of two of them agree.
+    """What re-paired data do: how often distances agree, and how much a map can bring together.
 
     Parameters
     ----------
@@ -72,10 +74,12 @@ class Chance:
         The maps that are looked for.
     disagreements : ndarray
         |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs, sorted.
+    crowding : Crowding
+        Bounds what any map can bring together by chance.
     """
 
-    def __init__(self, model: MapModel, disagreements: FloatArray) -> None:
-        self._model, self._disagreements = model, disagreements
+    def __init__(self, model: MapModel, disagreements: FloatArray, crowding: Crowding) -> None:
+        self._model, self._disagreements, self._crowding = model, disagreements, crowding
 
     def log_number_of_maps(self, n_pairs: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c: how many maps wrong pairs might suggest."""
@@ -85,12 +89,11 @@ class Chance:
         log_sets = gammaln(n + 1) - gammaln(s + 1) - gammaln(max(n - s, 0) + 1)
         return max(float(log_sets + self._model.constraints * np.log((agreeing + 1) / (size + 1))), 0.0)
 
-    def weigh(self, counts: ResidualCounts, most_by_chance: float = 1.0) -> Evidence:
+    def weigh(self, counts: ResidualCounts, maps: Maps, most_by_chance: float = 1.0) -> Evidence:
         """Scan the residuals for the bound with the strongest evidence, among those that chance seldom meets."""
         n, s = counts.n_pairs, self._model.fewest_pairs
-        p = self._chances(counts)
-        # s of the supporting pairs prove nothing: any s pairs have a map that fits them
-        surprise = surprise_of(counts.pairs - s, n - s, np.minimum(_CAUTION * p, 1.0))
+        p = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, self._model.dimension)
+        surprise = self.surprise(counts.pairs, n, p, counts.bounds, maps[0])
         surprise[(p > most_by_chance) & (counts.bounds > counts.bounds[0])] = 0.0
         best = int(np.argmax(surprise))
         bound, supporting = float(counts.bounds[best]), int(counts.pairs[best])
@@ -99,16 +102,27 @@ class Chance:
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(float(log_alarms), float(surprise[best]), bound, supporting, float(p[best]), n)
 
-    def _chances(self, counts: ResidualCounts) -> FloatArray:
-        """Share of re-paired residuals within each bound; where hardly any are, a power of the bound."""
-        bounds, count = counts.bounds, counts.re_pairings
-        p = (count + 1) / (counts.n_re_pairings + 1)
-        few, more = (min(int(np.searchsorted(count, level)), bounds.size - 1) for level in (_FEW, _SOME))
-        if few < more:
-            rise = np.log2(count[more] / count[few]) / np.log2(bounds[more] / bounds[few])
-            power = np.clip(rise, 1.0, self._model.dimension)
-            p[:few] = p[few] * (bounds[:few] / bounds[few]) ** power
-        return np.maximum(p, 1 / (counts.n_re_pairings + 1))  # and never less than could have been seen
+    def surprise(
+        self, support: Array, n_pairs: int, p: FloatArray, bounds: float | FloatArray, maps: Maps
+    ) -> FloatArray:
+        """How surprising support is beside the most that chance can do for any map; p is what it does for this one."""
+        s = self._model.fewest_pairs  # of the supporting pairs prove nothing: any s pairs have a map that fits them
+        beside_most, beside_own = (
+            surprise_of(support - s, n_pairs - s, np.minimum(_CAUTION * chance, 1.0))
+            for chance in (np.maximum(p, self._most_by_chance(bounds, maps)), p)
+        )
+        return beside_most + _WHISPER * beside_own
+
+    def breadth(self, n_places: int, n_pairs: int, maps: Maps, bound: float) -> float:
+        """How surprising it is to find support in so many places, all pairs of a place counted as one."""
+        s = self._model.fewest_pairs
+        by_chance = self._most_by_chance(bound, maps[0])
+        return float(surprise_of(np.array([n_places - s]), n_pairs - s, by_chance)[0])
+
+    def _most_by_chance(self, bound: float | FloatArray, maps: Maps) -> FloatArray:
+        """Largest share of re-pairings that these maps can bring within the bound; 0 where it is not known."""
+        of_one_dimension = maps.linear.shape[1] == maps.linear.shape[2]  # else the two sides have no common density
+        return self._crowding.most_by_chance(bound, maps.stretch) if of_one_dimension else np.zeros(1)
 
 
 def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:

@@ -1,6 +1,8 @@
 """Compiled loops over pairs under a given map: residuals, support, histograms of residuals.
 
-Points are columns, so that the innermost loops run along memory and vectorise; a tile of them stays in cache.
+Points are columns, so that the innermost loops run along memory and vectorise; a tile of them stays in cache. The loops
+run over slices from 0: else the compiler must allow for negative indices, keeps a slow version beside the fast one, and
+which of them runs, with another rounding, depends on where the arrays happen to lie.
 """
 
 from __future__ import annotations
@@ -23,42 +25,49 @@ def _move(linear, shift, x, start, count, moved):
     """linear x + shift of a tile."""
     d_y, d_x = linear.shape
     for a in range(d_y):
+        row = moved[a]
         for t in range(count):
-            moved[a, t] = shift[a]
+            row[t] = shift[a]
         for b in range(d_x):
-            factor = linear[a, b]
+            factor, values = linear[a, b], x[b, start : start + count]
             for t in range(count):
-                moved[a, t] += factor * x[b, start + t]
+                row[t] += factor * values[t]
 
 
 @compiled
 def _squared_distances(moved, first, y, start, count, squared):
     """|y_(start + t) - moved_(first + t)|^2 into squared[first + t]."""
+    squared = squared[first : first + count]
     for t in range(count):
-        squared[first + t] = 0.0
+        squared[t] = 0.0
     for a in range(len(y)):
+        here, there = moved[a, first : first + count], y[a, start : start + count]
         for t in range(count):
-            step = y[a, start + t] - moved[a, first + t]
-            squared[first + t] += step * step
+            step = there[t] - here[t]
+            squared[t] += step * step
 
 
 @compiled
 def _tile_of_squares(linear, shift, x, y, start, count, moved, squared):
     """|y - linear x - shift|^2 of a tile; in the plane and in space without writing down linear x."""
     d_y, d_x = linear.shape
+    stop = start + count
     if d_y == 3 and d_x == 3:
         a, b, c = linear[0], linear[1], linear[2]
-        for t in range(start, start + count):
-            u = y[0, t] - shift[0] - a[0] * x[0, t] - a[1] * x[1, t] - a[2] * x[2, t]
-            v = y[1, t] - shift[1] - b[0] * x[0, t] - b[1] * x[1, t] - b[2] * x[2, t]
-            w = y[2, t] - shift[2] - c[0] * x[0, t] - c[1] * x[1, t] - c[2] * x[2, t]
-            squared[t - start] = u * u + v * v + w * w
+        x0, x1, x2 = x[0, start:stop], x[1, start:stop], x[2, start:stop]
+        y0, y1, y2 = y[0, start:stop], y[1, start:stop], y[2, start:stop]
+        for t in range(count):
+            u = y0[t] - shift[0] - a[0] * x0[t] - a[1] * x1[t] - a[2] * x2[t]
+            v = y1[t] - shift[1] - b[0] * x0[t] - b[1] * x1[t] - b[2] * x2[t]
+            w = y2[t] - shift[2] - c[0] * x0[t] - c[1] * x1[t] - c[2] * x2[t]
+            squared[t] = u * u + v * v + w * w
     elif d_y == 2 and d_x == 2:
         a, b = linear[0], linear[1]
-        for t in range(start, start + count):
-            u = y[0, t] - shift[0] - a[0] * x[0, t] - a[1] * x[1, t]
-            v = y[1, t] - shift[1] - b[0] * x[0, t] - b[1] * x[1, t]
-            squared[t - start] = u * u + v * v
+        x0, x1, y0, y1 = x[0, start:stop], x[1, start:stop], y[0, start:stop], y[1, start:stop]
+        for t in range(count):
+            u = y0[t] - shift[0] - a[0] * x0[t] - a[1] * x1[t]
+            v = y1[t] - shift[1] - b[0] * x0[t] - b[1] * x1[t]
+            squared[t] = u * u + v * v
     else:
         _move(linear, shift, x, start, count, moved)
         _squared_distances(moved, 0, y, start, count, squared)
@@ -88,38 +97,39 @@ def near_moments(linear, shift, x, y, weights, reach, sharpness, scattered, star
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _tile_of_squares(linear, shift, x, y, first, count, moved, squared)
+        trust = weights[first : first + count]
         for t in range(count):
             inside = squared[t] <= reach
             falloff = 1.0 + sharpness * squared[t]
-            w[t] = weights[first + t] / (falloff * falloff) if inside else 0.0
+            w[t] = trust[t] / (falloff * falloff) if inside else 0.0
             near += inside
             total += w[t]
         for b in range(d_x):
-            sum_x[b] += _weighted_sum(w, x[b], first, count, moved[0])  # leaves w x_b in moved[0]
+            sum_x[b] += _weighted_sum(w, x[b, first : first + count], moved[0])  # leaves w x_b in moved[0]
             for a in range(d_y):
-                cross[a, b] += _dot(moved[0], y[a], first, count)
+                cross[a, b] += _dot(moved[0], y[a, first : first + count])
             for c in range(b + 1 if scattered else 0):
-                scatter[b, c] += _dot(moved[0], x[c], first, count)
+                scatter[b, c] += _dot(moved[0], x[c, first : first + count])
                 scatter[c, b] = scatter[b, c]
         for a in range(d_y):
-            sum_y[a] += _dot(w, y[a], first, count)
+            sum_y[a] += _dot(w, y[a, first : first + count])
     return near, total, sum_x, sum_y, cross, scatter
 
 
 @compiled
-def _weighted_sum(w, values, first, count, weighted):
+def _weighted_sum(w, values, weighted):
     total = 0.0
-    for t in range(count):
-        weighted[t] = w[t] * values[first + t]
+    for t in range(values.size):
+        weighted[t] = w[t] * values[t]
         total += weighted[t]
     return total
 
 
 @compiled
-def _dot(tile, values, first, count):
+def _dot(tile, values):
     total = 0.0
-    for t in range(count):
-        total += tile[t] * values[first + t]
+    for t in range(values.size):
+        total += tile[t] * values[t]
     return total
 
 

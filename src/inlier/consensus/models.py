@@ -77,6 +77,12 @@ class Maps:
     def __len__(self) -> int:
         return len(self.linear)
 
+    @property
+    def stretch(self) -> FloatArray:
+        """By how much each lengthens on average: the d-th root of its determinant; 0 between different dimensions."""
+        d_y, d_x = self.linear.shape[1:]
+        return np.abs(np.linalg.det(self.linear)) ** (1 / d_x) if d_x == d_y else np.zeros(len(self))
+
     def __getitem__(self, which: int | slice | Array) -> Maps:
         which = slice(which, which + 1) if isinstance(which, int) else which
         return Maps(self.linear[which], self.shift[which])

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.evidence import Chance, Evidence, surprise_of
+from inlier.consensus.crowding import places
+from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
@@ -28,15 +29,17 @@ _SETTLED = 1e-3  # gain in log false alarms, relative to it, that ends the round
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """A map and what speaks for it."""
+    """A map, what speaks for it, and how surprising the number of places is where its support lies."""
 
     map: Maps
     evidence: Evidence
+    breadth: float = 0.0
 
 
-def better_of(first: Finding | None, second: Finding) -> Finding:
-    """Return the one that is the more surprising, the first where there is no difference."""
-    return first if first is not None and first.evidence.surprise >= second.evidence.surprise else second
+def better_of(first: Finding, second: Finding) -> Finding:
+    """Return the one with the broader support, or else the more surprising, the first where both are equal."""
+    ranks = [(found.breadth, found.evidence.surprise) for found in (first, second)]
+    return first if ranks[0] >= ranks[1] else second
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +55,17 @@ class Refiner:
         """What speaks for this map among these pairs, beside at least so many re-pairings."""
         counts = pairs.count_residuals(maps, re_pairings, self.noise_bound)
         if self.noise_bound is not None:
-            return Finding(maps, self.chance.weigh(counts.at(self.noise_bound)))
-        return Finding(maps, self.chance.weigh(counts, self.most_by_chance))
+            return Finding(maps, self.chance.weigh(counts.at(self.noise_bound), maps))
+        return Finding(maps, self.chance.weigh(counts, maps, self.most_by_chance))
 
     def most_promising(self, pairs: ColumnPairs, maps: Maps, bound: float, most: int) -> list[tuple[float, Maps]]:
         """A quick look at many maps: those whose support within this bound surprises most, and by how much."""
-        n, s = pairs.n_pairs, self.model.fewest_pairs
         support = pairs.support(maps, bound)
         ahead = np.argsort(-support, kind="stable")[:_SHORT_LIST]
         maps, support = maps[ahead], support[ahead]
         by_chance = np.sum([pairs.support(maps, bound, shift) for shift in _SHIFTS], axis=0)
-        promise = surprise_of(support - s, n - s, (by_chance + 1) / (n * len(_SHIFTS) + 1))
+        own = (by_chance + 1) / (pairs.n_pairs * len(_SHIFTS) + 1)
+        promise = self.chance.surprise(support, pairs.n_pairs, own, bound, maps)
         return [(float(promise[best]), maps[best]) for best in np.argsort(-promise, kind="stable")[:most].tolist()]
 
     def settle(self, pairs: ColumnPairs, maps: Maps, bound: float) -> Maps:
@@ -88,6 +91,17 @@ class Refiner:
             if gain <= _SETTLED * found.evidence.surprise:
                 break
         return found
+
+    def breadth(self, pairs: ColumnPairs, found: Finding) -> float:
+        """How surprising the support is if all pairs in one place, of twice the bound, count as one."""
+        bound = found.evidence.bound
+        near = np.flatnonzero(pairs.squared_residuals(found.map) <= bound**2)
+        return self.chance.breadth(self.places(pairs.take(near), found), pairs.n_pairs, found.map, bound)
+
+    def places(self, pairs: ColumnPairs, found: Finding) -> int:
+        """In how many places these pairs lie, on the side where they are fewer."""
+        side, stretch = 2 * found.evidence.bound, float(found.map.stretch[0])
+        return min(places(pairs.x, side / stretch) if stretch > 0 else 1, places(pairs.y, side))
 
     def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""

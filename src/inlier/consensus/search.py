@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from inlier.consensus.crowding import Crowding
 from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.models import MapModel, Maps, fit_maps
 from inlier.consensus.pairs import ColumnPairs
@@ -127,22 +128,22 @@ class ConsensusSearch:
         self._judges = self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
-        self.refiner = Refiner(model, Chance(model, self._scales.disagreements), noise_bound)
+        self.refiner = Refiner(model, Chance(model, self._scales.disagreements, Crowding(self._judges)), noise_bound)
         self._start = self._gram_start()
 
     def run(self, suggestion: Array | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self.refiner.refine(self._judges, self._start)
+        best = self._refine(self._start)
         if suggestion is not None and suggestion.size >= self._model.fewest_pairs:
             start = self._pairs.take(suggestion).fit(self._model)
-            best = better_of(best, self.refiner.refine(self._judges, start))
+            best = better_of(best, self._refine(start))
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return self._on_all_pairs(best)
         size = _SMALLEST_SAMPLE
         while True:
             best = self._from_agreement(size, best)
             whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
-            expected = whole.evidence.inlier_fraction * size if _is_sure(whole) else 0.0
+            expected = self._independent_members(whole, size)
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
                 return self._on_all_pairs(best)
             growth = _MORE_THAN_RELIABLE / expected if expected else _GROWTH
@@ -162,7 +163,8 @@ class ConsensusSearch:
         for most_by_chance in _COARSER:
             refiner = replace(self.refiner, most_by_chance=most_by_chance)
             if not _is_found(found):
-                found = better_of(found, refiner.refine(self._pairs, refiner.refine(self._judges, self._start).map))
+                coarser = refiner.refine(self._pairs, refiner.refine(self._judges, self._start).map)
+                found = coarser if coarser.evidence.surprise > found.evidence.surprise else found
             elif found.evidence.by_chance > _AT_THE_LIMIT * self.refiner.most_by_chance:
                 found = refiner.refine(self._pairs, found.map)
             else:
@@ -204,10 +206,27 @@ class ConsensusSearch:
             for suggestion in sorted(suggested, key=lambda suggestion: -suggestion.promise)[:_REFINED]:
                 if not self._leads_to(best, suggestion):
                     settled = self.refiner.settle(self._judges, suggestion.map, suggestion.bound)
-                    best = better_of(best, self.refiner.refine(self._judges, settled))
-            if _is_sure(best) and best.evidence.inlier_fraction * size >= _MORE_THAN_RELIABLE:
+                    best = better_of(best, self._refine(settled))
+            if self._independent_members(best, size) >= _MORE_THAN_RELIABLE:
                 break
         return best
+
+    def _independent_members(self, found: Finding, size: int) -> float:
+        """Pairs in a sample of this size that support a sure map, each from another place; 0 if it is not sure."""
+        if not (_is_sure(found) and self._is_broad(found)):
+            return 0.0
+        near = np.flatnonzero(self._jury.squared_residuals(found.map) <= found.evidence.bound**2)
+        apart = self.refiner.places(self._jury.take(near), found) / max(near.size, 1)
+        return found.evidence.inlier_fraction * apart * size
+
+    def _is_broad(self, found: Finding) -> bool:
+        """Whether support lies in more places than any of the maps that wrong pairs suggest would find."""
+        return found.breadth > self.refiner.chance.log_number_of_maps(self._judges.n_pairs, found.evidence.bound)
+
+    def _refine(self, maps: Maps) -> Finding:
+        """Improve a map on the judges, and see how many places its support lies in."""
+        found = self.refiner.refine(self._judges, maps)
+        return replace(found, breadth=self.refiner.breadth(self._judges, found))
 
     def _leads_to(self, found: Finding, suggestion: _Suggestion) -> bool:
         """Whether most pairs that support the suggestion support what was found, no more coarsely: it is the same."""
@@ -232,14 +251,15 @@ class ConsensusSearch:
         """Refine on all pairs, where there might be doubts, and judge closely."""
         if self._judges is not self._pairs:
             certain = found.evidence.log_false_alarms < _BEYOND_DOUBT
-            found = (self.refiner.weigh if certain else self.refiner.refine)(self._pairs, found.map)
+            again = (self.refiner.weigh if certain else self.refiner.refine)(self._pairs, found.map)
+            found = replace(again, breadth=found.breadth)
         return self._judged_closely(found)
 
     def _judged_closely(self, found: Finding) -> Finding:
         """Weigh again beside many more re-pairings, where it might matter."""
         if found.evidence.log_false_alarms < _BEYOND_DOUBT:
             return found
-        return self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS)
+        return replace(self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS), breadth=found.breadth)
 
     def _sample(self, size: int) -> ColumnPairs:
         """Draw pairs, the more likely the larger their weights."""
