@@ -23,15 +23,20 @@ def test_predictions_without_one_or_two_pairs_are_those_of_fits_without_them(see
     fit = _WeightedFit(x, y, weights, ridge=0.5)
     np.testing.assert_allclose(fit.coefficients, slow_fit(x, y, weights, 0.5), atol=1e-9)
     own = fit.without_own_pair()
-    order = rng.permutation(n)
-    other = np.roll(order, 1)
-    both = fit.without_both(order, other)
     for k in range(n):
         rest = np.delete(np.arange(n), k)
         np.testing.assert_allclose(own[k], x[k] @ slow_fit(x[rest], y[rest], weights[rest], 0.5), atol=1e-7)
-        i, j = order[k], other[k]
+    order = rng.permutation(n)
+    other = np.roll(order, 1)
+    variance = np.full(d_y, 0.5)
+    expected, touched = np.empty((n, d_y)), (weights[order] > 0) | (weights[other] > 0)
+    for k, (i, j) in enumerate(zip(order, other, strict=True)):
         rest = np.delete(np.arange(n), [i, j])
-        np.testing.assert_allclose(both[k], x[i] @ slow_fit(x[rest], y[rest], weights[rest], 0.5), atol=1e-7)
+        expected[k] = x[i] @ slow_fit(x[rest], y[rest], weights[rest], 0.5)
+    np.testing.assert_allclose(fit.without_both(order[touched], other[touched]), expected[touched], atol=1e-7)
+    scores = np.concatenate(fit.re_paired_scores(order, other, variance))
+    slow_scores = log_likelihood_ratio(y[other], expected, variance)
+    np.testing.assert_allclose(np.sort(scores), np.sort(slow_scores), atol=1e-6)
 
 
 def test_noise_variance_is_that_of_deleted_residuals():

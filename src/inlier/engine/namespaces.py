@@ -56,6 +56,23 @@ def from_host(values: Array, like: Any) -> Any:
     return array_namespace(like).asarray(np.ascontiguousarray(values), device=device(like))
 
 
+def beside(values: Any, like: Any) -> Any:
+    """Return values, wherever they are, as an array of the kind, and on the device, of ``like``."""
+    if is_host_array(values) or is_host_array(like):
+        return from_host(to_host(values), like)
+    return values
+
+
+def take_rows(table: Any, rows: slice | Array) -> Any:
+    """Return some rows of a NumPy or device array, in kind."""
+    if is_host_array(table):
+        return table[rows]
+    if isinstance(rows, slice):
+        return table[rows, :] if table.ndim > 1 else table[rows]
+    index = from_host(np.asarray(rows, dtype=np.int64), table)
+    return array_namespace(table).take(table, index, axis=0)
+
+
 def dtype_name(array: Any) -> str:
     """Return "float32", "uint8", ...: what every library calls it in the end."""
     return str(array.dtype).rsplit(".", 1)[-1]

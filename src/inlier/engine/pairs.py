@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
+from inlier.engine.namespaces import is_device_array, take_rows
 from inlier.engine.place import place_of
 from inlier.engine.row_maps import RowMap, identity_rows
 from inlier.engine.spread import Scores, score_bound
@@ -49,6 +50,11 @@ class PairedRows:
     def take(self, rows: slice | Array) -> tuple[FloatArray, FloatArray]:
         """Return the prepared rows x and y of some pairs, as NumPy arrays."""
         return self.map_x(self.place.take(self.X, rows)), self.map_y(self.place.take(self.Y, rows))
+
+    def near(self, rows: slice | Array) -> PairedRows:
+        """Return some pairs where they can be read at will: on their device, or else in this computer's memory."""
+        X, Y = (take_rows(T, rows) if is_device_array(T) else self.place.take(T, rows) for T in (self.X, self.Y))
+        return PairedRows(X, Y, self.map_x, self.map_y)
 
     def blocks(self) -> Iterator[slice]:
         """Slices that cover all pairs, each a block."""
