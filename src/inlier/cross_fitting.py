@@ -145,8 +145,8 @@ def _handfuls(rows: Array) -> Iterator[Array]:
 
 def re_paired_scores(learned: RobustMap, x: Any, y: Any, points: Array, per_pair: int) -> FloatArray:
     """Scores of x_i with y_j where neither point is one of pair i's own, about ``per_pair`` for each i."""
-    if per_pair >= _WORTH_A_MATRIX or x.shape[0] <= _WORTH_A_MATRIX:  # the rows come shuffled: the first are as good as any
-        some = slice(0, min(max(per_pair, _WORTH_A_MATRIX), x.shape[0]))
+    if per_pair >= _WORTH_A_MATRIX or x.shape[0] <= _WORTH_A_MATRIX:
+        some = slice(0, min(max(per_pair, _WORTH_A_MATRIX), x.shape[0]))  # they come shuffled: as good as any
         different = (points[0][:, None] != points[0][some]) & (points[1][:, None] != points[1][some])
         return to_host(learned.scores_of_all_pairings(x, y[some, :])[from_host(different, x)])
     scores = []

@@ -1,9 +1,9 @@
 """Cross-fitting where there are too many pairs to judge one by one, or they are elsewhere.
 
-The maps are learned from a sample of the pairs, brought here or left on their device; the null is that sample's re-pairings. Every pair is
-scored where it lives, by the map of a fold that it does not belong to, and only a histogram of the scores comes back:
-p- and q-values are read off it. A pair's fold follows from its numbers alone, so nothing per pair has to be kept, and
-equal pairs share a fold.
+The maps are learned from a sample of the pairs, brought here or left on their device; the null is that sample's
+re-pairings. Every pair is scored where it lives, by the map of a fold that it does not belong to, and only a histogram
+of the scores comes back: p- and q-values are read off it. A pair's fold follows from its numbers alone, so nothing per
+pair has to be kept, and equal pairs share a fold.
 """
 
 from __future__ import annotations

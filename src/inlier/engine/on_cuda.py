@@ -30,6 +30,7 @@ _BLOCKS = 1056  # eight for each of 132 multiprocessors
 _STRIPS = 264  # of rows, for the columns of wide tables
 _LANES = 32, 64  # threads that share a wide row, and a very wide one
 _MOST_KEPT = 16  # of a row's values that a thread keeps
+_COMMON_STREAM = 1  # CUDA's name for the stream on which work is done unless told otherwise
 _MOST_INSIDE = 4_000_000  # values of a window that come to the host
 
 
@@ -232,4 +233,7 @@ def _view(array: Any) -> Any:
     """Return a device array of another library as numba sees it, without a copy; anything else as it is."""
     if is_host_array(array) or isinstance(array, (bool, float)):
         return array
-    return import_module("numba.cuda").from_cuda_array_interface(array.__cuda_array_interface__, owner=array)
+    interface = array.__cuda_array_interface__
+    # What is under way on the common stream comes before the kernel anyway; only another one has to be waited for.
+    wait = interface.get("stream") not in (None, _COMMON_STREAM)
+    return import_module("numba.cuda").from_cuda_array_interface(interface, owner=array, sync=wait)

@@ -80,4 +80,4 @@ class PairedRows:
     def scores(self, score: BlockFunction, *, matrix: FloatArray, scale: float = 1.0) -> Scores:
         """Return the same with its histogram, for rows of unit length."""
         work = PairMap(score, self.map_x, self.map_y, matrix, float(scale))
-        return Scores.mapped(self.place, work, score_bound(matrix, float(scale)), self.X, self.Y)
+        return Scores.mapped(self.place, work, score_bound(matrix, float(scale), self.X), self.X, self.Y)
