@@ -10,15 +10,16 @@ first fit has equal weights, and its coefficients are the matrix X^T Y of the pa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from inlier.calibration import p_value_density, p_values
-from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.namespaces import beside, from_host, namespace, take_rows, to_host
-from inlier.engine.solving import positive_solver
+from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
+from inlier.engine.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
+from inlier.engine.solving import ridge_solver
 
 # A pair's weight is 1 - sharpness * (chance that it is wrong), at least 0. Gentle at first, when the scores
 # say little and every real pair is needed; then pairs that are more likely wrong than real drop out.
@@ -55,10 +56,19 @@ class RobustMap:
 
 def log_likelihood_ratio(y: Any, predicted: Any, variance: FloatArray) -> Any:
     """log N(y; predicted, variance) - log N(y; 0, 1), summed over coordinates."""
-    xp = namespace(y)
-    residual = y - predicted
-    log_determinant = float(np.log(variance).sum())
-    return (xp.vecdot(y, y) - residual**2 @ from_host(1 / variance, y) - log_determinant) / 2
+    return _Noise(variance, y).log_likelihood_ratio(y, predicted)
+
+
+class _Noise:
+    """Noise of known variance around predictions, for rows that are where ``like`` is."""
+
+    def __init__(self, variance: FloatArray, like: Any) -> None:
+        self._precision = from_host(1 / variance, like)
+        self._log_determinant = float(np.log(variance).sum())
+
+    def log_likelihood_ratio(self, y: Any, predicted: Any) -> Any:
+        residual = y - predicted
+        return (namespace(y).vecdot(y, y) - residual**2 @ self._precision - self._log_determinant) / 2
 
 
 def learn_map(x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None) -> RobustMap | None:
@@ -99,17 +109,22 @@ def _weights(
     fit: _WeightedFit, variance: FloatArray, sharpness: float, rng: np.random.RandomState, points: Array
 ) -> FloatArray:
     """How likely each pair is real, judged by fits that have not seen it."""
-    n = points.shape[1]
-    scores = log_likelihood_ratio(fit.y, fit.without_own_pair(), variance)
+    n, noise = points.shape[1], _Noise(variance, fit.y)
+    scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
     order = rng.permutation(n)
-    null = [scores[:0]]
-    for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1):
-        other = np.roll(order, shift)
-        different = (points[:, order] != points[:, other]).all(axis=0)
-        null += fit.re_paired_scores(order[different], other[different], variance)
-    p = p_values(scores, namespace(scores).concat(null))
+    first = np.tile(order, min(_RE_PAIRINGS, n - 1))
+    second = np.concatenate([np.roll(order, shift) for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1)])
+    different = (points[:, first] != points[:, second]).all(axis=0)
+    null = fit.re_paired_scores(first[different], second[different], noise)
+    p = p_values(scores, namespace(scores).concat([scores[:0], *null]))
     background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / n)
     return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
+    """Slices of so many rows, each with room for a few temporary copies of it."""
+    cut = row_blocks if is_host_array(like) else device_blocks
+    return cut(n_rows, like.shape[1])
 
 
 class _WeightedFit:
@@ -122,66 +137,71 @@ class _WeightedFit:
 
     def __init__(self, x: Any, y: Any, weights: FloatArray, ridge: float, whole: bool = False) -> None:
         xp = namespace(x)
-        self.x, self.y, self._xp = x, y, xp
+        self.x, self.y, self._xp, self._total = x, y, xp, float(weights.sum())
         self._is_active = weights > 0
         self._active = np.flatnonzero(self._is_active)
         self._place = np.full(weights.size, self._active.size)  # among the active; beyond the last, if it is none
         self._place[self._active] = np.arange(self._active.size)
+        active = from_host(self._active, x)
         self._weights = from_host(weights, x)
-        self._active_weights = take_rows(self._weights, self._active)
-        active_x = take_rows(x, self._active)
+        self._active_weights = take_rows(self._weights, active)
+        active_x = take_rows(x, active)
         weighted_x = active_x * self._active_weights[:, None]
-        moment = weighted_x.T @ take_rows(y, self._active)
+        moment = weighted_x.T @ take_rows(y, active)
         if whole:  # equal weights on prepared rows: X^T X is near n I, and the fit is the cross moment
             scale = float(xp.sum(xp.vecdot(weighted_x, active_x))) / x.shape[1] + ridge
             self.coefficients, self._solved_x = moment / scale, active_x / scale
         else:
-            solve = positive_solver(weighted_x.T @ active_x + from_host(np.diag(np.full(x.shape[1], ridge)), x))
+            solve = ridge_solver(weighted_x.T @ active_x, ridge)
             self.coefficients, self._solved_x = solve(moment), solve(active_x.T).T
         self._predicted = x @ self.coefficients
         self._residual = y - self._predicted
         leverage = xp.vecdot(active_x, self._solved_x)
-        full = xp.full_like(leverage, _FULL_LEVERAGE)
-        self._active_pull = xp.minimum(self._active_weights * leverage, full)
-        self._pull = take_rows(xp.concat([self._active_pull, xp.zeros_like(full[:1])]), self._place)
+        self._active_pull = xp.minimum(self._active_weights * leverage, xp.full_like(leverage, _FULL_LEVERAGE))
+        pull_or_none = xp.concat([self._active_pull, xp.zeros_like(self._active_pull[:1])])
+        self._pull = take_rows(pull_or_none, self._place)
+        self._active_residual = take_rows(self._residual, active)
 
     def without_own_pair(self) -> Any:
         """Predict each y_i by the fit that leaves pair i out."""
         return self._predicted - (self._pull / (1 - self._pull))[:, None] * self._residual
 
-    def re_paired_scores(self, i: Array, j: Array, variance: FloatArray) -> list[Any]:
-        """Scores of x_i with y_j by the fits that leave pairs i and j out, in any order.
-
-        The fit without two pairs that have no weight is the fit itself.
-        """
+    def re_paired_scores(self, i: Array, j: Array, noise: _Noise) -> list[Any]:
+        """Scores of x_i with y_j by the fits that leave pairs i and j out, in any order."""
         touched = self._is_active[i] | self._is_active[j]
-        parts = ((touched, self.without_both), (~touched, lambda i, _: take_rows(self._predicted, i)))
-        return [
-            log_likelihood_ratio(take_rows(self.y, j[part]), predict(i[part], j[part]), variance)
-            for part, predict in parts
-        ]
+        scores = []
+        for rule, part in ((self._without_both, np.flatnonzero(touched)), (self._as_it_is, np.flatnonzero(~touched))):
+            for rows in _pieces(part.size, self.x):
+                scores.append(noise.log_likelihood_ratio(*rule(i[part[rows]], j[part[rows]])))
+        return scores
 
-    def without_both(self, i: Array, j: Array) -> Any:
-        """Predict y at each x_i by the fit that leaves pairs i and j out, of which at least one has a weight."""
-        cross = self._cross_leverage(i, j)
+    def _without_both(self, i: Array, j: Array) -> tuple[Any, Any]:
+        """Each y_j, and y predicted at x_i by the fit without pairs i and j, of which at least one has a weight."""
+        known, other = np.where(self._is_active[j], (j, i), (i, j))  # A^-1 x is known for those with a weight
+        i, j, known, other = self._sent(i, j, self._place[known], other)
+        cross = self._xp.vecdot(take_rows(self.x, other), take_rows(self._solved_x, known))
         pull_i, pull_j = take_rows(self._pull, i), take_rows(self._pull, j)
         of_i, of_j = take_rows(self._weights, i) * cross, take_rows(self._weights, j) * cross
         determinant = (1 - pull_i) * (1 - pull_j) - of_i * of_j
         determinant = self._xp.maximum(determinant, self._xp.full_like(determinant, 1 - _FULL_LEVERAGE))
         own, others = (1 - pull_j) / determinant, of_j / determinant
         residual_i, residual_j = take_rows(self._residual, i), take_rows(self._residual, j)
-        return take_rows(self.y, i) - own[:, None] * residual_i - others[:, None] * residual_j
+        predicted = take_rows(self.y, i) - own[:, None] * residual_i - others[:, None] * residual_j
+        return take_rows(self.y, j), predicted
+
+    def _as_it_is(self, i: Array, j: Array) -> tuple[Any, Any]:
+        """Each y_j, and y predicted at x_i: the fit without two pairs that have no weight is the fit itself."""
+        i, j = self._sent(i, j)
+        return take_rows(self.y, j), take_rows(self._predicted, i)
+
+    def _sent(self, *numbers: Array) -> tuple[Any, ...]:
+        """Numbers of pairs where the pairs are, sent together: each journey waits for the device."""
+        there = from_host(np.stack(numbers), self.x)
+        return tuple(there[k, :] for k in range(len(numbers)))
 
     def residual_variance(self) -> FloatArray:
         """Noise variance per coordinate of y, from leave-one-out residuals; never above that of y itself."""
         deleted = self._active_weights / (1 - self._active_pull) ** 2
-        total = float(self._xp.sum(self._active_weights))
-        variance = to_host(deleted @ take_rows(self._residual, self._active) ** 2) / total
-        shrunk = (total * variance + _VARIANCE_PRIOR * variance.mean()) / (total + _VARIANCE_PRIOR)
+        variance = to_host(deleted @ self._active_residual**2) / self._total
+        shrunk = (self._total * variance + _VARIANCE_PRIOR * variance.mean()) / (self._total + _VARIANCE_PRIOR)
         return np.clip(shrunk, _LEAST_VARIANCE, 1.0)
-
-    def _cross_leverage(self, i: Array, j: Array) -> Any:
-        """x_i^T A^-1 x_j; at least one of each two is active, and A^-1 x is known for that one."""
-        swap = ~self._is_active[j]
-        known, other = np.where(swap, i, j), np.where(swap, j, i)
-        return self._xp.vecdot(take_rows(self.x, other), take_rows(self._solved_x, self._place[known]))

@@ -63,13 +63,15 @@ def beside(values: Any, like: Any) -> Any:
     return values
 
 
-def take_rows(table: Any, rows: slice | Array) -> Any:
-    """Return some rows of a NumPy or device array, in kind."""
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return some rows of a NumPy or device array, in kind: a slice, or numbers that are here or where the table is."""
     if is_host_array(table):
         return table[rows]
     if isinstance(rows, slice):
         return table[rows, :] if table.ndim > 1 else table[rows]
-    index = from_host(np.asarray(rows, dtype=np.int64), table)
+    index = from_host(rows.astype(np.int64, copy=False), table) if is_host_array(rows) else rows
+    if is_torch_array(table):
+        return table.index_select(0, index)  # take() would first look for negative numbers
     return array_namespace(table).take(table, index, axis=0)
 
 
