@@ -20,7 +20,6 @@ import csv
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -46,7 +45,7 @@ FRACTIONS = (1.0, 0.8, 0.5, 0.2, 0.1, 0.05, 0.02, 0.0)
 NOISES = (0.0, 0.05, 0.3)
 DISTRIBUTIONS = ("Gaussian", "anisotropic", "heavy-tailed")
 SLOWEST_FIT = 10.0
-BATCH = 20  # runs of each job between two writings
+BATCH = 8  # runs of each job between two writings
 CELL = ("n", "d", "fraction", "noise", "distribution")
 MEASURES = ("false", "recall", "any", "fraction_error", "seconds")
 METHODS = ("row sum, k-means", "eigenvector, k-means", "Procrustes, k-means", "calibrated 0.01", "calibrated 0.05")
@@ -92,24 +91,13 @@ def calibrated_fit(X, Y, seed, device):
         start = process_time()  # of this process alone: the runs share their cores with others
         matcher = CalibratedMatcher(random_state=seed).fit(X, Y)
         return matcher.q_values_, matcher.inlier_fraction_, process_time() - start
-    X, Y = first_use(device)(X), first_use(device)(Y)
+    from device_tables import put_on  # needs torch
+
+    X, Y = put_on(device, X), put_on(device, Y)
     start = perf_counter()
     matcher = CalibratedMatcher(random_state=seed).fit(X, Y)
     q_values = matcher.q_values_.cpu().numpy()
     return q_values, matcher.inlier_fraction_, perf_counter() - start
-
-
-@cache
-def first_use(device):
-    """Function that puts a table on the device; a small fit has loaded the libraries."""
-    import torch
-
-    def put(table):
-        return torch.from_numpy(table).to(device)
-
-    small = np.random.default_rng(0).standard_normal((100, 3))
-    CalibratedMatcher(random_state=0).fit(put(small), put(small))
-    return put
 
 
 def run_cell(n, d, fraction, noise, distribution, seed, device="host"):
