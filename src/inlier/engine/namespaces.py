@@ -28,6 +28,11 @@ def is_device_array(array: Any) -> bool:
     return not is_host_array(array) and is_array_api_obj(array) and not is_dask_array(array)
 
 
+def is_beyond_memory(array: Any) -> bool:
+    """Whether this is an array of such a library that NumPy cannot read where it is, as it can a tensor of the CPU."""
+    return is_device_array(array) and not (is_torch_array(array) and array.device.type == "cpu")
+
+
 def namespace(array: Any) -> Any:
     """Return the functions that go with an array."""
     return np if is_host_array(array) else array_namespace(array)

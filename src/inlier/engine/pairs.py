@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
-from inlier.engine.namespaces import is_device_array, take_rows
+from inlier.engine.namespaces import is_beyond_memory, take_rows
 from inlier.engine.place import place_of
 from inlier.engine.row_maps import RowMap, identity_rows
 from inlier.engine.spread import Scores, score_bound
@@ -53,7 +53,7 @@ class PairedRows:
 
     def near(self, rows: slice | Array) -> PairedRows:
         """Return some pairs where they can be read at will: on their device, or else in this computer's memory."""
-        X, Y = (take_rows(T, rows) if is_device_array(T) else self.place.take(T, rows) for T in (self.X, self.Y))
+        X, Y = (take_rows(T, rows) if is_beyond_memory(T) else self.place.take(T, rows) for T in (self.X, self.Y))
         return PairedRows(X, Y, self.map_x, self.map_y)
 
     def blocks(self) -> Iterator[slice]:
