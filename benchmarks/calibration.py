@@ -100,8 +100,8 @@ def calibrated_fit(X, Y, seed, device):
     return q_values, matcher.inlier_fraction_, perf_counter() - start
 
 
-def run_cell(n, d, fraction, noise, distribution, seed, device="host"):
-    """Every method on one draw, the calibrated fit on a device: {method: measures}."""
+def run_cell(n, d, fraction, noise, distribution, seed, device="host", with_others=True):
+    """Methods on one draw, the calibrated fit on a device: {method: measures}."""
     X, Y, real = draw_pairs(n, d, fraction, noise, distribution, seed)
     rows = {}
     q_values, found, seconds = calibrated_fit(X, Y, seed, device)
@@ -112,7 +112,7 @@ def run_cell(n, d, fraction, noise, distribution, seed, device="host"):
         "eigenvector, k-means": lambda: EigenvectorMatcher().fit(X, Y).inlier_mask_,
         "Procrustes, k-means": lambda: procrustes_mask(X, Y),
     }
-    for name, rule in rules.items():
+    for name, rule in rules.items() if with_others else ():
         start = process_time()
         mask = rule()
         rows[name] = judge(mask, real, mask.mean() - fraction, process_time() - start)
@@ -129,8 +129,8 @@ def grid_runs(seeds: int, sizes=SIZES, dimensions=DIMENSIONS) -> Iterator[tuple]
                 yield (*cell, seed)
 
 
-def grid(runs: Iterator[tuple], jobs: int, minutes: float, device: str) -> None:
-    """Run what is not in a file of runs yet, until the time is up."""
+def grid(runs: Iterator[tuple], jobs: int, minutes: float, device: str, seeds_of_others: int) -> None:
+    """Run what is not in a file of runs yet, until the time is up; the other methods for the first seeds alone."""
     done, slow = finished_runs(device)
     done = done.union(*(finished_runs(other)[0] for other in RUNS))
     deadline = perf_counter() + 60 * minutes
@@ -145,7 +145,8 @@ def grid(runs: Iterator[tuple], jobs: int, minutes: float, device: str) -> None:
         while todo and perf_counter() < deadline:
             batch, todo = todo[: BATCH * jobs], todo[BATCH * jobs :]
             batch = [run for run in batch if run[:2] not in slow]
-            for run, rows in zip(batch, parallel(delayed(run_cell)(*run, device) for run in batch), strict=True):
+            calls = (delayed(run_cell)(*run, device, run[5] < seeds_of_others) for run in batch)
+            for run, rows in zip(batch, parallel(calls), strict=True):
                 for method, measures in rows.items():
                     writer.writerow([*run, method, *measures])
                 if rows["calibrated 0.01"][-1] > SLOWEST_FIT:
@@ -330,6 +331,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("grid", "real", "summary", "speed"))
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds-of-others", type=int, default=1000, help="of methods that are not calibrated")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="only these n")
     parser.add_argument("--dimensions", type=int, nargs="+", default=DIMENSIONS, help="only these d")
@@ -338,7 +340,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "grid":
         runs = grid_runs(arguments.seeds, arguments.sizes, arguments.dimensions)
-        grid(runs, arguments.jobs, arguments.minutes, arguments.device)
+        grid(runs, arguments.jobs, arguments.minutes, arguments.device, arguments.seeds_of_others)
     else:
         {"real": real, "summary": summary, "speed": speed}[arguments.what]()
 

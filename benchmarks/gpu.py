@@ -187,7 +187,7 @@ class Bench:
         found["method"] = method
         try:
             there = matchers()[method].fit(*tables)
-            scores, mask = torch.asarray(there.scores_).cpu().numpy(), torch.asarray(there.inlier_mask_).cpu().numpy()
+            scores, mask = (torch.from_dlpack(vector).cpu().numpy() for vector in (there.scores_, there.inlier_mask_))
             found["largest_relative_error"] = float(np.abs(scores - here.scores_).max() / np.abs(here.scores_).max())
             found["masks_differ"] = int((mask != here.inlier_mask_).sum())
         except Exception as error:

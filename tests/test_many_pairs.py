@@ -9,7 +9,7 @@ import pytest
 from inlier import CalibratedMatcher, calibrated, many_pairs
 from inlier.calibration import calibrate, estimate_null_fraction
 from inlier.datasets import make_gaussian_pairs
-from inlier.engine.namespaces import to_host
+from inlier.engine.namespaces import is_device_array, to_host
 from inlier.many_pairs import FoldScores
 from inlier.robust_map import RobustMap
 
@@ -51,6 +51,20 @@ def test_one_answer_wherever_the_pairs_live(many, put, tmp_path):
     np.testing.assert_allclose(to_host(there.q_values_), here.q_values_, atol=1e-8)
     np.testing.assert_array_equal(to_host(there.inlier_mask_), here.inlier_mask_)
     assert there.inlier_fraction_ == pytest.approx(here.inlier_fraction_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d"), [(3000, 4), (400, 60)])
+def test_tensors_are_learned_from_where_they_are(many, monkeypatch, dtype, n, d):
+    torch = pytest.importorskip("torch", reason="torch is the user's to bring, and is not here")
+    monkeypatch.setattr("inlier.engine.pairs.is_beyond_memory", is_device_array)  # as if the CPU were a device
+    data = make_gaussian_pairs(n, d, 0.5, noise=0.2, rng=0)
+    X, Y = data.X.astype(dtype), data.Y.astype(dtype)
+    here = CalibratedMatcher(random_state=0).fit(X, Y)
+    there = CalibratedMatcher(random_state=0).fit(torch.from_numpy(X), torch.from_numpy(Y))
+    assert isinstance(there.scores_, torch.Tensor)
+    np.testing.assert_allclose(there.scores_, here.scores_, atol=1e-7 if dtype == np.float64 else 1e-3)
+    np.testing.assert_array_equal(there.inlier_mask_, here.inlier_mask_)
 
 
 @pytest.mark.parametrize("put", PLACES)

@@ -41,8 +41,7 @@ class FoldScores:
 
     def __call__(self, x: Any, y: Any) -> Any:
         """Return the scores of a block of prepared pairs."""
-        xp = namespace(x)
-        x, y = xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
+        xp, (x, y) = namespace(x), _in_float64(x, y)
         fold = self.fold_of(x, y)
         order = xp.argsort(fold, stable=True)
         ends = np.searchsorted(to_host(xp.take(fold, order)), np.arange(len(self.maps) + 1))
@@ -57,9 +56,14 @@ class FoldScores:
 
     def fold_of(self, x: Any, y: Any) -> Any:
         """Number of each pair's fold: a fraction of a sum of its coordinates that is as good as random."""
-        xp = namespace(x)
+        xp, (x, y) = namespace(x), _in_float64(x, y)
         phase = (x @ from_host(self.mix_x, x) + y @ from_host(self.mix_y, y)) * _FINE
         return xp.astype(xp.floor((phase - xp.floor(phase)) * len(self.maps)), xp.int64) % len(self.maps)
+
+
+def _in_float64(x: Any, y: Any) -> tuple[Any, Any]:
+    xp = namespace(x)
+    return xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
