@@ -10,7 +10,7 @@ The grid is d x n x inlier fraction x noise x distribution. A combination whose 
 seconds is left out, and listed by `summary`. Raw rows go to benchmarks/results/calibration_runs.csv, and those whose
 calibrated fit was made on a GPU to calibration_runs_cuda.csv (neither is committed); `summary` writes
 benchmarks/results/calibration.csv and calibration.png. Seconds are those of one processor core; of fits on a GPU, which
-the jobs share, they are what the clock shows.
+the jobs share, they are what the clock shows. Several jobs share it best while `nvidia-cuda-mps-control -d` runs.
 """
 
 from __future__ import annotations
