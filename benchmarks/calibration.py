@@ -1,13 +1,16 @@
 """False discoveries and recall over a grid of problems: the paper's rules, Procrustes and the calibrated matcher.
 
     python benchmarks/calibration.py grid --seeds 20 --jobs 2     # hours; resumes where it was stopped
+    python benchmarks/calibration.py grid --device cuda --sizes 5000 --dimensions 1000    # calibrated fits on a GPU
     python benchmarks/calibration.py real                         # word vectors, connectomes, the brain table
     python benchmarks/calibration.py summary                      # what the finished runs of the grid show
     python benchmarks/calibration.py speed                        # n = 1,000,000, d = 6 against one row-sum pass
 
 The grid is d x n x inlier fraction x noise x distribution. A combination whose first calibrated fit takes over ten
-seconds is left out, and listed by `summary`. Raw rows go to benchmarks/results/calibration_runs.csv (not committed);
-`summary` writes benchmarks/results/calibration.csv and calibration.png.
+seconds is left out, and listed by `summary`. Raw rows go to benchmarks/results/calibration_runs.csv, and those whose
+calibrated fit was made on a GPU to calibration_runs_cuda.csv (neither is committed); `summary` writes
+benchmarks/results/calibration.csv and calibration.png. Seconds are those of one processor core; of fits on a GPU, which
+the jobs share, they are what the clock shows. Several jobs share it best while `nvidia-cuda-mps-control -d` runs.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter, process_time
@@ -32,7 +36,7 @@ from inlier.preparation import prepare_pairs
 from timing import seconds
 
 RESULTS = Path(__file__).parent / "results"
-RUNS = RESULTS / "calibration_runs.csv"
+RUNS = {"host": RESULTS / "calibration_runs.csv", "cuda": RESULTS / "calibration_runs_cuda.csv"}
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "highd"
 
 SIZES = (200, 1000, 5000)
@@ -41,6 +45,7 @@ FRACTIONS = (1.0, 0.8, 0.5, 0.2, 0.1, 0.05, 0.02, 0.0)
 NOISES = (0.0, 0.05, 0.3)
 DISTRIBUTIONS = ("Gaussian", "anisotropic", "heavy-tailed")
 SLOWEST_FIT = 10.0
+BATCH = 8  # runs of each job between two writings
 CELL = ("n", "d", "fraction", "noise", "distribution")
 MEASURES = ("false", "recall", "any", "fraction_error", "seconds")
 METHODS = ("row sum, k-means", "eigenvector, k-means", "Procrustes, k-means", "calibrated 0.01", "calibrated 0.05")
@@ -80,22 +85,34 @@ def judge(mask, real, fraction_error, seconds):
     return [float(false), float(recall), float(mask.any()), float(fraction_error), float(seconds)]
 
 
-def run_cell(n, d, fraction, noise, distribution, seed):
-    """Every method on one draw: {method: measures}."""
+def calibrated_fit(X, Y, seed, device):
+    """Fit on a device: q-values, inlier fraction, seconds."""
+    if device == "host":
+        start = process_time()  # of this process alone: the runs share their cores with others
+        matcher = CalibratedMatcher(random_state=seed).fit(X, Y)
+        return matcher.q_values_, matcher.inlier_fraction_, process_time() - start
+    from device_tables import put_on  # needs torch
+
+    X, Y = put_on(device, X), put_on(device, Y)
+    start = perf_counter()
+    matcher = CalibratedMatcher(random_state=seed).fit(X, Y)
+    q_values = matcher.q_values_.cpu().numpy()
+    return q_values, matcher.inlier_fraction_, perf_counter() - start
+
+
+def run_cell(n, d, fraction, noise, distribution, seed, device="host", with_others=True):
+    """Methods on one draw, the calibrated fit on a device: {method: measures}."""
     X, Y, real = draw_pairs(n, d, fraction, noise, distribution, seed)
     rows = {}
-    start = process_time()  # of this process alone: the runs share their cores with others
-    matcher = CalibratedMatcher(random_state=seed).fit(X, Y)
-    seconds = process_time() - start
-    error = matcher.inlier_fraction_ - fraction
+    q_values, found, seconds = calibrated_fit(X, Y, seed, device)
     for alpha in (0.01, 0.05):
-        rows[f"calibrated {alpha}"] = judge(matcher.q_values_ <= alpha, real, error, seconds)
+        rows[f"calibrated {alpha}"] = judge(q_values <= alpha, real, found - fraction, seconds)
     rules = {
         "row sum, k-means": lambda: RowSumMatcher().fit(X, Y).inlier_mask_,
         "eigenvector, k-means": lambda: EigenvectorMatcher().fit(X, Y).inlier_mask_,
         "Procrustes, k-means": lambda: procrustes_mask(X, Y),
     }
-    for name, rule in rules.items():
+    for name, rule in rules.items() if with_others else ():
         start = process_time()
         mask = rule()
         rows[name] = judge(mask, real, mask.mean() - fraction, process_time() - start)
@@ -112,22 +129,24 @@ def grid_runs(seeds: int, sizes=SIZES, dimensions=DIMENSIONS) -> Iterator[tuple]
                 yield (*cell, seed)
 
 
-def grid(runs: Iterator[tuple], jobs: int, minutes: float) -> None:
-    """Run what is not in the file of runs yet, until the time is up."""
-    done, slow = finished_runs()
+def grid(runs: Iterator[tuple], jobs: int, minutes: float, device: str, seeds_of_others: int) -> None:
+    """Run what is not in a file of runs yet, until the time is up; the other methods for the first seeds alone."""
+    done, slow = finished_runs(device)
+    done = done.union(*(finished_runs(other)[0] for other in RUNS))
     deadline = perf_counter() + 60 * minutes
     todo = [run for run in runs if run not in done]
     print(f"{len(done)} runs are there, {len(todo)} to do")
     RESULTS.mkdir(exist_ok=True)
-    fresh = not RUNS.exists()
-    with RUNS.open("a", newline="") as stream, Parallel(jobs) as parallel:
+    fresh = not RUNS[device].exists()
+    with RUNS[device].open("a", newline="") as stream, Parallel(jobs) as parallel:
         writer = csv.writer(stream)
         if fresh:
             writer.writerow([*CELL, "seed", "method", *MEASURES])
         while todo and perf_counter() < deadline:
-            batch, todo = todo[: 20 * jobs], todo[20 * jobs :]
+            batch, todo = todo[: BATCH * jobs], todo[BATCH * jobs :]
             batch = [run for run in batch if run[:2] not in slow]
-            for run, rows in zip(batch, parallel(delayed(run_cell)(*run) for run in batch), strict=True):
+            calls = (delayed(run_cell)(*run, device, run[5] < seeds_of_others) for run in batch)
+            for run, rows in zip(batch, parallel(calls), strict=True):
                 for method, measures in rows.items():
                     writer.writerow([*run, method, *measures])
                 if rows["calibrated 0.01"][-1] > SLOWEST_FIT:
@@ -135,21 +154,21 @@ def grid(runs: Iterator[tuple], jobs: int, minutes: float) -> None:
             stream.flush()
 
 
-def finished_runs() -> tuple[set[tuple], set[tuple]]:
-    """Runs in the file, and the (n, d) whose fits take too long."""
+def finished_runs(device: str) -> tuple[set[tuple], set[tuple]]:
+    """Runs in the file of a device, and the (n, d) whose fits take too long there."""
     done, slow = set(), set()
-    for row in read_runs():
-        done.add((*row[:5], row[5]))
+    for row in read_runs(device):
+        done.add(row[:6])
         if row[6] == "calibrated 0.01" and row[-1] > SLOWEST_FIT:
             slow.add(row[:2])
     return done, slow
 
 
-def read_runs() -> list[tuple]:
-    """Rows of the file of runs with their types."""
-    if not RUNS.exists():
+def read_runs(device: str) -> list[tuple]:
+    """Rows of a file of runs with their types."""
+    if not RUNS[device].exists():
         return []
-    with RUNS.open(newline="") as stream:
+    with RUNS[device].open(newline="") as stream:
         _, *rows = csv.reader(stream)
     return [
         (int(r[0]), int(r[1]), float(r[2]), float(r[3]), r[4], int(r[5]), r[6], *(float(value) for value in r[7:]))
@@ -160,18 +179,33 @@ def read_runs() -> list[tuple]:
 def summary() -> None:
     """Average the runs per cell and method, write the table and the figure, print what matters."""
     groups: dict[tuple, list] = {}
-    for row in read_runs():
+    host, cuda = finished_runs("host"), finished_runs("cuda")
+    only_cuda = cuda[0] - host[0]
+    for row in itertools.chain(read_runs("host"), (row for row in read_runs("cuda") if row[:6] in only_cuda)):
         groups.setdefault((*row[:5], row[6]), []).append(row[7:])
     table = {key: (len(values), *np.mean(values, axis=0)) for key, values in groups.items()}
+    for key, clock in seconds_on_cuda().items():
+        table[key] = (*table[key][:-1], clock)
     with (RESULTS / "calibration.csv").open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow([*CELL, "method", "runs", *MEASURES])
         writer.writerows([*key, values[0], *(f"{value:.4f}" for value in values[1:])] for key, values in table.items())
     for alpha in (0.01, 0.05):
         print_claims(table, groups, alpha)
-    slow = sorted(finished_runs()[1])
+    for (n, d), there in sorted(Counter(run[:2] for run in only_cuda).items()):
+        print(f"calibrated fits on a GPU, and their seconds: n={n} d={d}, {there} of the runs")
+    slow = sorted(host[1] - {run[:2] for run in only_cuda})
     print(f"left out, a fit takes over {SLOWEST_FIT:.0f} s: " + (", ".join(f"n={n} d={d}" for n, d in slow) or "none"))
     (RESULTS / "calibration.png").write_bytes(as_png(heat_maps(table), dpi=110))
+
+
+def seconds_on_cuda() -> dict[tuple, float]:
+    """Mean seconds of the calibrated fits on a GPU: processor seconds and these have no common mean."""
+    clocks: dict[tuple, list] = {}
+    for row in read_runs("cuda"):
+        if row[6].startswith("calibrated"):
+            clocks.setdefault((*row[:5], row[6]), []).append(row[-1])
+    return {key: float(np.mean(values)) for key, values in clocks.items()}
 
 
 def print_claims(table, groups, alpha) -> None:
@@ -297,14 +331,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("grid", "real", "summary", "speed"))
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds-of-others", type=int, default=1000, help="of methods that are not calibrated")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="only these n")
     parser.add_argument("--dimensions", type=int, nargs="+", default=DIMENSIONS, help="only these d")
+    parser.add_argument("--device", choices=tuple(RUNS), default="host", help="where the calibrated fits are made")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; run again to go on")
     arguments = parser.parse_args()
     if arguments.what == "grid":
         runs = grid_runs(arguments.seeds, arguments.sizes, arguments.dimensions)
-        grid(runs, arguments.jobs, arguments.minutes)
+        grid(runs, arguments.jobs, arguments.minutes, arguments.device, arguments.seeds_of_others)
     else:
         {"real": real, "summary": summary, "speed": speed}[arguments.what]()
 

@@ -9,7 +9,7 @@ import pytest
 from inlier import CalibratedMatcher, calibrated, many_pairs
 from inlier.calibration import calibrate, estimate_null_fraction
 from inlier.datasets import make_gaussian_pairs
-from inlier.engine.namespaces import to_host
+from inlier.engine.namespaces import is_device_array, to_host
 from inlier.many_pairs import FoldScores
 from inlier.robust_map import RobustMap
 
@@ -35,6 +35,16 @@ def test_the_answer_is_nearly_that_of_one_by_one(many, d, fraction):
     np.testing.assert_array_equal(mask, found.scores_ >= found.threshold_)
 
 
+@pytest.mark.parametrize("put", PLACES)
+def test_rows_of_float32_are_judged_as_the_same_numbers_in_float64(many, put, tmp_path):
+    data = make_gaussian_pairs(3000, 4, 0.5, noise=0.2, rng=0)
+    X, Y = data.X.astype(np.float32), data.Y.astype(np.float32)
+    here = CalibratedMatcher(random_state=0).fit(X.astype(np.float64), Y.astype(np.float64))
+    there = CalibratedMatcher(random_state=0).fit(put(X, tmp_path, "X"), put(Y, tmp_path, "Y"))
+    np.testing.assert_allclose(to_host(there.scores_), here.scores_, atol=1e-6)
+    np.testing.assert_array_equal(to_host(there.inlier_mask_), here.inlier_mask_)
+
+
 def test_nothing_is_found_where_there_is_nothing(many):
     data = make_gaussian_pairs(4000, 5, 0.0, rng=0)
     found = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
@@ -51,6 +61,20 @@ def test_one_answer_wherever_the_pairs_live(many, put, tmp_path):
     np.testing.assert_allclose(to_host(there.q_values_), here.q_values_, atol=1e-8)
     np.testing.assert_array_equal(to_host(there.inlier_mask_), here.inlier_mask_)
     assert there.inlier_fraction_ == pytest.approx(here.inlier_fraction_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d"), [(3000, 4), (400, 60)])
+def test_tensors_are_learned_from_where_they_are(many, monkeypatch, dtype, n, d):
+    torch = pytest.importorskip("torch", reason="torch is the user's to bring, and is not here")
+    monkeypatch.setattr("inlier.engine.pairs.is_beyond_memory", is_device_array)  # as if the CPU were a device
+    data = make_gaussian_pairs(n, d, 0.5, noise=0.2, rng=0)
+    X, Y = data.X.astype(dtype), data.Y.astype(dtype)
+    here = CalibratedMatcher(random_state=0).fit(X, Y)
+    there = CalibratedMatcher(random_state=0).fit(torch.from_numpy(X), torch.from_numpy(Y))
+    assert isinstance(there.scores_, torch.Tensor)
+    np.testing.assert_allclose(there.scores_, here.scores_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(there.inlier_mask_, here.inlier_mask_)
 
 
 @pytest.mark.parametrize("put", PLACES)

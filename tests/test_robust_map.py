@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inlier.datasets import make_gaussian_pairs
-from inlier.robust_map import RobustMap, _WeightedFit, learn_map, log_likelihood_ratio
+from inlier.engine.namespaces import to_host
+from inlier.robust_map import RobustMap, _Noise, _WeightedFit, learn_map, log_likelihood_ratio
+
+from .places import STRICT_DEVICE
 
 
 def slow_fit(x, y, weights, ridge):
@@ -23,15 +27,19 @@ def test_predictions_without_one_or_two_pairs_are_those_of_fits_without_them(see
     fit = _WeightedFit(x, y, weights, ridge=0.5)
     np.testing.assert_allclose(fit.coefficients, slow_fit(x, y, weights, 0.5), atol=1e-9)
     own = fit.without_own_pair()
-    order = rng.permutation(n)
-    other = np.roll(order, 1)
-    both = fit.without_both(order, other)
     for k in range(n):
         rest = np.delete(np.arange(n), k)
         np.testing.assert_allclose(own[k], x[k] @ slow_fit(x[rest], y[rest], weights[rest], 0.5), atol=1e-7)
-        i, j = order[k], other[k]
+    order = rng.permutation(n)
+    other = np.roll(order, 1)
+    variance = np.full(d_y, 0.5)
+    expected, touched = np.empty((n, d_y)), (weights[order] > 0) | (weights[other] > 0)
+    for k, (i, j) in enumerate(zip(order, other, strict=True)):
         rest = np.delete(np.arange(n), [i, j])
-        np.testing.assert_allclose(both[k], x[i] @ slow_fit(x[rest], y[rest], weights[rest], 0.5), atol=1e-7)
+        expected[k] = x[i] @ slow_fit(x[rest], y[rest], weights[rest], 0.5)
+    scores = np.concatenate(fit.re_paired_scores(order, other, _Noise(variance, x)))
+    in_order = np.argsort(~touched, kind="stable")  # those with a weight come first
+    np.testing.assert_allclose(scores, log_likelihood_ratio(y[other], expected, variance)[in_order], atol=1e-6)
 
 
 def test_noise_variance_is_that_of_deleted_residuals():
@@ -74,6 +82,32 @@ def test_the_map_is_learned_among_many_wrong_pairs(n, d, fraction):
     )
     # With fewer real pairs than dimensions only their span is known: cos^2 is the share of it.
     assert cosine.mean() > 0.9 * min(1.0, np.sqrt(n * fraction / d))
+
+
+def in_torch(table):
+    return pytest.importorskip("torch", reason="torch is the user's to bring, and is not here").from_numpy(table)
+
+
+def on_strict_device(table):
+    return array_api_strict.asarray(table, device=STRICT_DEVICE)
+
+
+@pytest.mark.parametrize("put", [in_torch, on_strict_device])
+@pytest.mark.parametrize(("n", "d", "fraction", "noise"), [(600, 5, 0.4, 0.2), (300, 60, 0.5, 0.0), (50, 30, 0.9, 0.1)])
+def test_the_map_is_the_same_wherever_it_is_learned(put, n, d, fraction, noise):
+    data = make_gaussian_pairs(n, d, fraction, noise=noise, rng=0)
+    points = np.stack([np.arange(n) // 2, np.arange(n)])  # some points of x are one
+    here = learn_map(data.X, data.Y, np.random.RandomState(0), points)
+    there = learn_map(put(data.X), put(data.Y), np.random.RandomState(0), points)
+    assert here is not None
+    assert there is not None
+    assert type(there.coefficients) is type(put(data.X))
+    np.testing.assert_allclose(to_host(there.coefficients), here.coefficients, atol=1e-9)
+    np.testing.assert_allclose(there.variance, here.variance, rtol=1e-9)
+    x, y = data.X[:20], data.Y[:15]
+    np.testing.assert_allclose(to_host(there.scores(put(x[:15]), put(y))), here.scores(x[:15], y), rtol=1e-8)
+    of_all = there.scores_of_all_pairings(put(x), put(y))
+    np.testing.assert_allclose(to_host(of_all), here.scores_of_all_pairings(x, y), rtol=1e-8)
 
 
 def test_nothing_is_learned_from_nothing():

@@ -106,10 +106,10 @@ class CalibratedMatcher(PairMatcher):
         if X.shape[0] > _MOST_ONE_BY_ONE:
             self._judge_many(X, Y)
             return
-        place = place_of(X, Y)
-        like, X, Y = X, *(place.take(table, slice(0, X.shape[0])) for table in (X, Y))  # few enough to bring here
-        pairs = self.prepare(X, Y)
-        points = np.stack([point_numbers(X), point_numbers(Y)])
+        place, like = place_of(X, Y), X
+        near = PairedRows(X, Y).near(slice(0, X.shape[0]))  # few enough to bring here, unless they are on a device
+        pairs = self.prepare(near.X, near.Y)
+        points = np.stack([point_numbers(near.X), point_numbers(near.Y)])
         rng = check_random_state(self.random_state)
         deals, null_scores = cross_fit(pairs, points, self.n_folds, rng)
         self.scores_ = np.median(deals, axis=0) if len(deals) > 1 else deals[0]

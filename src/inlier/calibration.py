@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from inlier.engine.blocks import Array, FloatArray, Mask
+from inlier.engine.namespaces import is_host_array, namespace, to_host
 from inlier.validation import check_number
 
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
@@ -104,8 +105,12 @@ def rising(values: FloatArray) -> FloatArray:
     return values if (values[1:] >= values[:-1]).all() else np.sort(values)
 
 
-def p_values(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
-    """(1 + number of null scores at or above) / (1 + number of null scores)."""
+def p_values(scores: Any, null_scores: Any) -> FloatArray:
+    """(1 + number of null scores at or above) / (1 + number of null scores); of scores on a device, counted there."""
+    if not is_host_array(scores):
+        xp = namespace(scores)
+        n_below = to_host(xp.searchsorted(xp.sort(null_scores), scores))
+        return (1.0 + null_scores.shape[0] - n_below) / (1.0 + null_scores.shape[0])
     order = np.argsort(-scores)
     p = np.empty(scores.size)
     p[order] = _sorted_p_values(scores[order], np.sort(null_scores))

@@ -38,7 +38,7 @@ def lloyd_cut(values: FloatArray | Scores, low: float, high: float) -> float:
     if _is_few(values):
         return _lloyd_in(_all_of(values), low, high, start)[0]
     scores = values if isinstance(values, Scores) else Scores.of_values(values)
-    start, least, most = _lloyd_bracket(scores.histogram(), low, high, start)
+    start, least, most = _lloyd_stretch(scores, low, high, start)
     cut, stayed = _lloyd_in(scores.window(least, most), low, high, start, least, most)
     return cut if stayed else _lloyd_in(scores.window(-np.inf, np.inf), low, high, (low + high) / 2)[0]
 
@@ -161,12 +161,32 @@ def _lloyd_in(
     return float(cut), False
 
 
-def _lloyd_bracket(histogram: Histogram, low: float, high: float, start: float) -> tuple[float, float, float]:
-    """A cut from which Lloyd's iteration ends where it does from ``start``, and a stretch in which it then stays.
+def _lloyd_stretch(scores: Scores, low: float, high: float, start: float) -> tuple[float, float, float]:
+    """A cut from which Lloyd's iteration ends where it does from ``start``, and a short stretch in which it stays."""
+    histogram = scores.histogram()
+    start, least, most, n_inside = _lloyd_bracket(histogram, low, high, start)
+    for _ in range(_MOST_LOOKS - 1):
+        first, last = max(least, histogram.edges[0]), min(most, histogram.edges[-1])
+        too_wide = last - first > _WORTH_ANOTHER_LOOK * np.ptp(histogram.edges)
+        if (
+            n_inside <= _LARGEST_WINDOW or too_wide or not scores.place.keeps_vectors
+        ):  # another look would read all again
+            break
+        histogram = scores.histogram(first, last)
+        start, above, below, n_inside = _lloyd_bracket(histogram, low, high, start, beyond_ends=True)
+        least, most = max(least, above), min(most, below)
+    return start, least, most
+
+
+def _lloyd_bracket(
+    histogram: Histogram, low: float, high: float, start: float, beyond_ends: bool = False
+) -> tuple[float, float, float, int]:
+    """Do the same from one histogram, and say how many values the stretch holds.
 
     The next cut F(c), the middle of the means on both sides of c, does not fall as c grows. So the cuts move in one
     direction, to the first fixed point on their way, and from any point between they end there too; and F at the edge
-    under c and at the edge over c, which the histogram gives, enclose F(c).
+    under c and at the edge over c, which the histogram gives, enclose F(c). Where values lie beyond the ends of the
+    histogram, F is not known there.
     """
     edges, counts, sums, _ = histogram
     n_low = np.concatenate([[0], np.cumsum(counts)])
@@ -178,17 +198,19 @@ def _lloyd_bracket(histogram: Histogram, low: float, high: float, start: float) 
     occupied = np.flatnonzero(counts)
     least_low = np.where(n_low > 0, mean_low, min(low, edges[occupied[0]]))
     most_high = np.where(n_high > 0, mean_high, max(high, edges[occupied[-1] + 1]))
-    under = _settle(edges, (least_low + mean_high) / 2, start, -1)
-    over = _settle(edges, (mean_low + most_high) / 2, start, +1)
+    least_next, most_next = (least_low + mean_high) / 2, (mean_low + most_high) / 2
+    if beyond_ends:
+        least_next[[0, -1]], most_next[[0, -1]] = -np.inf, np.inf
+    under, over = _settle(edges, least_next, start, -1), _settle(edges, most_next, start, +1)
     if under > start:
         begin = under
     elif over < start:
         begin = over
     else:
         begin, under, over = start, min(under, start), max(over, start)
-    first = np.clip(np.searchsorted(edges, under, side="right") - 2, 0, counts.size - 1)
-    last = np.clip(np.searchsorted(edges, over, side="right"), 0, counts.size - 1)
-    return (begin, *_from_edge_to_edge(edges, int(first), int(last)))
+    first = int(np.clip(np.searchsorted(edges, under, side="right") - 2, 0, counts.size - 1))
+    last = int(np.clip(np.searchsorted(edges, over, side="right"), 0, counts.size - 1))
+    return (begin, *_from_edge_to_edge(edges, first, last), int(counts[first : last + 1].sum()))
 
 
 def _settle(edges: FloatArray, following: Array, cut: float, side: int) -> float:

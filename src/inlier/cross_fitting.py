@@ -8,13 +8,15 @@ whatever the data look like and however the map was learned.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
 from inlier.calibration import calibrate
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.namespaces import from_host, namespace, take_rows, to_host
 from inlier.engine.threads import single_threaded_blas
 from inlier.robust_map import RobustMap, learn_map
 
@@ -48,8 +50,13 @@ def cross_fit(
     rng : RandomState
         Deals the folds, the training pairs and the re-pairings.
     """
-    with single_threaded_blas() if max(pairs.dimensions) <= _NARROW else nullcontext():
+    with blas_for(pairs):
         return _cross_fit(pairs, points, n_folds, rng)
+
+
+def blas_for(pairs: PairedRows) -> AbstractContextManager[None]:
+    """Keep matrix products to one thread, unless the rows are wide."""
+    return single_threaded_blas() if max(pairs.dimensions) <= _NARROW else nullcontext()
 
 
 def _cross_fit(
@@ -67,8 +74,8 @@ def _cross_fit(
             if learned is None:
                 continue
             for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
-                x, y = _rows(pairs, mine)
-                deal[mine] = learned.scores(x, y)
+                x, y = prepared_rows(pairs, mine)
+                deal[mine] = to_host(learned.scores(x, y))
                 null.append(re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals)))
     null_scores = np.concatenate(null)
     if null_scores.size == 0:  # nothing was learned, or nothing could be re-paired: no pair stands out
@@ -115,32 +122,36 @@ class Trainer:
         return self._learn(shuffled)
 
     def _learn(self, rows: Array) -> RobustMap | None:
-        return learn_map(*_rows(self._pairs, rows), self._rng, self._points[:, rows])
+        return learn_map(*prepared_rows(self._pairs, rows), self._rng, self._points[:, rows])
 
     def _is_confirmed(self, learned: RobustMap, rows: Array) -> bool:
         """Whether pairs that the map has not seen score higher than their re-pairings."""
-        x, y = _rows(self._pairs, rows)
+        x, y = prepared_rows(self._pairs, rows)
         null = re_paired_scores(learned, x, y, self._points[:, rows], per_pair=4)
-        return null.size > 0 and calibrate(learned.scores(x, y), null).detection_p_value <= _CONFIRMED
+        return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
 
 
-def _rows(pairs: PairedRows, rows: Array) -> tuple[FloatArray, FloatArray]:
-    x, y = pairs.take(rows)
-    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+def prepared_rows(pairs: PairedRows, rows: Array) -> tuple[Any, Any]:
+    """Rows x and y of some pairs as the map is learned from them: in float64, in memory or on their device."""
+    some = pairs.near(rows)
+    x, y = some.map_x(some.X), some.map_y(some.Y)
+    xp = namespace(x)
+    return xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
 
 
 def _handfuls(rows: Array) -> Iterator[Array]:
     yield from np.array_split(rows, max(1, -(-rows.size // _PAIRS_AT_ONCE)))
 
 
-def re_paired_scores(learned: RobustMap, x: FloatArray, y: FloatArray, points: Array, per_pair: int) -> FloatArray:
+def re_paired_scores(learned: RobustMap, x: Any, y: Any, points: Array, per_pair: int) -> FloatArray:
     """Scores of x_i with y_j where neither point is one of pair i's own, about ``per_pair`` for each i."""
-    if per_pair >= _WORTH_A_MATRIX or len(x) <= _WORTH_A_MATRIX:  # the rows come shuffled: the first are as good as any
-        some = slice(0, max(per_pair, _WORTH_A_MATRIX))
+    if per_pair >= _WORTH_A_MATRIX or x.shape[0] <= _WORTH_A_MATRIX:
+        some = slice(0, min(max(per_pair, _WORTH_A_MATRIX), x.shape[0]))  # they come shuffled: as good as any
         different = (points[0][:, None] != points[0][some]) & (points[1][:, None] != points[1][some])
-        return learned.scores_of_all_pairings(x, y[some])[different]
+        return to_host(learned.scores_of_all_pairings(x, y[some, :])[from_host(different, x)])
     scores = []
     for shift in range(1, max(per_pair, 1) + 1):
-        different = (points != np.roll(points, shift, axis=1)).all(axis=0)
-        scores.append(learned.scores(x[different], np.roll(y, shift, axis=0)[different]))
+        first = np.flatnonzero((points != np.roll(points, shift, axis=1)).all(axis=0))
+        second = (first - shift) % points.shape[1]
+        scores.append(to_host(learned.scores(take_rows(x, first), take_rows(y, second))))
     return np.concatenate(scores)

@@ -1,9 +1,9 @@
 """Cross-fitting where there are too many pairs to judge one by one, or they are elsewhere.
 
-The maps are learned from a sample of the pairs, brought here; the null is that sample's re-pairings. Every pair is
-scored where it lives, by the map of a fold that it does not belong to, and only a histogram of the scores comes back:
-p- and q-values are read off it. A pair's fold follows from its numbers alone, so nothing per pair has to be kept, and
-equal pairs share a fold.
+The maps are learned from a sample of the pairs, brought here or left on their device; the null is that sample's
+re-pairings. Every pair is scored where it lives, by the map of a fold that it does not belong to, and only a histogram
+of the scores comes back: p- and q-values are read off it. A pair's fold follows from its numbers alone, so nothing per
+pair has to be kept, and equal pairs share a fold.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from inlier.calibration import Calibration, calibrate
-from inlier.cross_fitting import Trainer, re_paired_scores
+from inlier.cross_fitting import Trainer, blas_for, prepared_rows, re_paired_scores
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.namespaces import from_host, namespace, to_host
-from inlier.engine.threads import single_threaded_blas
+from inlier.engine.namespaces import from_host, is_host_array, namespace, to_host
 from inlier.repeated_points import point_numbers
 from inlier.robust_map import RobustMap
 
@@ -42,8 +41,7 @@ class FoldScores:
 
     def __call__(self, x: Any, y: Any) -> Any:
         """Return the scores of a block of prepared pairs."""
-        xp = namespace(x)
-        x, y = xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
+        xp, (x, y) = namespace(x), _in_float64(x, y)
         fold = self.fold_of(x, y)
         order = xp.argsort(fold, stable=True)
         ends = np.searchsorted(to_host(xp.take(fold, order)), np.arange(len(self.maps) + 1))
@@ -58,9 +56,14 @@ class FoldScores:
 
     def fold_of(self, x: Any, y: Any) -> Any:
         """Number of each pair's fold: a fraction of a sum of its coordinates that is as good as random."""
-        xp = namespace(x)
+        xp, (x, y) = namespace(x), _in_float64(x, y)
         phase = (x @ from_host(self.mix_x, x) + y @ from_host(self.mix_y, y)) * _FINE
         return xp.astype(xp.floor((phase - xp.floor(phase)) * len(self.maps)), xp.int64) % len(self.maps)
+
+
+def _in_float64(x: Any, y: Any) -> tuple[Any, Any]:
+    xp = namespace(x)
+    return xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +73,11 @@ class _CountPerBin:
     edges: FloatArray
 
     def __call__(self, scores: Any) -> Array:
-        bins = to_host(_bin_of(scores, self.edges))
-        return np.bincount(bins, minlength=self.edges.size)
+        if is_host_array(scores):
+            return np.bincount(_bin_of(scores, self.edges), minlength=self.edges.size)
+        xp, n = namespace(scores), int(scores.shape[0])  # the numbers of the bins would be as many as the scores
+        ends = xp.searchsorted(xp.sort(scores), from_host(self.edges[1:], scores))
+        return np.diff(to_host(ends), prepend=0, append=n)
 
     def merge(self, parts: Sequence[Array]) -> Array:
         return sum(parts[1:], start=parts[0])
@@ -107,7 +113,7 @@ class ManyPairs:
 def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> ManyPairs:
     """Score all pairs by maps learned from a sample, and calibrate the scores as a histogram."""
     sample = _sampled(pairs, rng)
-    with single_threaded_blas():
+    with blas_for(sample):
         score, null_scores, sample_scores = _learn(sample, n_folds, rng)
     scores = pairs.map(score)
     edges = _edges(sample_scores, null_scores)
@@ -117,11 +123,10 @@ def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> M
 
 
 def _sampled(pairs: PairedRows, rng: np.random.RandomState) -> PairedRows:
-    """Return some of the pairs, in this computer's memory."""
+    """Return some of the pairs, in this computer's memory or on their device."""
     size = min(_SAMPLE, _SAMPLE_BYTES // (8 * (pairs.X.shape[1] + pairs.Y.shape[1])))
     rows = np.unique(rng.randint(pairs.n_pairs, size=size, dtype=np.int64))
-    X, Y = (pairs.place.take(table, rows) for table in (pairs.X, pairs.Y))
-    return PairedRows(X, Y, pairs.map_x, pairs.map_y)
+    return pairs.near(rows)
 
 
 def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tuple[FoldScores, FloatArray, FloatArray]:
@@ -129,7 +134,7 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
     points = np.stack([point_numbers(table) for table in (sample.X, sample.Y)])
     d_x, d_y = sample.dimensions
     rule = FoldScores((None,) * n_folds, rng.uniform(1, 2, d_x), rng.uniform(1, 2, d_y))
-    fold_of = sample.map(rule.fold_of).astype(np.int64)
+    fold_of = to_host(sample.map(rule.fold_of)).astype(np.int64)
     trainer = Trainer(sample, points, rng)
     maps: list[RobustMap | None] = []
     null: list[FloatArray] = [np.empty(0)]
@@ -138,14 +143,14 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
         maps.append(learned)
         mine = rng.permutation(np.flatnonzero(fold_of == fold))
         if learned is not None:
-            x, y = (rows.astype(np.float64, copy=False) for rows in sample.take(mine))
+            x, y = prepared_rows(sample, mine)
             null.append(re_paired_scores(learned, x, y, points[:, mine], _RE_PAIRINGS // sample.n_pairs))
     null_scores = np.concatenate(null)
     if not null_scores.size:  # nothing was learned, or nothing could be re-paired: no pair stands out
         rule = FoldScores((None,) * n_folds, rule.mix_x, rule.mix_y)
         return rule, np.zeros(1), np.zeros(1)
     rule = FoldScores(tuple(maps), rule.mix_x, rule.mix_y, lowest=float(null_scores.min()))
-    return rule, null_scores, sample.map(rule)
+    return rule, null_scores, to_host(sample.map(rule))
 
 
 def _edges(scores: FloatArray, null_scores: FloatArray) -> FloatArray:

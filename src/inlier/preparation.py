@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
 from inlier.engine import (
     ColumnSummary,
     PairedRows,
@@ -17,6 +15,7 @@ from inlier.engine import (
     whitened_rows,
 )
 from inlier.engine.blocks import Array
+from inlier.engine.namespaces import is_device_array, is_host_array
 from inlier.validation import check_finite, check_varies
 
 _ROWS_PER_DIRECTION = 8  # whitening more directions than this allows would amplify noise
@@ -56,7 +55,8 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
 def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap]:
     summary = _checked_summary(table, name)
     most_directions = max(1, summary.n_rows // _ROWS_PER_DIRECTION)
-    few = isinstance(table, np.ndarray) and summary.mean.size > most_directions  # rows elsewhere are many
+    at_hand = is_host_array(table) or is_device_array(table)  # rows elsewhere are many
+    few = at_hand and summary.mean.size > most_directions
     if few and effective_dimension(table, summary) > most_directions:
         table = unit_rows(summary)(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
         summary = summarise_columns(table)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from inlier.engine.blocks import Array, row_blocks
+from inlier.engine.namespaces import to_host
 
 _SAMPLE = 10_000  # rows that are looked at first in a long table; if none repeats, repeats are too rare to matter
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 
 
-def point_numbers(table: Array) -> Array:
+def point_numbers(table: Any) -> Array:
     """Return a number per row, equal for equal rows.
 
     Rows are compared by a 64-bit hash of their values, so two different rows are taken for one with a chance of
     some n^2 / 2^65.
     """
-    n_rows = len(table)
-    if n_rows > 2 * _SAMPLE and _all_differ(_hashes(table[:_SAMPLE])):
+    n_rows = int(table.shape[0])
+    if n_rows > 2 * _SAMPLE and _all_differ(_hashes(table[:_SAMPLE, :])):
         return np.arange(n_rows)
     hashes = _hashes(table)
     if _all_differ(hashes):  # the usual case, and faster to see than to number
@@ -30,11 +33,11 @@ def _all_differ(hashes: Array) -> bool:
     return bool((rising[1:] != rising[:-1]).all())
 
 
-def _hashes(table: Array) -> Array:
+def _hashes(table: Any) -> Array:
     n_rows, n_columns = table.shape
     hashes = np.zeros(n_rows, dtype=np.uint64)
     for rows in row_blocks(n_rows, n_columns):
-        values = np.ascontiguousarray(table[rows], dtype=np.float64) + 0.0  # -0 and 0 are one number
+        values = np.ascontiguousarray(to_host(table[rows, :]), dtype=np.float64) + 0.0  # -0 and 0 are one number
         for column in values.T:
             mixed = (hashes[rows] ^ np.ascontiguousarray(column).view(np.uint64)) * _MIXER
             hashes[rows] = mixed ^ (mixed >> np.uint64(32))

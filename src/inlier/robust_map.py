@@ -10,14 +10,16 @@ first fit has equal weights, and its coefficients are the matrix X^T Y of the pa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from inlier.calibration import p_value_density, p_values
-from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.namespaces import from_host, namespace
+from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
+from inlier.engine.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
+from inlier.engine.solving import ridge_solver
 
 # A pair's weight is 1 - sharpness * (chance that it is wrong), at least 0. Gentle at first, when the scores
 # say little and every real pair is needed; then pairs that are more likely wrong than real drop out.
@@ -34,41 +36,50 @@ _FULL_LEVERAGE = 1 - 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RobustMap:
-    """The learned map, and the noise around it."""
+    """The learned map, where it was learned, and the noise around it."""
 
-    coefficients: FloatArray
+    coefficients: Any
     variance: FloatArray
 
-    def scores(self, x: FloatArray, y: FloatArray) -> FloatArray:
+    def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""
-        return log_likelihood_ratio(y, x @ from_host(self.coefficients, x), self.variance)
+        return log_likelihood_ratio(y, x @ beside(self.coefficients, x), self.variance)
 
-    def scores_of_all_pairings(self, x: FloatArray, y: FloatArray) -> FloatArray:
+    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
-        predicted = x @ self.coefficients
-        scaled = predicted / self.variance
-        of_y = (y**2 @ (1 - 1 / self.variance)) - np.log(self.variance).sum()
-        of_x = np.einsum("ij,ij->i", predicted, scaled)
+        predicted = x @ beside(self.coefficients, x)
+        scaled = predicted / from_host(self.variance, x)
+        of_y = y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())
+        of_x = namespace(x).vecdot(predicted, scaled)
         return scaled @ y.T + (of_y[None, :] - of_x[:, None]) / 2
 
 
-def log_likelihood_ratio(y: FloatArray, predicted: FloatArray, variance: FloatArray) -> FloatArray:
+def log_likelihood_ratio(y: Any, predicted: Any, variance: FloatArray) -> Any:
     """log N(y; predicted, variance) - log N(y; 0, 1), summed over coordinates."""
-    xp = namespace(y)
-    residual = y - predicted
-    log_determinant = float(np.log(variance).sum())
-    return (xp.vecdot(y, y) - residual**2 @ from_host(1 / variance, y) - log_determinant) / 2
+    return _Noise(variance, y).log_likelihood_ratio(y, predicted)
 
 
-def learn_map(
-    x: FloatArray, y: FloatArray, rng: np.random.RandomState, points: Array | None = None
-) -> RobustMap | None:
+class _Noise:
+    """Noise of known variance around predictions, for rows that are where ``like`` is."""
+
+    def __init__(self, variance: FloatArray, like: Any) -> None:
+        self._precision = from_host(1 / variance, like)
+        self._log_determinant = float(np.log(variance).sum())
+
+    def log_likelihood_ratio(self, y: Any, predicted: Any) -> Any:
+        residual = y - predicted
+        return (namespace(y).vecdot(y, y) - residual**2 @ self._precision - self._log_determinant) / 2
+
+
+def learn_map(x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None) -> RobustMap | None:
     """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
+
+    What is done to rows is done where they are. The choices are made here: which pairs count, and how much.
 
     Parameters
     ----------
-    x, y : ndarray of shape (n, d_x), (n, d_y)
-        The pairs, centred, with mean square 1 per coordinate.
+    x, y : array of shape (n, d_x), (n, d_y)
+        The pairs, centred, with mean square 1 per coordinate; NumPy's, or of a library of the array API.
     rng : RandomState
         Draws the re-pairings.
     points : ndarray of int, shape (2, n), optional
@@ -98,18 +109,22 @@ def _weights(
     fit: _WeightedFit, variance: FloatArray, sharpness: float, rng: np.random.RandomState, points: Array
 ) -> FloatArray:
     """How likely each pair is real, judged by fits that have not seen it."""
-    n = len(fit.y)
-    scores = log_likelihood_ratio(fit.y, fit.without_own_pair(), variance)
+    n, noise = points.shape[1], _Noise(variance, fit.y)
+    scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
     order = rng.permutation(n)
-    null: list[FloatArray] = [np.empty(0)]
-    for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1):
-        other = np.roll(order, shift)
-        different = (points[:, order] != points[:, other]).all(axis=0)
-        first, second = order[different], other[different]
-        null.append(log_likelihood_ratio(fit.y[second], fit.without_both(first, second), variance))
-    p = p_values(scores, np.concatenate(null))
+    first = np.tile(order, min(_RE_PAIRINGS, n - 1))
+    second = np.concatenate([np.roll(order, shift) for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1)])
+    different = (points[:, first] != points[:, second]).all(axis=0)
+    null = fit.re_paired_scores(first[different], second[different], noise)
+    p = p_values(scores, namespace(scores).concat([scores[:0], *null]))
     background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / n)
     return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
+    """Slices of so many rows, each with room for a few temporary copies of it."""
+    cut = row_blocks if is_host_array(like) else device_blocks
+    return cut(n_rows, like.shape[1])
 
 
 class _WeightedFit:
@@ -117,57 +132,76 @@ class _WeightedFit:
 
     With A = X^T W X + ridge I and h_ij = x_i^T A^-1 x_j, deleting the pairs I changes their residuals to
     (1 - h_II W_II)^-1 r_I; a pair of weight 0 changes nothing, so h is only needed where a weight is not 0.
+    The rows are where the caller has them; the weights, and the numbers of pairs, are NumPy's.
     """
 
-    def __init__(self, x: FloatArray, y: FloatArray, weights: FloatArray, ridge: float, whole: bool = False) -> None:
-        self.x, self.y, self.weights = x, y, weights
-        self._active = np.flatnonzero(weights > 0)
-        self._place = np.full(len(x), -1)
+    def __init__(self, x: Any, y: Any, weights: FloatArray, ridge: float, whole: bool = False) -> None:
+        xp = namespace(x)
+        self.x, self.y, self._xp, self._total = x, y, xp, float(weights.sum())
+        self._is_active = weights > 0
+        self._active = np.flatnonzero(self._is_active)
+        self._place = np.full(weights.size, self._active.size)  # among the active; beyond the last, if it is none
         self._place[self._active] = np.arange(self._active.size)
-        active_x = x[self._active]
-        weighted_x = active_x * weights[self._active, None]
-        moment = weighted_x.T @ y[self._active]
+        active = from_host(self._active, x)
+        self._weights = from_host(weights, x)
+        self._active_weights = take_rows(self._weights, active)
+        active_x = take_rows(x, active)
+        weighted_x = active_x * self._active_weights[:, None]
+        moment = weighted_x.T @ take_rows(y, active)
         if whole:  # equal weights on prepared rows: X^T X is near n I, and the fit is the cross moment
-            scale = float(np.einsum("ij,ij->", weighted_x, active_x)) / x.shape[1] + ridge
+            scale = float(xp.sum(xp.vecdot(weighted_x, active_x))) / x.shape[1] + ridge
             self.coefficients, self._solved_x = moment / scale, active_x / scale
         else:
-            normal = weighted_x.T @ active_x
-            normal[np.diag_indices_from(normal)] += ridge
-            factor = cho_factor(normal, overwrite_a=True)
-            self.coefficients, self._solved_x = cho_solve(factor, moment), cho_solve(factor, active_x.T).T
+            solve = ridge_solver(weighted_x.T @ active_x, ridge)
+            self.coefficients, self._solved_x = solve(moment), solve(active_x.T).T
         self._predicted = x @ self.coefficients
         self._residual = y - self._predicted
-        self._leverage = np.zeros(len(x))
-        self._leverage[self._active] = np.einsum("ij,ij->i", active_x, self._solved_x)
-        self._pull = np.minimum(weights * self._leverage, _FULL_LEVERAGE)
+        leverage = xp.vecdot(active_x, self._solved_x)
+        self._active_pull = xp.minimum(self._active_weights * leverage, xp.full_like(leverage, _FULL_LEVERAGE))
+        pull_or_none = xp.concat([self._active_pull, xp.zeros_like(self._active_pull[:1])])
+        self._pull = take_rows(pull_or_none, self._place)
+        self._active_residual = take_rows(self._residual, active)
 
-    def without_own_pair(self) -> FloatArray:
+    def without_own_pair(self) -> Any:
         """Predict each y_i by the fit that leaves pair i out."""
         return self._predicted - (self._pull / (1 - self._pull))[:, None] * self._residual
 
-    def without_both(self, i: Array, j: Array) -> FloatArray:
-        """Predict y at each x_i by the fit that leaves pairs i and j out."""
-        predicted = self._predicted[i]
-        touched = np.flatnonzero((self.weights[i] > 0) | (self.weights[j] > 0))
-        i, j = i[touched], j[touched]
-        cross = self._cross_leverage(i, j)
-        pull_i, pull_j = self._pull[i], self._pull[j]
-        of_i, of_j = self.weights[i] * cross, self.weights[j] * cross
-        determinant = np.maximum((1 - pull_i) * (1 - pull_j) - of_i * of_j, 1 - _FULL_LEVERAGE)
+    def re_paired_scores(self, i: Array, j: Array, noise: _Noise) -> list[Any]:
+        """Scores of x_i with y_j by the fits that leave pairs i and j out, in any order."""
+        touched = self._is_active[i] | self._is_active[j]
+        scores = []
+        for rule, part in ((self._without_both, np.flatnonzero(touched)), (self._as_it_is, np.flatnonzero(~touched))):
+            for rows in _pieces(part.size, self.x):
+                scores.append(noise.log_likelihood_ratio(*rule(i[part[rows]], j[part[rows]])))
+        return scores
+
+    def _without_both(self, i: Array, j: Array) -> tuple[Any, Any]:
+        """Each y_j, and y predicted at x_i by the fit without pairs i and j, of which at least one has a weight."""
+        known, other = np.where(self._is_active[j], (j, i), (i, j))  # A^-1 x is known for those with a weight
+        i, j, known, other = self._sent(i, j, self._place[known], other)
+        cross = self._xp.vecdot(take_rows(self.x, other), take_rows(self._solved_x, known))
+        pull_i, pull_j = take_rows(self._pull, i), take_rows(self._pull, j)
+        of_i, of_j = take_rows(self._weights, i) * cross, take_rows(self._weights, j) * cross
+        determinant = (1 - pull_i) * (1 - pull_j) - of_i * of_j
+        determinant = self._xp.maximum(determinant, self._xp.full_like(determinant, 1 - _FULL_LEVERAGE))
         own, others = (1 - pull_j) / determinant, of_j / determinant
-        predicted[touched] = self.y[i] - own[:, None] * self._residual[i] - others[:, None] * self._residual[j]
-        return predicted
+        residual_i, residual_j = take_rows(self._residual, i), take_rows(self._residual, j)
+        predicted = take_rows(self.y, i) - own[:, None] * residual_i - others[:, None] * residual_j
+        return take_rows(self.y, j), predicted
+
+    def _as_it_is(self, i: Array, j: Array) -> tuple[Any, Any]:
+        """Each y_j, and y predicted at x_i: the fit without two pairs that have no weight is the fit itself."""
+        i, j = self._sent(i, j)
+        return take_rows(self.y, j), take_rows(self._predicted, i)
+
+    def _sent(self, *numbers: Array) -> tuple[Any, ...]:
+        """Numbers of pairs where the pairs are, sent together: each journey waits for the device."""
+        there = from_host(np.stack(numbers), self.x)
+        return tuple(there[k, :] for k in range(len(numbers)))
 
     def residual_variance(self) -> FloatArray:
         """Noise variance per coordinate of y, from leave-one-out residuals; never above that of y itself."""
-        weights = self.weights[self._active]
-        deleted = weights / (1 - self._pull[self._active]) ** 2
-        variance = deleted @ self._residual[self._active] ** 2 / weights.sum()
-        shrunk = (weights.sum() * variance + _VARIANCE_PRIOR * variance.mean()) / (weights.sum() + _VARIANCE_PRIOR)
+        deleted = self._active_weights / (1 - self._active_pull) ** 2
+        variance = to_host(deleted @ self._active_residual**2) / self._total
+        shrunk = (self._total * variance + _VARIANCE_PRIOR * variance.mean()) / (self._total + _VARIANCE_PRIOR)
         return np.clip(shrunk, _LEAST_VARIANCE, 1.0)
-
-    def _cross_leverage(self, i: Array, j: Array) -> FloatArray:
-        """x_i^T A^-1 x_j; at least one of each two is active, and A^-1 x is known for that one."""
-        swap = self._place[j] < 0
-        known, other = np.where(swap, i, j), np.where(swap, j, i)
-        return np.einsum("ij,ij->i", self.x[other], self._solved_x[self._place[known]])

@@ -53,6 +53,10 @@ def check_spread():
     assert np.abs(sums - expected[1]).max() <= counts.max() * width / cuda_kernels.FRACTION
     assert np.abs(np.cumsum(sums - expected[1])).max() <= spread.ROUNDING * values.size * 10
     assert zeros == 2
+    counts, sums, zeros = on_cuda.cuda_histogram(cuda_kernels, values, -0.5, 0.75)  # most lie beyond the ends
+    expected = spread._Buckets(-0.5, 0.75)._by_sorting(values)
+    np.testing.assert_array_equal(counts, expected[0])
+    np.testing.assert_allclose(sums, expected[1], atol=counts.max() * 1.25 / cuda_kernels.BUCKETS / 1000)
     below, inside, above = on_cuda.cuda_window(cuda_kernels, values, -0.5, 0.5)
     np.testing.assert_array_equal(np.sort(inside), np.sort(values[(values >= -0.5) & (values < 0.5)]))
     assert below[0] == (values < -0.5).sum()

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import array_api_strict
 import numpy as np
 import pytest
 
 from inlier.engine.spread import score_bound
+
+from ..places import STRICT_DEVICE
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (65, 65), (300, 80), (80, 300)])
@@ -14,3 +17,9 @@ def test_the_bound_is_never_below_the_spectral_norm_and_not_far_above(shape):
         exact = np.linalg.norm(matrix, 2) + 1  # and the pair's own share
         assert exact <= score_bound(matrix, 1.0) <= 1.5 * exact
         assert score_bound(matrix, -2.0) == pytest.approx(2 * score_bound(matrix, 1.0))
+
+
+def test_the_bound_is_the_same_where_the_rows_are():
+    matrix = np.random.default_rng(0).normal(size=(80, 70))
+    rows = array_api_strict.asarray(np.ones((2, 2)), device=STRICT_DEVICE)
+    assert score_bound(matrix, 1.0, rows) == pytest.approx(score_bound(matrix, 1.0), rel=1e-12)

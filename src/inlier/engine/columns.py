@@ -145,12 +145,14 @@ def _signed(directions: FloatArray) -> FloatArray:
     return directions * np.where(largest < 0, -1.0, 1.0)
 
 
-def effective_dimension(X: Array, summary: ColumnSummary) -> float:
+def effective_dimension(X: Any, summary: ColumnSummary) -> float:
     """(sum_k w_k)^2 / sum_k w_k^2 over the variances w_k of the principal directions: d where all are equal."""
     n_rows, n_columns = X.shape
     one_scale = np.full(n_columns, summary.spread.max())
-    products = inner_products if n_rows < n_columns else scatter_matrix  # either has the eigenvalues n w_k
-    matrix = products(X, summary, one_scale)
+    if n_rows < n_columns:  # either matrix has the eigenvalues n w_k
+        matrix = inner_products(place_of(X).take(X, slice(0, n_rows)), summary, one_scale)
+    else:
+        matrix = scatter_matrix(X, summary, one_scale)
     return float(np.trace(matrix) ** 2 / np.sum(matrix**2))
 
 

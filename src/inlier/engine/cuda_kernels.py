@@ -2,7 +2,8 @@
 
 A thread takes every so many-th row and keeps its sums in registers; the threads of a block add theirs up in shared
 memory, and each block writes one line, so that sums do not depend on who came first. All arithmetic is float64. The
-arrays may be torch's or CuPy's: numba reads both where they are.
+arrays may be torch's or CuPy's: numba reads both where they are. What is done to pairs of narrow rows is in
+`inlier.engine.cuda_pairs`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ FRACTION = (
     32768  # steps within a bucket in which sums are kept, so that integers do: 32-bit ones are fast in shared memory
 )
 ROWS_PER_BLOCK = 100_000  # at most: more could overflow those sums
-_MOST_KEPT = 24  # numbers common to all rows that a thread copies to registers
 
 
 @cuda.jit(device=True)
@@ -52,130 +52,6 @@ def greatest(value, scratch):
         width //= 2
     cuda.syncthreads()
     return scratch[0]
-
-
-@cache
-def pair_kernels(d_x, d_y):
-    """Kernels for pairs of these dimensions, which are part of the compiled code.
-
-    What is common to all rows comes as one line ``fixed``: both means, the least squared lengths of a row with a
-    direction, whether rows get unit length, and the matrix U.
-    """
-    n_x, n_y = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
-    n_moment, n_products = d_x * d_y, n_x * n_y  # sizes of arrays must be constants, not products
-    least = d_x + d_y
-    matrix = least + 3
-    n_kept = matrix + n_moment if matrix + n_moment <= _MOST_KEPT else 1
-
-    @cuda.jit(device=True)
-    def keep(fixed, kept):
-        for k in range(n_kept):
-            kept[k] = fixed[k] if k < fixed.shape[0] else 0.0
-
-    if n_kept > 1:
-
-        @cuda.jit(device=True)
-        def at(fixed, kept, k):
-            return kept[k]
-    else:
-
-        @cuda.jit(device=True)
-        def at(fixed, kept, k):
-            return fixed[k]
-
-    @cuda.jit(device=True)
-    def load(X, Y, row, fixed, kept, x, y, own):
-        """Centred rows into x and y, |x|^2 |y|^2 f^2 into own; f = 1 / (|x| |y|), 0 without direction, 1 if as is."""
-        squared_x = 0.0
-        for a in range(d_x):
-            x[a] = float64(X[row, a]) - at(fixed, kept, a)
-            squared_x += x[a] * x[a]
-        squared_y = 0.0
-        for b in range(d_y):
-            y[b] = float64(Y[row, b]) - at(fixed, kept, d_x + b)
-            squared_y += y[b] * y[b]
-        factor = 1.0
-        if at(fixed, kept, least + 2) > 0.0:
-            factor = 0.0
-            if squared_x > at(fixed, kept, least) and squared_y > at(fixed, kept, least + 1):
-                factor = 1.0 / math.sqrt(squared_x * squared_y)
-        own[0] = squared_x * squared_y * factor * factor
-        return factor
-
-    @cuda.jit(device=True)
-    def product_with_matrix(fixed, kept, x, y):
-        """x^T U y."""
-        score = 0.0
-        for a in range(d_x):
-            along = 0.0
-            for b in range(d_y):
-                along += at(fixed, kept, matrix + a * d_y + b) * y[b]
-            score += x[a] * along
-        return score
-
-    def moment_kernel(stepping):
-        @cuda.jit
-        def moment(X, Y, fixed, partial):
-            """Sum of f x y^T, or with ``stepping`` of (f x^T U y) f x y^T, a line per block."""
-            x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
-            total, kept = cuda.local.array(n_moment, float64), cuda.local.array(n_kept, float64)
-            scratch = cuda.shared.array(THREADS, float64)
-            keep(fixed, kept)
-            for k in range(n_moment):
-                total[k] = 0.0
-            for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
-                weight = load(X, Y, row, fixed, kept, x, y, own)
-                if stepping:
-                    weight *= product_with_matrix(fixed, kept, x, y) * weight
-                for a in range(d_x):
-                    for b in range(d_y):
-                        total[a * d_y + b] += (weight * x[a]) * y[b]
-            for k in range(n_moment):
-                found = add_up(total[k], scratch)
-                if cuda.threadIdx.x == 0:
-                    partial[cuda.blockIdx.x, k] = found
-
-        return moment
-
-    @cuda.jit
-    def products(X, Y, fixed, partial):
-        """Sum of all x_a x_c y_b y_e with a <= c and b <= e, times f^2, a line per block."""
-        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
-        total, kept = cuda.local.array(n_products, float64), cuda.local.array(n_kept, float64)
-        scratch = cuda.shared.array(THREADS, float64)
-        keep(fixed, kept)
-        for k in range(n_products):
-            total[k] = 0.0
-        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
-            factor = load(X, Y, row, fixed, kept, x, y, own)
-            k = 0
-            for a in range(d_x):
-                for c in range(a, d_x):
-                    product = x[a] * x[c] * factor * factor
-                    for b in range(d_y):
-                        for e in range(b, d_y):
-                            total[k] += product * (y[b] * y[e])
-                            k += 1
-        for k in range(n_products):
-            found = add_up(total[k], scratch)
-            if cuda.threadIdx.x == 0:
-                partial[cuda.blockIdx.x, k] = found
-
-    @cuda.jit
-    def scores(X, Y, fixed, scale, leave_out, out):
-        """Write scale (f x^T U y), or scale (f x^T U y - f^2 |x|^2 |y|^2) with ``leave_out``."""
-        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
-        kept = cuda.local.array(n_kept, float64)
-        keep(fixed, kept)
-        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
-            factor = load(X, Y, row, fixed, kept, x, y, own)
-            score = factor * product_with_matrix(fixed, kept, x, y)
-            if leave_out:
-                score -= own[0]
-            out[row] = scale * score
-
-    return {"cross_moment": moment_kernel(False), "gram_step": moment_kernel(True), "product_moment": products,
-            "scores": scores}  # fmt: skip
 
 
 @cache
@@ -245,6 +121,12 @@ def row_kernels(lanes, n_kept):
 
     Of each row a thread keeps ``n_kept`` values, no more than it has, in registers.
     """
+    return {"unit_rows": _unit_rows_kernel(lanes, n_kept), "row_scores": _row_scores_kernel(lanes)}
+
+
+@cache
+def _lane_sum(lanes):
+    """Device function that adds up a number over the threads of a row."""
 
     @cuda.jit(device=True)
     def add_up_lanes(value, scratch):
@@ -264,6 +146,12 @@ def row_kernels(lanes, n_kept):
         found = scratch[me - lane]
         cuda.syncthreads()
         return found
+
+    return add_up_lanes
+
+
+def _unit_rows_kernel(lanes, n_kept):
+    add_up_lanes = _lane_sum(lanes)
 
     @cuda.jit
     def unit_rows(X, centre, least, out):
@@ -294,6 +182,12 @@ def row_kernels(lanes, n_kept):
                 for a in range(lane + n_kept * lanes, d, lanes):
                     out[row, a] = (float64(X[row, a]) - centre[a]) * factor
 
+    return unit_rows
+
+
+def _row_scores_kernel(lanes):
+    add_up_lanes = _lane_sum(lanes)
+
     @cuda.jit
     def row_scores(turned, x, y, scale, leave_out, out):
         """Write scale t^T y, or scale (t^T y - |x|^2 |y|^2) with ``leave_out``; t = U^T x was computed before."""
@@ -321,27 +215,33 @@ def row_kernels(lanes, n_kept):
             if row < n and lane == 0:
                 out[row] = scale * score
 
-    return {"unit_rows": unit_rows, "row_scores": row_scores}
+    return row_scores
 
 
 @cuda.jit
 def histogram(values, low, per_bucket, found):
     """Add each value to the count of its bucket, and where in the bucket it lies, in steps, to the bucket's sum.
 
-    ``found`` holds the counts, then the sums, then the number of zeros.
+    ``found`` holds the counts, then the sums, then the number of zeros, then by how much the values beyond the ends
+    exceed them, in buckets: in the first and last bucket they count as if at the end.
     """
     count = cuda.shared.array(BUCKETS, uint32)  # a line each: the simulator tells shared arrays apart by their line
     fraction = cuda.shared.array(BUCKETS, uint32)
+    scratch = cuda.shared.array(THREADS, float64)
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
         count[k] = 0
         fraction[k] = 0
     cuda.syncthreads()
-    n_zeros = 0
+    n_zeros, beneath, beyond = 0, 0.0, 0.0
     for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
         value = values[i]
         place = (value - low) * per_bucket
-        place = place if place > 0.0 else 0.0
-        place = place if place < BUCKETS - 1e-6 else BUCKETS - 1e-6
+        if place < 0.0:
+            beneath += place
+        place = place if place > 0.0 else 0.0  # written so that NaN, too, has a bucket
+        if place > BUCKETS - 1e-6:
+            beyond += place - (BUCKETS - 1e-6)
+            place = BUCKETS - 1e-6
         bucket = uint32(place)
         cuda.atomic.add(count, bucket, uint32(1))
         cuda.atomic.add(fraction, bucket, uint32((place - bucket) * FRACTION))
@@ -354,6 +254,11 @@ def histogram(values, low, per_bucket, found):
             cuda.atomic.add(found, BUCKETS + k, float64(fraction[k]))
     if n_zeros > 0:
         cuda.atomic.add(found, 2 * BUCKETS, float64(n_zeros))
+    beneath = add_up(beneath, scratch)
+    beyond = add_up(beyond, scratch)
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(found, 2 * BUCKETS + 1, beneath)
+        cuda.atomic.add(found, 2 * BUCKETS + 2, beyond)
 
 
 @cuda.jit

@@ -28,6 +28,11 @@ def is_device_array(array: Any) -> bool:
     return not is_host_array(array) and is_array_api_obj(array) and not is_dask_array(array)
 
 
+def is_beyond_memory(array: Any) -> bool:
+    """Whether this is an array of such a library that NumPy cannot read where it is, as it can a tensor of the CPU."""
+    return is_device_array(array) and not (is_torch_array(array) and array.device.type == "cpu")
+
+
 def namespace(array: Any) -> Any:
     """Return the functions that go with an array."""
     return np if is_host_array(array) else array_namespace(array)
@@ -54,6 +59,25 @@ def from_host(values: Array, like: Any) -> Any:
     if is_host_array(like):
         return values
     return array_namespace(like).asarray(np.ascontiguousarray(values), device=device(like))
+
+
+def beside(values: Any, like: Any) -> Any:
+    """Return values, wherever they are, as an array of the kind, and on the device, of ``like``."""
+    if is_host_array(values) or is_host_array(like):
+        return from_host(to_host(values), like)
+    return values
+
+
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return some rows of a NumPy or device array, in kind: a slice, or numbers that are here or where the table is."""
+    if is_host_array(table):
+        return table[rows]
+    if isinstance(rows, slice):
+        return table[rows, :] if table.ndim > 1 else table[rows]
+    index = from_host(rows.astype(np.int64, copy=False), table) if is_host_array(rows) else rows
+    if is_torch_array(table):
+        return table.index_select(0, index)  # take() would first look for negative numbers
+    return array_namespace(table).take(table, index, axis=0)
 
 
 def dtype_name(array: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ _BLOCKS = 1056  # eight for each of 132 multiprocessors
 _STRIPS = 264  # of rows, for the columns of wide tables
 _LANES = 32, 64  # threads that share a wide row, and a very wide one
 _MOST_KEPT = 16  # of a row's values that a thread keeps
+_COMMON_STREAM = 1  # CUDA's name for the stream on which work is done unless told otherwise
 _MOST_INSIDE = 4_000_000  # values of a window that come to the host
 
 
@@ -77,7 +78,7 @@ def cuda_sum(work: PairSum, X: Any, Y: Any, vectors: tuple[Any, ...]) -> FloatAr
     if name == "product_moment" and n_x * n_y > _MOST_PRODUCTS:
         return None
     n_x, n_y = shapes[name]
-    lines = _lines(kernels, kernels.pair_kernels(d_x, d_y)[name], n_x * n_y, X, Y, _fixed(work, d_x, d_y))
+    lines = _lines(kernels, _pair_kernels(d_x, d_y)[name], n_x * n_y, X, Y, _fixed(work, d_x, d_y))
     return lines.sum(axis=0).reshape(n_x, n_y)
 
 
@@ -91,7 +92,7 @@ def cuda_map(work: PairMap, X: Any, Y: Any) -> Any:
     scores = _empty(X, int(X.shape[0]))
     leave_out = name == "leave_one_out"
     if max(d_x, d_y) <= WIDEST_ROW:
-        kernels.pair_kernels(d_x, d_y)["scores"][_BLOCKS, kernels.THREADS](
+        _pair_kernels(d_x, d_y)["scores"][_BLOCKS, kernels.THREADS](
             _view(X), _view(Y), _view(from_host(_fixed(work, d_x, d_y), X)), work.scale, leave_out, _view(scores)
         )
     elif _is_wide_work(work, X, Y):
@@ -127,18 +128,20 @@ def cuda_histogram(kernels: ModuleType, values: Any, low: float, high: float) ->
     """Counts and sums in buckets; a value's place in its bucket is rounded to one of ``FRACTION`` steps."""
     n_buckets = kernels.BUCKETS
     width = (high - low) / n_buckets
-    found = namespace(values).zeros(2 * n_buckets + 1, dtype=namespace(values).float64, device=values.device)
+    found = namespace(values).zeros(2 * n_buckets + 3, dtype=namespace(values).float64, device=values.device)
     blocks = max(_BLOCKS, -(-int(values.shape[0]) // kernels.ROWS_PER_BLOCK))
     kernels.histogram[blocks, kernels.THREADS](_view(values), low, 1 / width, _view(found))
-    counts, fractions, (zeros,) = np.split(to_host(found), [n_buckets, 2 * n_buckets])
+    counts, fractions, (zeros, beneath, beyond) = np.split(to_host(found), [n_buckets, 2 * n_buckets])
     within = (fractions + counts / 2) / kernels.FRACTION  # each was rounded down, by half a step on average
+    within[[0, -1]] += beneath, beyond
     sums = counts * (low + width * np.arange(n_buckets)) + width * within
     return counts.astype(np.int64), sums, int(zeros)
 
 
 def cuda_window(kernels: ModuleType, values: Any, low: float, high: float) -> tuple[Any, FloatArray, Any] | None:
     """Tails and inside of a window; None where too many are inside."""
-    inside, n_inside = _empty(values, _MOST_INSIDE), from_host(np.zeros(1, dtype=np.int64), values)
+    xp = namespace(values)
+    inside, n_inside = _empty(values, _MOST_INSIDE), xp.zeros(1, dtype=xp.int64, device=values.device)
     lines = _lines(kernels, kernels.window, 6, values, low, high, after=(inside, n_inside))
     found = int(n_inside[0])
     if found > _MOST_INSIDE:
@@ -146,6 +149,10 @@ def cuda_window(kernels: ModuleType, values: Any, low: float, high: float) -> tu
     below = (int(lines[:, 0].sum()), float(lines[:, 1].sum()), float(lines[:, 2].max()))
     above = (int(lines[:, 3].sum()), float(lines[:, 4].sum()), float(lines[:, 5].min()))
     return below, to_host(inside[:found]), above
+
+
+def _pair_kernels(d_x: int, d_y: int) -> Any:
+    return import_module("inlier.engine.cuda_pairs").pair_kernels(d_x, d_y)
 
 
 def _lines(kernels: ModuleType, kernel: Any, width: int, X: Any, *others: Any, after: tuple[Any, ...] = ()) -> Array:
@@ -232,4 +239,19 @@ def _view(array: Any) -> Any:
     """Return a device array of another library as numba sees it, without a copy; anything else as it is."""
     if is_host_array(array) or isinstance(array, (bool, float)):
         return array
-    return import_module("numba.cuda").from_cuda_array_interface(array.__cuda_array_interface__, owner=array)
+    interface = array.__cuda_array_interface__
+    if interface.get("stream") not in (None, _COMMON_STREAM):  # the stream that kernels are on does not wait for it
+        return _cuda().from_cuda_array_interface(interface, owner=array)
+    return _view_of(interface["data"][0], tuple(interface["shape"]), interface["typestr"], interface.get("strides"))
+
+
+@lru_cache(maxsize=64)
+def _view_of(address: int, shape: tuple[int, ...], typestr: str, strides: tuple[int, ...] | None) -> Any:
+    """Describe memory to numba, which takes as long as a small kernel; whoever launches one keeps the memory."""
+    interface = {"data": (address, False), "shape": shape, "typestr": typestr, "strides": strides, "version": 2}
+    return _cuda().from_cuda_array_interface(interface)
+
+
+@cache
+def _cuda() -> Any:
+    return import_module("numba.cuda")

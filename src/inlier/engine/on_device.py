@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from inlier.engine.blocks import Array
-from inlier.engine.namespaces import from_host, namespace, to_host
+from inlier.engine.namespaces import from_host, take_rows, to_host
 from inlier.engine.place import MapWork, TotalWork
 
 
@@ -39,10 +37,7 @@ class DevicePlace:
 
     def take(self, table: Any, rows: slice | Array) -> Array:
         """Return some rows as a NumPy array."""
-        if isinstance(rows, slice):
-            return to_host(table[rows, :] if table.ndim > 1 else table[rows])
-        index = from_host(np.asarray(rows, dtype=np.int64), table)
-        return to_host(namespace(table).take(table, index, axis=0))
+        return to_host(take_rows(table, rows))
 
     def from_host(self, values: Array, like: Any) -> Any:
         """Return the values on the device of ``like``."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray, row_blocks
+from inlier.engine.namespaces import is_beyond_memory, take_rows
 from inlier.engine.place import place_of
 from inlier.engine.row_maps import RowMap, identity_rows
 from inlier.engine.spread import Scores, score_bound
@@ -50,6 +51,11 @@ class PairedRows:
         """Return the prepared rows x and y of some pairs, as NumPy arrays."""
         return self.map_x(self.place.take(self.X, rows)), self.map_y(self.place.take(self.Y, rows))
 
+    def near(self, rows: slice | Array) -> PairedRows:
+        """Return some pairs where they can be read at will: on their device, or else in this computer's memory."""
+        X, Y = (take_rows(T, rows) if is_beyond_memory(T) else self.place.take(T, rows) for T in (self.X, self.Y))
+        return PairedRows(X, Y, self.map_x, self.map_y)
+
     def blocks(self) -> Iterator[slice]:
         """Slices that cover all pairs, each a block."""
         return row_blocks(self.n_pairs, self.X.shape[1] + self.Y.shape[1])
@@ -74,4 +80,4 @@ class PairedRows:
     def scores(self, score: BlockFunction, *, matrix: FloatArray, scale: float = 1.0) -> Scores:
         """Return the same with its histogram, for rows of unit length."""
         work = PairMap(score, self.map_x, self.map_y, matrix, float(scale))
-        return Scores.mapped(self.place, work, score_bound(matrix, float(scale)), self.X, self.Y)
+        return Scores.mapped(self.place, work, score_bound(matrix, float(scale), self.X), self.X, self.Y)

@@ -42,6 +42,7 @@ class RowMap:
             if on_cuda is not None:
                 return on_cuda
         # Turning may magnify what rounding is left, so it is done in float64; without it float32 data stays float32.
+        dtype = dtype if self.linear is None or self.unit_length else xp.float64  # a model's rows stay as exact
         centred = self._centred(block, dtype if self.linear is None else xp.float64)
         if self.scale != 1.0:
             centred *= self.scale
