@@ -6,6 +6,7 @@
     python benchmarks/peers.py grid --methods inlier --again        # our own code has changed
     python benchmarks/peers.py noise                                # no real pair at all: who reports a motion?
     python benchmarks/peers.py real                                 # putative matches of scans and photos
+    python benchmarks/peers.py real --thin 0.02                     # the same with hardly any real pair left
     python benchmarks/peers.py summary                              # peers.csv, peers.txt and peers.png
 
 The grid is n x outlier rate x placement of the outliers (registration_bench/problems.py); the methods and their
@@ -53,13 +54,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; run again to go on")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time; more than one makes times unreliable")
     parser.add_argument("--bound-factors", type=float, nargs="+", default=[1.0, 0.2, 5.0], help="real: times tau")
+    parser.add_argument("--thin", type=float, default=1.0, help="real: leave out real pairs until they are this share")
     options = parser.parse_args()
     if options.what == "summary":
         table.summarise(RUNS, RESULTS)
     elif options.what == "real":
         methods = chosen_methods(options.methods, list(METHODS))
-        text = real.run(REAL_DATA, methods, options.bound_factors, options.draws or 3, options.limit)
-        if not options.methods:  # a part of the methods does not replace the whole table
+        text = real.run(REAL_DATA, methods, options.bound_factors, options.draws or 3, options.limit, options.thin)
+        if not options.methods and options.thin == 1:  # a part of the methods does not replace the whole table
             (RESULTS / "peers_real.txt").write_text(text)
         print(text)
     else:

@@ -81,14 +81,26 @@ class RealCell:
     path: Path
     draw: int
     bound_factor: float = 1.0
+    thinned_to: float = 1.0
 
     def make(self) -> Problem:
-        """Read and turn the problem."""
+        """Read the problem, leave out real pairs until they are no more than the share asked for, and turn it."""
         with np.load(self.path) as arrays:
-            X, Y, real = arrays["X"].astype(float), arrays["Y"].astype(float), arrays["inlier"]
+            X, Y, real = arrays["X"].astype(float), arrays["Y"].astype(float), arrays["inlier"].astype(bool)
             rotation, translation, bound = arrays["R"], arrays["t"], float(arrays["tau"])
-        turn = special_ortho_group.rvs(X.shape[1], random_state=np.random.default_rng([self.draw, len(X)]))
+        rng = np.random.default_rng([self.draw, len(X)])
+        turn = special_ortho_group.rvs(X.shape[1], random_state=rng)
+        if self.thinned_to < 1:
+            kept = self._thinned(np.linalg.norm(Y - X @ rotation.T - translation, axis=1) / bound, rng)
+            X, Y, real = X[kept], Y[kept], real[kept]
         return Problem(X, Y @ turn.T, real, turn @ rotation, turn @ translation, self.bound_factor * bound)
+
+    def _thinned(self, residual: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Keep some of the pairs up to four bounds: near misses go in proportion, or they would stand for real ones."""
+        near, wrong = np.flatnonzero(residual <= 4), np.flatnonzero(residual > 4)
+        wanted = self.thinned_to / (1 - self.thinned_to) * wrong.size
+        share = min(1.0, wanted / max(np.count_nonzero(residual <= 1), 1))
+        return rng.permutation(np.concatenate([rng.permutation(near)[: round(share * near.size)], wrong]))
 
 
 def surface(count: int, rng: np.random.Generator) -> np.ndarray:

@@ -16,7 +16,7 @@ LIMITS = {3: DEGREES, 2: DEGREES_2D}
 Results = dict[tuple[int, str, float], dict[str, list[Outcome]]]  # (dimension, method, bound factor) -> problem -> fits
 
 
-def run(data: Path, methods: list[str], factors: list[float], draws: int, limit: float) -> str:
+def run(data: Path, methods: list[str], factors: list[float], draws: int, limit: float, thinned_to: float = 1.0) -> str:
     """Fit every problem with every method and return the tables as text."""
     problems = {d: sorted((data / folder).glob("*.npz")) for d, folder in FOLDERS.items()}
     if not any(problems.values()):
@@ -27,11 +27,12 @@ def run(data: Path, methods: list[str], factors: list[float], draws: int, limit:
         for d in method.dimensions:
             for factor in factors if method.needs_bound else factors[:1]:
                 for path in problems[d]:
-                    fits = [worker.fit(RealCell(path, draw, factor)) for draw in range(draws)]
+                    fits = [worker.fit(RealCell(path, draw, factor, thinned_to)) for draw in range(draws)]
                     results[d, name, factor][path.stem] += fits
         worker.close()
         print(f"{name} is done", flush=True)
-    return "\n".join(line for d in FOLDERS for line in tables(results, d, problems[d], draws)) + "\n"
+    head = [] if thinned_to == 1 else [f"Real pairs thinned out to {thinned_to:.1%} of each problem.", ""]
+    return "\n".join([*head, *(line for d in FOLDERS for line in tables(results, d, problems[d], draws))]) + "\n"
 
 
 def tables(results: Results, d: int, paths: list[Path], draws: int) -> list[str]:
