@@ -40,7 +40,7 @@ class MemoryPlace:
         entries = np.empty(len(tables[0]), dtype=work.dtype)
 
         def fill(rows: slice) -> None:
-            entries[rows] = work(*_cut(tables, rows))
+            _write(work, entries[rows], _cut(tables, rows))
 
         with _blas_for(tables):
             for _ in _parts(tables, fill):
@@ -52,7 +52,7 @@ class MemoryPlace:
         entries = np.empty(len(tables[0]), dtype=work.dtype)
 
         def fill(rows: slice) -> Any:
-            entries[rows] = work(*_cut(tables, rows))
+            _write(work, entries[rows], _cut(tables, rows))
             return of_entries(entries[rows])
 
         with _blas_for(tables):
@@ -79,8 +79,17 @@ def map_in_turn(work: MapWork, *tables: Any) -> Any:
     """Return one entry per row, a range at a time in this very thread."""
     entries = np.empty(len(tables[0]), dtype=work.dtype)
     for rows in _ranges(tables):
-        entries[rows] = work(*_cut(tables, rows))
+        _write(work, entries[rows], _cut(tables, rows))
     return entries
+
+
+def _write(work: MapWork, entries: Array, blocks: list[Array]) -> None:
+    """Fill the entries of a block; a work that can write them itself saves a copy."""
+    into = getattr(work, "into", None)
+    if into is None:
+        entries[...] = work(*blocks)
+    else:
+        into(entries, *blocks)
 
 
 def _merged(work: TotalWork, parts: Iterator[Any]) -> Any:

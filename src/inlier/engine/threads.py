@@ -9,11 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
+_MOST_AT_ONCE = 16  # short ranges handed to a thread in one go: handing over takes a good part of the time of one
+_TURNS = 4  # ... as long as every thread gets so many, for they do not all take equally long
 
 
 def row_ranges(n_rows: int, rows_per_range: int | None = None) -> list[slice]:
@@ -32,7 +35,9 @@ def results_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range
     ranges = row_ranges(n_rows, rows_per_range)
     if len(ranges) == 1 or _thread_count() == 1:
         return map(work, ranges)
-    return _pool().map(work, ranges)
+    size = 1 if rows_per_range else min(max(len(ranges) // (_TURNS * _thread_count()), 1), _MOST_AT_ONCE)
+    handfuls = [ranges[k : k + size] for k in range(0, len(ranges), size)]
+    return chain.from_iterable(_pool().map(lambda some: [work(rows) for rows in some], handfuls))
 
 
 @cache
