@@ -264,9 +264,9 @@ def test_ctrl_c_leaves_no_half_file(folder):
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
         "import inlier.io.text\n"
-        "def slow(stream, content, delimiter):\n"
+        "def slow(stream, content, delimiter, header=True):\n"
         "    stream.write(b'half'); stream.flush(); Path('writing').touch(); time.sleep(60)\n"
-        "inlier.io.text._write_delimited = slow\n"
+        "inlier.io.text.write_delimited = slow\n"
         "from inlier.cli import main\n"
         "main(['match', 'x.npy', 'y.npy', '-o', 'out.csv'])\n"
     )

@@ -121,7 +121,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(count, monkeypatch):
     X = np.random.default_rng(0).standard_normal((1000, 3))
     pairs = PairedRows(X, X, *[unit_rows(summarise_columns(X))] * 2)
     expected = pairs.sum(moments.cross_moment)
-    monkeypatch.setattr(threads, "_thread_count", lambda: count)
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
     monkeypatch.setattr(threads, "_pool", lambda: ThreadPoolExecutor(count))
     np.testing.assert_array_equal(pairs.sum(moments.cross_moment), expected)
 

@@ -19,6 +19,11 @@ _MOST_AT_ONCE = 16  # short ranges handed to a thread in one go: handing over ta
 _TURNS = 4  # ... as long as every thread gets so many, for they do not all take equally long
 
 
+def rows_per_narrow_range() -> int:
+    """Length of a range unless told otherwise."""
+    return _ROWS_PER_RANGE
+
+
 def row_ranges(n_rows: int, rows_per_range: int | None = None) -> list[slice]:
     """Ranges of fixed length that cover all rows; one empty range where there is none."""
     step = rows_per_range or _ROWS_PER_RANGE
@@ -33,15 +38,16 @@ def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: in
 def results_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> Iterator[Any]:
     """Do the same, and give each result as soon as it and those before it are there."""
     ranges = row_ranges(n_rows, rows_per_range)
-    if len(ranges) == 1 or _thread_count() == 1:
+    if len(ranges) == 1 or thread_count() == 1:
         return map(work, ranges)
-    size = 1 if rows_per_range else min(max(len(ranges) // (_TURNS * _thread_count()), 1), _MOST_AT_ONCE)
+    size = 1 if rows_per_range else min(max(len(ranges) // (_TURNS * thread_count()), 1), _MOST_AT_ONCE)
     handfuls = [ranges[k : k + size] for k in range(0, len(ranges), size)]
     return chain.from_iterable(_pool().map(lambda some: [work(rows) for rows in some], handfuls))
 
 
 @cache
-def _thread_count() -> int:
+def thread_count() -> int:
+    """How many threads work at a time."""
     try:
         return int(import_module("numba").config.NUMBA_NUM_THREADS)  # what the user and joblib allow
     except ImportError:
@@ -50,7 +56,7 @@ def _thread_count() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_thread_count(), thread_name_prefix="inlier")
+    return ThreadPoolExecutor(thread_count(), thread_name_prefix="inlier")
 
 
 if hasattr(os, "register_at_fork"):
