@@ -58,7 +58,9 @@ def test_ids_are_joined_and_named():
     outcome = run("x.csv", "y.csv", "--key", "id", "-o", "out.csv")
     assert outcome.exit_code == 0, outcome.output
     table = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
-    assert list(table[0]) == ["row", "key", "score", "p_value", "q_value", "inlier"]
+    assert list(table[0]) == ["row", "row_y", "key", "score", "p_value", "q_value", "inlier"]
+    ids_of_y = read_table("y.csv", key="id").keys
+    assert [ids_of_y[int(row["row_y"])] for row in table] == IDS.tolist()
     assert [row["key"] for row in table] == IDS.tolist()
     assert [row["inlier"] == "true" for row in table] == DATA.inlier_mask.tolist()
     worst = min(table, key=lambda row: float(row["score"]))["key"]

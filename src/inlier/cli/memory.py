@@ -28,7 +28,7 @@ def stream_from() -> int:
 
 def memory_allowed() -> int:
     """The memory of the machine, or what the process is limited to if that is less."""
-    return min(_of_machine(), *_limits_of_process(), *_limits_of_group())
+    return min([_of_machine(), *_limits_of_process(), *_limits_of_group()])
 
 
 def _of_machine() -> int:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from inlier.cli.answers import BadInput, warnings_as
 from inlier.cli.inputs import for_both, split_names
 from inlier.cli.memory import GIB, memory_allowed, stream_from
@@ -137,7 +135,7 @@ def _write(counting: _Counting, output: Path) -> None:
 
     columns, n_pairs = counting.fitted.columns, counting.fitted.n_pairs
     if output == STDOUT:
-        csv_blocks(click.get_binary_stream("stdout"), columns, counting)
+        csv_blocks(sys.stdout.buffer, columns, counting)
     elif output.suffix.lower() == ".npy":
         write_blocks(output, {"inlier": columns["inlier"]}, n_pairs, counting)
     else:

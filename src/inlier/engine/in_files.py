@@ -7,7 +7,6 @@ the last bit as that of the same rows in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from inlier.engine.blocks import Array
 from inlier.engine.in_memory import MEMORY, blas_for, filled_in_threads, merged_parts, parts_in_threads, range_length
 from inlier.engine.place import MapWork, TotalWork
-from inlier.engine.threads import thread_count
+from inlier.engine.threads import one_ahead, thread_count
 
 _STRETCH_BYTES = 16 * 1024**2  # of all tables together, as float64
 _LARGEST_STRETCH = 16 * _STRETCH_BYTES  # for wide rows, so that every thread has some
@@ -60,8 +59,11 @@ class StoredRows:
         self.was_read(len(block))
         return block
 
-    def read(self, rows: Any) -> Array:
-        """Return some rows, without a word to ``on_read``."""
+    def read(self, rows: Any, buffer: Array | None = None) -> Array:
+        """Return some rows, without a word to ``on_read``; in the buffer if they can be read into it."""
+        into = getattr(self._source, "read_into", None)
+        if buffer is not None and into is not None and self._columns is None:
+            return np.asarray(into(rows, buffer))
         block = np.asarray(self._source[rows])
         return block if self._columns is None else block[:, self._columns]
 
@@ -195,9 +197,10 @@ def stretches(sources: list[Any]) -> Iterator[slice]:
     """Slices that cover all rows in order; each ends with a chunk of the file where it is kept in chunks."""
     width = sum(int(np.prod(source.shape[1:], dtype=np.int64)) for source in sources)
     unit, unit_bytes = range_length(sources), 8 * max(width, 1) * range_length(sources)
-    step = unit * max(1, _STRETCH_BYTES // unit_bytes)
-    if step < unit * thread_count() and unit_bytes * thread_count() <= _LARGEST_STRETCH:
-        step = unit * thread_count()
+    n_units = max(1, _STRETCH_BYTES // unit_bytes)
+    if unit_bytes * thread_count() <= _LARGEST_STRETCH:
+        n_units = -(-n_units // thread_count()) * thread_count()  # as much for each thread
+    step = unit * n_units
     chunk = max(getattr(source, "chunk_rows", 1) for source in sources)
     if 1 < chunk <= _LARGEST_CHUNK * step:
         step = chunk * max(1, step // chunk)
@@ -208,21 +211,30 @@ def stretches(sources: list[Any]) -> Iterator[slice]:
 
 def _read(sources: list[Any]) -> Iterator[tuple[slice, list[Array]]]:
     """Read the stretches, each while the one before it is at work."""
-
-    def blocks(rows: slice) -> list[Array]:
-        return [np.ascontiguousarray(getattr(source, "read", source.__getitem__)(rows)) for source in sources]
-
     ahead = list(stretches(sources))
-    with ThreadPoolExecutor(1, thread_name_prefix="inlier-reader") as reader:
-        following = reader.submit(blocks, ahead[0]) if ahead else None
-        for number, rows in enumerate(ahead):
-            assert following is not None
-            read = following.result()
-            following = reader.submit(blocks, ahead[number + 1]) if number + 1 < len(ahead) else None
-            for source in sources:
-                if isinstance(source, StoredRows):
-                    source.was_read(rows.stop - rows.start)
-            yield rows, read
+    longest = max((rows.stop - rows.start for rows in ahead), default=0)
+    # Two sets of buffers in turn: one is read into while the other is at work.
+    buffers = [[_buffer(source, longest) for source in sources] for _ in range(2)]
+
+    def blocks(number: int) -> list[Array]:
+        rows = ahead[number]
+        return [_rows_of(source, rows, buffer) for source, buffer in zip(sources, buffers[number % 2], strict=True)]
+
+    for rows, read in zip(ahead, one_ahead(blocks, len(ahead)), strict=True):
+        for source in sources:
+            if isinstance(source, StoredRows):
+                source.was_read(rows.stop - rows.start)
+        yield rows, read
+
+
+def _buffer(source: Any, n_rows: int) -> Array | None:
+    return np.empty((n_rows, *source.shape[1:]), dtype=source.dtype) if isinstance(source, StoredRows) else None
+
+
+def _rows_of(source: Any, rows: slice, buffer: Array | None) -> Array:
+    if buffer is None:
+        return np.ascontiguousarray(source[rows])
+    return np.ascontiguousarray(source.read(rows, buffer[: rows.stop - rows.start]))
 
 
 def _cut_anew(pieces: Iterator[tuple[slice, list[Array]]], unit: int) -> Iterator[tuple[slice, list[Array]]]:

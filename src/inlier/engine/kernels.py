@@ -15,27 +15,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from inlier.engine.line_kernels import COMPILE
+from inlier.engine.line_kernels import column_summary as column_summary  # one module for whoever calls kernels
+from inlier.engine.line_kernels import histogram as histogram
+from inlier.engine.line_kernels import window as window
+
 _TILE = 256  # rows; a tile of both sides at d = 3 takes 12 KiB
-_FEW = 32  # values looked at together for something of interest
 _WORTH_A_PRODUCT = 100  # entries of a moment above which a matrix product beats plain loops
-_COMPILE = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    # Sums may be reordered, which is what vectorising them means; NaN and infinity keep their meaning.
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
-_COMPILE_IN_ORDER = {**_COMPILE, "fastmath": {"nsz"}}  # for differences whose order matters
-_COMPILE_WITHOUT_NAN = {**_COMPILE, "fastmath": {"reassoc", "contract", "nsz", "nnan"}}  # so that a minimum vectorises
+_COMPILE_IN_ORDER = {**COMPILE, "fastmath": {"nsz"}}  # for differences whose order matters
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _line_of(tile, a, count):
     """Coordinate ``a`` of a tile: a slice, so that every index into it is plainly not negative and loops vectorise."""
     return tile[a * _TILE : a * _TILE + count]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _load_tile(line, start, count, mean, centre, tile, squared_length):
     """Centred rows, transposed, into ``tile``; their squared lengths beside them.
 
@@ -63,7 +59,7 @@ def _load_tile(line, start, count, mean, centre, tile, squared_length):
             squared_length[t] += u * u
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _load_pair(X, Y, preparation, start, count, x, y, squared_x, squared_y, factor):
     """Load both sides of a tile; ``factor`` is 1 / (|x| |y|), or 0 where either has no direction.
 
@@ -81,12 +77,12 @@ def _load_pair(X, Y, preparation, start, count, x, y, squared_x, squared_y, fact
         factor[t] = inverse if squared_x[t] > least_x and squared_y[t] > least_y else 0.0
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _three_lines(tile, a, count):
     return _line_of(tile, a, count), _line_of(tile, a + 1, count), _line_of(tile, a + 2, count)
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _score_nine(x, y, a, b, matrix, count, score):
     """score[t] += x_t^T U y_t over coordinates a..a+2 and b..b+2: every number is read once for all nine products."""
     x0, x1, x2 = _three_lines(x, a, count)
@@ -101,7 +97,7 @@ def _score_nine(x, y, a, b, matrix, count, score):
         running[t] += x0[t] * first + x1[t] * second + x2[t] * third
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score):
     """score[t] = x_t^T U y_t for one tile."""
     score[:count] = 0.0
@@ -124,7 +120,7 @@ def _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score):
             score[t] += along[t] * work[t]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _add_nine(x, y, a, b, weight, count, total):
     """total += sum of w_t x_t y_t^T over coordinates a..a+2 and b..b+2, nine running sums at a time."""
     x0, x1, x2 = _three_lines(x, a, count)
@@ -142,14 +138,14 @@ def _add_nine(x, y, a, b, weight, count, total):
     _add_row(total[a + 2], b, s20, s21, s22)
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _add_row(row, b, one, two, three):
     row[b] += one
     row[b + 1] += two
     row[b + 2] += three
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _add_tile_moment(x, y, d_x, d_y, weight, count, work, total):
     """total += sum of w_t x_t y_t^T over one tile."""
     for a in range(0, d_x - 2, 3):
@@ -175,7 +171,7 @@ def _add_tile_moment(x, y, d_x, d_y, weight, count, work, total):
             total[a, b] += u
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _workspace(preparation):
     """Dimensions; tiles of both sides, their squared lengths, the scale factor, and two rows of scratch."""
     d_x, d_y = len(preparation[0]), len(preparation[1])
@@ -183,7 +179,7 @@ def _workspace(preparation):
     return d_x, d_y, np.empty(d_x * _TILE), np.empty(d_y * _TILE), rows[0], rows[1], rows[2], rows[3], rows[4]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def cross_moment(X, Y, preparation, start, stop, weights):
     """Sum of w_i x_i y_i^T over rows start..stop; no weights (an empty array) means all ones."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, _ = _workspace(preparation)
@@ -198,7 +194,7 @@ def cross_moment(X, Y, preparation, start, stop, weights):
     return total
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def gram_step(X, Y, preparation, start, stop, matrix):
     """Sum of (x_i^T U y_i) x_i y_i^T over rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, weight = _workspace(preparation)
@@ -213,7 +209,7 @@ def gram_step(X, Y, preparation, start, stop, matrix):
     return total
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _tile_products(tile, d, count, products):
     """All products of two coordinates, in the order of ``np.triu_indices``."""
     row = 0
@@ -225,7 +221,7 @@ def _tile_products(tile, d, count, products):
             row += 1
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _scale_lines(lines, n_lines, factor, count):
     for row in range(n_lines):
         line = _line_of(lines, row, count)
@@ -233,7 +229,7 @@ def _scale_lines(lines, n_lines, factor, count):
             line[t] *= factor[t]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def product_and_cross_moment(X, Y, preparation, start, stop):
     """Sums over rows start..stop of the distinct products x_a x_c y_b y_e, and of x_a y_b."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, ones = _workspace(preparation)
@@ -260,13 +256,13 @@ def product_and_cross_moment(X, Y, preparation, start, stop):
     return products, total
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def product_moment(X, Y, preparation, start, stop):
     """Sum over rows start..stop of the distinct products x_a x_c y_b y_e."""
     return product_and_cross_moment(X, Y, preparation, start, stop)[0]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def bilinear(X, Y, preparation, start, stop, scores, matrix, scale):
     """scores[i - start] = scale x_i^T U y_i for rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, score = _workspace(preparation)
@@ -279,7 +275,7 @@ def bilinear(X, Y, preparation, start, stop, scores, matrix, scale):
             out[t] = scale * (score[t] * factor[t])
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def leave_one_out(X, Y, preparation, start, stop, scores, matrix, scale):
     """scores[i - start] = scale (x_i^T U y_i - |x_i|^2 |y_i|^2) for rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, score = _workspace(preparation)
@@ -300,7 +296,7 @@ def _centre_row(row, mean, rest, out):
         out[k] = (row[k] - mean[k]) - rest[k]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _squared_length(row):
     total = row[0] * row[0]
     for k in range(1, row.size):
@@ -308,7 +304,7 @@ def _squared_length(row):
     return total
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def unit_rows(line, mean, rest, shortest, out):
     """Centred rows of unit length, for rows that are wide enough for matrix products; zero without direction."""
     n_rows, d = out.shape
@@ -319,94 +315,3 @@ def unit_rows(line, mean, rest, shortest, out):
         inverse = row.dtype.type(1.0 / length if length > shortest else 0.0)
         for k in range(d):
             row[k] *= inverse
-
-
-@njit(**_COMPILE)
-def column_summary(line, d, start, stop):
-    """Sum, minimum and maximum of each column over rows start..stop.
-
-    A stretch of eight rows is a vector of 8 d numbers whose entry k always belongs to column k mod d; four
-    stretches are taken together, so that the running values are read and written once for all four.
-    """
-    width = 8 * d
-    sums, low, high = np.zeros(width), np.full(width, np.inf), np.full(width, -np.inf)
-    first, end = start * d, stop * d
-    while first + 4 * width <= end:
-        # Slices, so that every index below is plainly not negative: a condition for vectorising.
-        one, two = line[first : first + width], line[first + width : first + 2 * width]
-        three, four = line[first + 2 * width : first + 3 * width], line[first + 3 * width : first + 4 * width]
-        for k in range(width):
-            sums[k] += (np.float64(one[k]) + two[k]) + (np.float64(three[k]) + four[k])
-        for k in range(width):
-            low[k] = min(low[k], min(min(one[k], two[k]), min(three[k], four[k])))
-        for k in range(width):
-            high[k] = max(high[k], max(max(one[k], two[k]), max(three[k], four[k])))
-        first += 4 * width
-    total, minimum, maximum = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
-    for k in range(width):
-        total[k % d] += sums[k]
-        minimum[k % d] = min(minimum[k % d], low[k])
-        maximum[k % d] = max(maximum[k % d], high[k])
-    for k in range(first, end):
-        value = np.float64(line[k])
-        column = k % d
-        total[column] += value
-        minimum[column] = min(minimum[column], value)
-        maximum[column] = max(maximum[column], value)
-    return total, minimum, maximum
-
-
-@njit(**_COMPILE)
-def histogram(values, low, per_bucket, n_buckets):
-    """Number and sum of the values in each of equal buckets from ``low`` on, and how many are exactly 0.
-
-    Values beyond the ends count with the first and the last bucket. Four tables in turn: neighbours that fall into
-    one bucket need not wait for each other.
-    """
-    counts, sums = np.zeros(4 * n_buckets, np.int64), np.zeros(4 * n_buckets)
-    zeros, last = 0, n_buckets - 1.0
-    for i in range(values.size):
-        value = values[i]
-        place = (value - low) * per_bucket
-        place = place if place > 0.0 else 0.0  # written so that NaN, too, has a bucket
-        bucket = np.uint32(place if place < last else last)
-        entry = (i & 3) * n_buckets + bucket
-        counts[entry] += 1
-        sums[entry] += value
-        zeros += value == 0.0
-    for entry in range(n_buckets, 4 * n_buckets):
-        counts[entry % n_buckets] += counts[entry]
-        sums[entry % n_buckets] += sums[entry]
-    return counts[:n_buckets], sums[:n_buckets], zeros
-
-
-@njit(**_COMPILE_WITHOUT_NAN)
-def window(values, low, high):
-    """Number, sum and largest of what lies below ``low``; number, sum and smallest from ``high`` on; and the rest."""
-    below = above = 0
-    sum_below = sum_above = 0.0
-    for i in range(values.size):
-        value = values[i]
-        below += value < low
-        above += value >= high
-        sum_below += value if value < low else 0.0
-        sum_above += value if value >= high else 0.0
-    largest_below, smallest_above = -np.inf, np.inf
-    inside, k = np.empty(values.size - below - above), 0
-    for first in range(0, values.size, _FEW):
-        some = values[first : first + _FEW]
-        # What lies between the two nearest so far is inside, or nearer; most stretches hold nothing of the kind.
-        interesting = 0
-        for i in range(some.size):
-            interesting += (some[i] > largest_below) & (some[i] < smallest_above)
-        if interesting:
-            for i in range(some.size):
-                value = some[i]
-                if value < low:
-                    largest_below = max(largest_below, value)
-                elif value >= high:
-                    smallest_above = min(smallest_above, value)
-                else:
-                    inside[k] = value
-                    k += 1
-    return below, sum_below, largest_below, above, sum_above, smallest_above, inside[:k]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,16 +35,26 @@ class NpyFile:
 
     def __getitem__(self, rows: slice) -> Array:
         start, stop, _ = rows.indices(self.shape[0])
-        count = max(stop - start, 0)
-        if not self._by_columns or self._row_numbers <= 1:
-            values = self._numbers(start * self._row_numbers, count * self._row_numbers)
-            return values.reshape(-1, *self.shape[1:])
-        columns = [self._numbers(column * self.shape[0] + start, count) for column in range(self._row_numbers)]
-        return np.stack(columns, axis=1).reshape(-1, *self.shape[1:], order="F")
+        return self.read_into(rows, np.empty((max(stop - start, 0), *self.shape[1:]), dtype=self.dtype))
 
-    def _numbers(self, first: int, count: int) -> Array:
-        offset = self._start + first * self.dtype.itemsize
-        values = np.fromfile(self._path, self.dtype, count, offset=offset)
-        if values.size != count:
-            raise ValueError(f"{self._path} was cut short while it was read.")
-        return values
+    def read_into(self, rows: slice, out: Array) -> Array:
+        """Read some rows into an array that is there already: fresh memory costs as much as the reading."""
+        start = rows.indices(self.shape[0])[0]
+        with self._path.open("rb", buffering=0) as stream:
+            if not self._by_columns or self._row_numbers <= 1:
+                self._fill(stream, start * self._row_numbers, out.reshape(-1))
+                return out
+            table = np.empty((self._row_numbers, len(out)), dtype=self.dtype)
+            for number, column in enumerate(table):
+                self._fill(stream, number * self.shape[0] + start, column)
+        out[...] = table.T.reshape(out.shape, order="F")
+        return out
+
+    def _fill(self, stream: Any, first: int, out: Array) -> None:
+        stream.seek(self._start + first * self.dtype.itemsize)
+        left = memoryview(out.view(np.uint8))
+        while len(left):
+            n_read = stream.readinto(left)
+            if not n_read:
+                raise ValueError(f"{self._path} was cut short while it was read.")
+            left = left[n_read:]

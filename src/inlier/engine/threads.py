@@ -45,6 +45,16 @@ def results_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range
     return chain.from_iterable(_pool().map(lambda some: [work(rows) for rows in some], handfuls))
 
 
+def one_ahead(function: Callable[[int], Any], count: int) -> Iterator[Any]:
+    """Yield function(0), function(1), ...; each is computed in another thread while the one before it is in use."""
+    following = _reader().submit(function, 0) if count else None
+    for number in range(count):
+        assert following is not None
+        result = following.result()
+        following = _reader().submit(function, number + 1) if number + 1 < count else None
+        yield result
+
+
 @cache
 def thread_count() -> int:
     """How many threads work at a time."""
@@ -59,8 +69,14 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(thread_count(), thread_name_prefix="inlier")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+@cache
+def _reader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="inlier-reader")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_reader.cache_clear)
 
 
 @contextmanager

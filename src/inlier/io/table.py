@@ -100,7 +100,7 @@ def _from_array(array: Array, request: Request) -> Table:
     places = column_places(request, array.shape[1])
     if places is None:
         return Table(array, None, None, path)
-    return Table(array[:, places], tuple(map(str, places)), None, path)
+    return Table(np.ascontiguousarray(array[:, places]), tuple(map(str, places)), None, path)
 
 
 def column_places(request: Request, n_columns: int) -> list[int] | None:

@@ -136,7 +136,7 @@ class MatchSummary:
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs have which verdict."""
-        return dict(zip(VERDICTS, np.bincount(self.verdicts, minlength=3).tolist(), strict=True))
+        return dict(zip(VERDICTS, counts_of(self.result.inlier_mask, self.result.q_values).tolist(), strict=True))
 
     def columns(self) -> dict[str, Array]:
         """Everything there is per pair: row, row in Y where it is another, key, score, p- and q-value, inlier."""
@@ -238,6 +238,13 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
         "n_parts": n_parts,
         **{name: getattr(matcher, f"{name}_", None) for name in names},
     }
+
+
+def counts_of(mask: Array, q_values: Array | None) -> Array:
+    """How many pairs have each of the `VERDICTS`."""
+    n_real = np.count_nonzero(mask)
+    n_wrong = mask.size - n_real if q_values is None else np.count_nonzero((q_values > _MORE_LIKELY_WRONG) & ~mask)
+    return np.array([n_real, mask.size - n_real - n_wrong, n_wrong])
 
 
 def verdicts_of(mask: Array, q_values: Array | None) -> Array:

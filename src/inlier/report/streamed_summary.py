@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import Array
-from inlier.report.match_summary import VERDICTS, MatchSummary, Origin, facts_of, verdicts_of
+from inlier.report.match_summary import VERDICTS, MatchSummary, Origin, counts_of, facts_of
 from inlier.result import MatchResult
 from inlier.streaming import FittedFiles
 
@@ -34,8 +34,8 @@ class Tally:
         """Count a block of pairs, the columns by name."""
         mask, q, scores = block["inlier"], block.get("q_value"), block["score"]
         self.n_pairs += mask.size
-        self.n_inliers += int(mask.sum())
-        self.counts += np.bincount(verdicts_of(mask, q), minlength=len(VERDICTS))
+        self.n_inliers += int(np.count_nonzero(mask))
+        self.counts += counts_of(mask, q)
         self.lowest_score = min(self.lowest_score, float(scores.min()))
         self.highest_score = max(self.highest_score, float(scores.max()))
         if q is not None:
@@ -47,11 +47,14 @@ class Tally:
 
     def _keep_worst(self, block: dict[str, Array]) -> None:
         """Keep the lowest scores, of equal ones the first."""
-        few = min(_WORST, block["score"].size)
-        tenth = np.partition(block["score"], few - 1)[few - 1]
-        low = np.flatnonzero(block["score"] <= tenth)  # ties included, in the order of the rows
-        low = low[np.argsort(block["score"][low], kind="stable")[:_WORST]]
+        scores = block["score"]
         kept = self.worst or {name: column[:0] for name, column in block.items()}
+        if kept["score"].size == _WORST:
+            low = np.flatnonzero(scores < kept["score"][-1])
+        else:
+            few = min(_WORST, scores.size)
+            low = np.flatnonzero(scores <= np.partition(scores, few - 1)[few - 1])  # ties included
+        low = low[np.argsort(scores[low], kind="stable")[:_WORST]]
         both = {name: np.concatenate([kept[name], column[low]]) for name, column in block.items()}
         order = np.argsort(both["score"], kind="stable")[:_WORST]
         self.worst = {name: column[order] for name, column in both.items()}
