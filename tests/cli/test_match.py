@@ -152,6 +152,15 @@ def test_output_to_stdout_leaves_the_words_to_stderr():
     assert "240 of 400 pairs are real" in outcome.stderr
 
 
+def test_whitening_counts_the_directions_that_there_are(folder):
+    twice = np.hstack([DATA.X, DATA.X])  # 16 columns, 8 directions
+    write_table("twice.npy", twice)
+    words = ("--method", "row-sum", "--whiten", "--inlier-fraction", "0.6", "--json")
+    found = json.loads(run("twice.npy", "y.npy", *words).stdout)
+    assert found["threshold"] == row_sum_threshold(N, 8, 0.6)
+    assert found["pairs"]["inlier"] == json.loads(run("x.npy", "y.npy", *words).stdout)["pairs"]["inlier"]
+
+
 def test_report(folder):
     outcome = run("x.csv", "y.csv", "--key", "id", "--report", "here/report.html")
     assert outcome.stderr == "Report: here/report.html\n"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from collections.abc import Iterable
+from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,14 @@ def check_place(path: Path) -> None:
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not nearest.is_dir():
         raise BadInput(f"{path} could not be written: a file stands where a folder is needed, {nearest.name}.")
-    if not os.access(nearest, os.W_OK):
-        raise BadInput(f"{path} could not be written: you may not write to the folder {nearest}.")
+    try:
+        with tempfile.TemporaryDirectory(dir=nearest, prefix=".inlier-"):
+            pass
+    except OSError as error:
+        reason = f"you may not write to the folder {nearest}"
+        if error.errno not in (EACCES, EPERM, EROFS):
+            reason = f"no file can be made in the folder {nearest}"
+        raise BadInput(f"{path} could not be written: {reason}.") from error
 
 
 def write_pairs(summary: MatchSummary, output: Path | None) -> None:

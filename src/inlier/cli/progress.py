@@ -56,6 +56,23 @@ def bytes_read(expected: int, *, quiet: bool = False) -> Iterator[Callable[[int]
 
 
 @contextmanager
+def steps(total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function to be told what begins; a bar on a terminal, a line each elsewhere."""
+    import click
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what: click.echo(what, err=True)
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total, completed=-1)  # what begins is not yet done
+        yield lambda what: bar.update(task, description=what, advance=1)
+
+
+@contextmanager
 def _shown_after_a_while(bar: Progress) -> Iterator[None]:
     timer = Timer(_PATIENCE, bar.start)
     timer.daemon = True

@@ -52,7 +52,7 @@ class NpyFile:
 
     def _fill(self, stream: Any, first: int, out: Array) -> None:
         stream.seek(self._start + first * self.dtype.itemsize)
-        left = memoryview(out.view(np.uint8))
+        left = out.view(np.uint8).data
         while len(left):
             n_read = stream.readinto(left)
             if not n_read:
