@@ -87,7 +87,7 @@ class _Asked:
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="Write a row per pair (row, key, score, p- and q-value, inlier) as csv, parquet, npz, json, ... by the "
+    help="Write a row per pair (row, row_y and key if joined, score, p- and q-value, inlier) as csv, parquet, npz, json, ... by the "
     "suffix; as npy the mask alone; - is csv on standard output.",
 )
 @click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
@@ -113,6 +113,9 @@ def match(
     Row i of file X belongs with row i of file Y, or rows with the same id do (--key). The suffix says how a file is
     read: npy, npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii, nii, png, jpg,
     tiff. One of several arrays in a file is named after a colon, as in data.npz:x. Rows and columns count from 0.
+
+    Large npy, zarr and hdf5 files are read in stretches and need not fit into memory; --report, --splits and --key
+    look at all pairs at once.
 
     Exit code 0: pairs were found; 1: none was; 2: something was wrong with the input.
 
