@@ -87,8 +87,8 @@ class _Asked:
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="Write a row per pair (row, row_y and key if joined, score, p- and q-value, inlier) as csv, parquet, npz, json, ... by the "
-    "suffix; as npy the mask alone; - is csv on standard output.",
+    help="Write a row per pair (row, row_y and key if joined, score, p- and q-value, inlier) as csv, parquet, npz, "
+    "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
 )
 @click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
