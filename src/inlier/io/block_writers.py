@@ -12,6 +12,7 @@ import numpy as np
 from inlier.engine.blocks import Array
 from inlier.io.atomic import written_beside
 from inlier.io.extras import load
+from inlier.io.table import UnusableFileError
 from inlier.io.text import create_text, write_delimited
 
 Columns = Mapping[str, "np.dtype[Any]"]
@@ -51,8 +52,14 @@ def write_blocks(path: str | Path, columns: Columns, n_rows: int, read_blocks: R
     [0, 1, 4, 9, 16, 25]
     """
     path = Path(path)
+    write = _WRITERS.get(_kind(path))
+    if write is None or (write is _write_npy and len(columns) != 1):
+        raise UnusableFileError(
+            f"{path} cannot hold the {len(columns)} column(s) {', '.join(columns)} in blocks. "
+            f"Write csv, tsv, parquet, feather, hdf5, zarr or npz."
+        )
     with written_beside(path) as beside:
-        _WRITERS[_kind(path)](beside, columns, n_rows, read_blocks)
+        write(beside, columns, n_rows, read_blocks)
 
 
 def csv_blocks(stream: IO[bytes], columns: Columns, read_blocks: ReadBlocks, delimiter: str = ",") -> None:
