@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py memory      # n = 6,489,600, d = 3, float32, raw rows to mask, beside three reads
     python benchmarks/scale.py wide        # n = 200,000, d = 300, beside the rate of float32 matrix products
-    python benchmarks/scale.py files       # 10^6 to 1.6 x 10^8 pairs from .npy files (needs 4 GB of disk)
+    python benchmarks/scale.py files       # the command on 10^6 to 1.8 x 10^8 pairs, under a limit (needs 5 GB of disk)
     python benchmarks/scale.py dask        # one and two workers on data that is loaded from zarr
     python benchmarks/scale.py bytes       # what a pass moves on a cluster, computed
 
@@ -12,6 +12,7 @@ Timings that are compared are taken in turns, and the shortest of each counts.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -73,56 +74,86 @@ def wide() -> None:
     print(f"  row sums     {ours / rate:.0%} of the rate of a {size} x {size} float32 product")
 
 
-_STREAM = """
-import resource, sys, time
-import numpy as np
-from inlier import RowSumMatcher
-from inlier.streaming import stream_mask
-folder = sys.argv[1]
-few = np.random.default_rng(0).standard_normal((100_000, 3)).astype(np.float32)
-np.save(f"{folder}/few.npy", few)
-stream_mask(RowSumMatcher(), f"{folder}/few.npy", f"{folder}/few.npy", f"{folder}/few-mask.npy")
-if len(sys.argv) > 2:
-    resource.setrlimit(resource.RLIMIT_DATA, (int(sys.argv[2]),) * 2)
-start = time.perf_counter()
-found = stream_mask(RowSumMatcher(), f"{folder}/X.npy", f"{folder}/Y.npy", f"{folder}/mask.npy")
-taken = time.perf_counter() - start
-start = time.perf_counter()
-for name in "XY":
-    with open(f"{folder}/{name}.npy", "rb", buffering=0) as stream:
-        while stream.read(2**24): pass
-print(taken, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+_COMMAND = """
+import sys, time
+from inlier.cli import main
+for which in ("few", ""):  # first a short run, which loads what there is to load
+    start = time.perf_counter()
+    words = ["match", f"X{which}.npy", f"Y{which}.npy", "-o", f"mask{which}.npy", "-q", *sys.argv[1:]]
+    main(words, standalone_mode=False)
+print(time.perf_counter() - start)
 """
+_LIMIT = 512 * 1024**2  # of the memory of the whole process, interpreter and libraries (some 300 MiB) included
 
 
-def files() -> None:
-    """Files: time and memory as n grows; the last under a limit of an eighth of the files."""
-    print("from .npy files to a mask on disk, d = 3, float32 (row sums)")
-    for n in (1_000_000, 10_000_000, 100_000_000, 160_000_000):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, seed in (("X", 0), ("Y", 1)):
-                write_normal(Path(folder) / f"{name}.npy", n, seed)
-            size = 2 * 12 * n
-            # The interpreter and its libraries alone take some 300 MB: a limit makes sense for the largest files only.
-            limit = [str(size // 8)] if n > 100_000_000 else []
-            command = [sys.executable, "-c", _STREAM, folder, *limit]
-            probe = subprocess.run(command, capture_output=True, text=True, check=True)
-            taken, reading, peak = map(float, probe.stdout.split())
-            note = f", under a limit of {int(limit[0]) / 2**20:.0f} MiB of data" if limit else ""
-            print(
-                f"  n = {n:>11,}  {1e9 * taken / n:6.1f} ns a pair  {taken / reading:5.1f} plain reads of both files  "
-                f"peak memory {peak / 2**20:.0f} MiB for files of {size / 2**20:,.0f} MiB{note}"
-            )
+def files(sizes: tuple[int, ...] = (1_000_000, 10_000_000, 100_000_000, 180_000_000)) -> None:
+    """Files: time and memory of the command as n grows; the largest under a limit of an eighth of the files."""
+    print("inlier match X.npy Y.npy --method M -o mask.npy, d = 3, float32")
+    taken: dict[int, float] = {}
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_pairs(folder, n)
+            limit = _LIMIT if 24 * n >= 8 * _LIMIT else None
+            for method in ("row-sum", "eigenvector") if n == sizes[-1] else ("row-sum",):
+                seconds, peak = run_command(folder, method, limit)
+                taken.setdefault(n, seconds)
+                print(
+                    f"  {method:11s} n = {n:>11,}  {1e9 * seconds / n:5.1f} ns a pair  "
+                    f"{seconds / read_both(folder):4.1f} plain reads of both files  peak resident memory "
+                    f"{peak / 2**20:.0f} MiB, files {24 * n / 2**20:,.0f} MiB"
+                    + (f" = {24 * n / limit:.1f} x the limit of {limit / 2**20:.0f} MiB of data" if limit else "")
+                )
+    if len(taken) > 1:
+        slope = np.polyfit(np.log(list(taken)), np.log(list(taken.values())), 1)[0]
+        print(f"  growth exponent of time with n (row-sum): {slope:.3f}")
 
 
-def write_normal(path: Path, n: int, seed: int) -> None:
-    """Write a table of normal numbers, a million rows at a time."""
-    rng = np.random.default_rng(seed)
-    with path.open("wb") as stream:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (n, 3)}
-        np.lib.format.write_array_header_1_0(stream, header)
+def run_command(folder: Path, method: str, limit: int | None) -> tuple[float, int]:
+    """Seconds and peak resident memory of ``inlier match`` on two files, with a limit of the process's data."""
+
+    def limited() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    command = [sys.executable, "-c", _COMMAND, "--method", method]
+    environment = {**os.environ, "INLIER_STREAM_FROM": "0"}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, preexec_fn=limited, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit("inlier match failed")
+    return float(printed), usage.ru_maxrss * 1024
+
+
+def read_both(folder: Path) -> float:
+    """Seconds that plain reads of both files take."""
+    start = perf_counter()
+    for name in "XY":
+        with (folder / f"{name}.npy").open("rb", buffering=0) as stream:
+            while stream.read(2**24):
+                pass
+    return perf_counter() - start
+
+
+def write_pairs(folder: Path, n: int) -> None:
+    """Write two tables of which 60 % of the rows are real pairs, a million rows at a time; and a short version."""
+    rng = np.random.default_rng(0)
+    with (folder / "X.npy").open("wb") as file_x, (folder / "Y.npy").open("wb") as file_y:
+        for file in (file_x, file_y):
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (n, 3)})
         for start in range(0, n, 1_000_000):
-            stream.write(rng.standard_normal((min(1_000_000, n - start), 3), dtype=np.float32).tobytes())
+            X, noise = (rng.random((min(1_000_000, n - start), 3), dtype=np.float32) - 0.5 for _ in range(2))
+            Y = np.roll(X, 1, axis=1) + 0.1 * noise  # turned
+            Y[600_000:] = noise[600_000:]
+            file_x.write(X.tobytes())
+            file_y.write(Y.tobytes())
+    np.save(folder / "Xfew.npy", X[:500_000])
+    np.save(folder / "Yfew.npy", Y[:500_000])
 
 
 def dask() -> None:

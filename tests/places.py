@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import zarr
 
-from inlier.engine.in_files import NpyFile, StoredRows
+from inlier.engine.in_files import StoredRows
 from inlier.engine.namespaces import to_host
+from inlier.engine.npy_files import NpyFile
 
 STRICT_DEVICE = array_api_strict.Device("device1")  # not the one on which arrays are made unless told
 

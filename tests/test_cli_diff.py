@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +70,11 @@ def test_the_papers_methods(run, method):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        pytest.param(
+            ["before.png", "after.png", "-o", "/proc/x"],
+            "could not be written: no file can be made in the folder /proc",
+            marks=pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no /proc"),
+        ),
         (["mask.png", "after.png", "-o", "."], "mask.png is read by this command, and would be overwritten"),
         (["before.png", "absent.png"], "There is no photo at absent.png"),
         (["before.png", "words.png"], "words.png could not be read as an image"),

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import sys
+from time import sleep
 
 import pytest
 from click.testing import CliRunner
+from threadpoolctl import threadpool_info
 
 from inlier import speed
 from inlier.cli import main
-from inlier.speed import Timing, measure_speed
+from inlier.speed import Timing, jobs, measure_speed
 
 
 @pytest.fixture
@@ -26,12 +29,14 @@ def test_ratios_follow_from_the_times():
 
 def test_every_matcher_is_timed_at_every_size(tiny):
     seen = []
-    report = measure_speed(quick=True, on_timing=seen.append)
+    report = measure_speed(quick=True, on_job=seen.append)
     assert [(t.method, t.n, t.d) for t in report.timings] == [
         (method, n, d) for n, d in ((400, 3), (300, 20)) for method in ("row sums", "eigenvector", "calibrated")
     ]
-    assert list(report.timings) == seen
-    assert all(t.seconds > 0 for t in seen)
+    assert seen == jobs(quick=True)
+    assert len(seen) == 1 + len(report.timings)
+    assert all(t.seconds > 0 for t in report.timings)
+    assert report.spread >= 1
 
 
 def test_the_command_prints_a_table_and_writes_a_picture(tiny, tmp_path):
@@ -52,4 +57,39 @@ def test_a_picture_that_cannot_be_written_is_answered_in_a_sentence(tiny, tmp_pa
     (tmp_path / "file").write_text("")
     outcome = CliRunner().invoke(main, ["bench", "--quick", "-o", str(tmp_path / "file" / "speed.png")])
     assert outcome.exit_code == 2
-    assert "The picture was not written" in outcome.stderr
+    assert "a file stands where a folder is needed" in outcome.stderr
+    assert "row sums" not in outcome.stderr  # nothing was measured
+
+
+def test_a_picture_is_a_png(tiny, tmp_path):
+    outcome = CliRunner().invoke(main, ["bench", "--quick", "-o", str(tmp_path / "speed.pdf")])
+    assert outcome.exit_code == 2
+    assert "ends in .png" in outcome.stderr
+
+
+def test_without_matplotlib_nothing_is_measured(tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    outcome = CliRunner().invoke(main, ["bench", "--quick", "-o", str(tmp_path / "speed.png")])
+    assert outcome.exit_code == 2
+    assert "pip install 'inlier[report]'" in outcome.stderr
+    assert "row sums" not in outcome.stderr
+
+
+def test_threads_of_products_and_kernels_do_not_multiply(tiny, monkeypatch):
+    seen = []
+
+    def look(matcher, X, Y):
+        seen.append({library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"})
+
+    monkeypatch.setattr(speed, "thread_count", lambda: 1)
+    monkeypatch.setattr(speed.RowSumMatcher, "fit", look)
+    measure_speed(quick=True)
+    assert all(counts == {1} for counts in seen)
+    assert seen
+
+
+def test_a_busy_machine_shows_in_the_spread():
+    pauses = iter([0, 0.02, 0.02, 0.06, 0.02, 0.02])
+    stopwatch = speed._Stopwatch(lambda: None)
+    assert stopwatch.median(lambda: sleep(next(pauses))) < 0.06
+    assert stopwatch.spread > 1.5

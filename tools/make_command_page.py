@@ -50,7 +50,9 @@ _FILES_TAIL = """
 - Of point clouds and surfaces x, y and z are read, of pictures the colours; `--columns` chooses others.
 - csv may have a header or none, quotes, semicolons or tabs, decimal commas with semicolons; an empty field or `NA` is a
   missing number, which the matchers refuse by row and column.
-- npy files of 64 MiB or more stay on disk and are read as they are used.
+- npy files of 64 MiB or more stay on disk and are read as they are used. `inlier match` reads npy, zarr and hdf5 in
+  stretches where both together hold 1 GiB or an eighth of the memory; the environment variable `INLIER_STREAM_FROM`
+  (in GiB) changes that. [More](from-laptop-to-cluster.md).
 - Nothing is ever unpickled. A compressed file may unpack to half of the machine's memory; the environment variable
   `INLIER_MAX_UNPACKED` (in GiB) changes that.
 - png and tiff with 16 bits are read and written with all of them.

@@ -53,12 +53,14 @@ class MatchResult:
         return f"<{self.method} result: {self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%})>"
 
     def worst(self, k: int = 10) -> Array:
-        """Row numbers of the ``k`` pairs with the lowest scores, the lowest first."""
+        """Row numbers of the ``k`` pairs with the lowest scores, the lowest first; of equal ones the first."""
         if k < 0:
             raise ValueError(f"k must not be negative; got {k}.")
         k, scores = min(int(k), self.n_pairs), to_host(self.scores)
-        lowest = np.argpartition(scores, k - 1)[:k] if 0 < k < self.n_pairs else np.arange(self.n_pairs)[:k]
-        return lowest[np.lexsort((lowest, scores[lowest]))]
+        if k == 0:
+            return np.arange(0)
+        lowest = np.flatnonzero(scores <= np.partition(scores, k - 1)[k - 1])
+        return lowest[np.argsort(scores[lowest], kind="stable")[:k]]
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier."""

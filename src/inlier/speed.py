@@ -15,10 +15,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from inlier import display
 from inlier.calibrated import CalibratedMatcher
 from inlier.engine.blocks import Array
+from inlier.engine.threads import thread_count
 from inlier.matching import EigenvectorMatcher, PairMatcher, RowSumMatcher
 
 SIZES = ((100_000, 3), (1_000_000, 3), (6_489_600, 3), (1_000_000, 6), (100_000, 50), (50_000, 300))
@@ -26,11 +28,12 @@ QUICK_SIZES = ((20_000, 3), (100_000, 3), (5_000, 50))
 _PRODUCT = 2048
 _LARGEST_DENSE = 3000
 _ROUNDS = 5
+_NOTICEABLE = 0.01  # seconds; what is shorter varies by itself
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One matcher at one size; times are the shortest of several."""
+    """One matcher at one size; times are medians of several."""
 
     method: str
     n: int
@@ -73,6 +76,8 @@ class SpeedReport:
     timings: tuple[Timing, ...]
     read_bytes_per_second: float
     product_flops: float
+    threads: int = 1
+    spread: float = 1.0  # slowest over fastest timing of the same work, the largest there was
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for programs."""
@@ -81,6 +86,8 @@ class SpeedReport:
             "python": platform.python_version(),
             "read_bytes_per_second": self.read_bytes_per_second,
             "product_flops": self.product_flops,
+            "threads": self.threads,
+            "spread": self.spread,
             "timings": [timing.to_dict() for timing in self.timings],
         }
 
@@ -98,38 +105,50 @@ class SpeedReport:
         return figure
 
 
-def measure_speed(*, quick: bool = False, on_timing: Callable[[Timing], None] | None = None) -> SpeedReport:
-    """Time the matchers at a few sizes; ``quick`` takes smaller ones."""
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((_PRODUCT, _PRODUCT), dtype=np.float32)
-    flops = 2 * _PRODUCT**3 / _shortest(lambda: A @ A)
-    block = rng.standard_normal(20_000_000, dtype=np.float32)
-    bandwidth = block.nbytes / _shortest(block.sum)
-    timings: list[Timing] = []
-    for n, d in QUICK_SIZES if quick else SIZES:
-        for timing in _time_size(n, d, flops, rng):
-            timings.append(timing)
-            if on_timing is not None:
-                on_timing(timing)
-    return SpeedReport(tuple(timings), bandwidth, flops)
+def jobs(*, quick: bool = False) -> list[str]:
+    """What is measured, in words."""
+    sizes = QUICK_SIZES if quick else SIZES
+    return ["the machine itself", *(f"{name}, n = {n:,}, d = {d}" for n, d in sizes for name in _matchers())]
 
 
-def _time_size(n: int, d: int, flops: float, rng: np.random.Generator) -> list[Timing]:
-    X = rng.standard_normal((n, d), dtype=np.float32)
-    Y = X @ np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
-    wrong = int(0.6 * n)
-    Y[wrong:] = np.roll(Y[wrong:], 1, axis=0)
-    reading = _shortest(lambda: [(X.sum(), Y.sum()) for _ in range(3)])
-    few = min(n, _LARGEST_DENSE)
-    dense = _shortest(lambda: _dense_row_sums(X[:few], Y[:few]), 1) * (n / few) ** 2
-    matchers: dict[str, PairMatcher] = {
+def measure_speed(*, quick: bool = False, on_job: Callable[[str], None] | None = None) -> SpeedReport:
+    """Time the matchers at a few sizes; ``quick`` takes smaller ones. ``on_job`` is told what begins."""
+    rng, following = np.random.default_rng(0), iter(jobs(quick=quick))
+    stopwatch = _Stopwatch(lambda: on_job(next(following)) if on_job is not None else None)
+    with threadpool_limits(
+        thread_count(), user_api="blas"
+    ):  # as many as the kernels take, and not each of them as many
+        stopwatch.begin()
+        A = rng.standard_normal((_PRODUCT, _PRODUCT), dtype=np.float32)
+        flops = 2 * _PRODUCT**3 / stopwatch.median(lambda: A @ A)
+        block = rng.standard_normal(20_000_000, dtype=np.float32)
+        bandwidth = block.nbytes / stopwatch.median(block.sum)
+        timings = [
+            timing for n, d in (QUICK_SIZES if quick else SIZES) for timing in _time_size(n, d, flops, rng, stopwatch)
+        ]
+    return SpeedReport(tuple(timings), bandwidth, flops, thread_count(), stopwatch.spread)
+
+
+def _matchers() -> dict[str, PairMatcher]:
+    return {
         "row sums": RowSumMatcher(),
         "eigenvector": EigenvectorMatcher(),
         "calibrated": CalibratedMatcher(random_state=0),
     }
+
+
+def _time_size(n: int, d: int, flops: float, rng: np.random.Generator, stopwatch: _Stopwatch) -> list[Timing]:
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    Y = X @ np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
+    wrong = int(0.6 * n)
+    Y[wrong:] = np.roll(Y[wrong:], 1, axis=0)
+    reading = stopwatch.median(lambda: [(X.sum(), Y.sum()) for _ in range(3)])
+    few = min(n, _LARGEST_DENSE)
+    dense = stopwatch.median(lambda: _dense_row_sums(X[:few], Y[:few]), 1) * (n / few) ** 2
     timings = []
-    for name, matcher in matchers.items():
-        seconds = _shortest(partial(matcher.fit, X, Y), 1 if name == "calibrated" else _ROUNDS)
+    for name, matcher in _matchers().items():
+        stopwatch.begin()
+        seconds = stopwatch.median(partial(matcher.fit, X, Y), 1 if name == "calibrated" else _ROUNDS)
         timings.append(Timing(name, n, d, seconds, reading, 4 * n * d * d / flops, dense))
     return timings
 
@@ -141,12 +160,20 @@ def _dense_row_sums(X: Array, Y: Array) -> Array:
     return sums
 
 
-def _shortest(function: Callable[[], Any], rounds: int = _ROUNDS) -> float:
-    """Return the shortest of several timings, after one that compiles."""
-    function()
-    times = []
-    for _ in range(rounds):
-        start = perf_counter()
-        function()
-        times.append(perf_counter() - start)
-    return min(times)
+class _Stopwatch:
+    """Medians of several timings, and how far the timings of one job lay apart."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self.begin, self.spread = begin, 1.0
+
+    def median(self, job: Callable[[], Any], rounds: int = _ROUNDS) -> float:
+        """Return the median of several timings, after one that compiles and is not counted."""
+        job()
+        times = []
+        for _ in range(rounds):
+            start = perf_counter()
+            job()
+            times.append(perf_counter() - start)
+        if min(times) > _NOTICEABLE:
+            self.spread = max(self.spread, max(times) / min(times))
+        return float(np.median(times))

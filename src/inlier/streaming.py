@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from inlier.engine.blocks import Array
-from inlier.engine.in_files import NpyFile, StoredRows, stretches
-from inlier.matching import PairMatcher
+from inlier.engine.in_files import StoredRows, blocks_of
+from inlier.engine.npy_files import NpyFile
+from inlier.engine.threads import row_ranges
+from inlier.io import write_blocks
+from inlier.matching import EigenvectorMatcher, PairMatcher
+from inlier.overlap.plan import choose_eigen_solver
 
-PASSES = {"RowSumMatcher": 5, "EigenvectorMatcher": 5, "CalibratedMatcher": 7}
+_LANCZOS_PASSES = 22  # of the eigenvector where d_x d_y is large; how many it takes depends on the data
+_COLUMNS = {"score": "scores_", "p_value": "p_values_", "q_value": "q_values_", "inlier": "inlier_mask_"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,63 @@ class StreamedMatch:
     n_pairs: int
     n_inliers: int
     mask_path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFiles:
+    """A matcher that was fitted to rows in files; what it says of each pair is computed as it is read.
+
+    Attributes
+    ----------
+    matcher : PairMatcher
+        The fitted matcher.
+    n_pairs : int
+        Number of pairs.
+    """
+
+    matcher: PairMatcher
+    n_pairs: int
+
+    @property
+    def columns(self) -> dict[str, np.dtype[Any]]:
+        """What there is per pair, and its type."""
+        return {"row": np.dtype(np.int64)} | {name: np.dtype(values.dtype) for name, values in self._values().items()}
+
+    def blocks(self, *names: str) -> Iterator[dict[str, Array]]:
+        """Read the files once; yield some columns (all by default), a stretch of pairs at a time."""
+        values = {name: column for name, column in self._values().items() if not names or name in names}
+        stretches = blocks_of(*values.values()) if values else ((rows, []) for rows in row_ranges(self.n_pairs))
+        for rows, parts in stretches:
+            block = {"row": np.arange(rows.start, rows.stop), **dict(zip(values, parts, strict=True))}
+            yield {name: column for name, column in block.items() if not names or name in names}
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self.matcher, of) for name, of in _COLUMNS.items() if hasattr(self.matcher, of)}
+
+
+def fit_files(matcher: PairMatcher, X: Any, y: Any, *, on_read: Callable[[int], None] | None = None) -> FittedFiles:
+    """Fit a clone of ``matcher`` to rows that stay in their files; see `stream_mask` for the parameters.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from inlier import RowSumMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.streaming import fit_files
+    >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.6, rng=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folder = Path(folder)
+    ...     np.save(folder / "X.npy", data.X)
+    ...     np.save(folder / "Y.npy", data.Y)
+    ...     fitted = fit_files(RowSumMatcher(), folder / "X.npy", folder / "Y.npy")
+    ...     n_inliers = sum(int(block["inlier"].sum()) for block in fitted.blocks("inlier"))
+    >>> n_inliers, list(fitted.columns)
+    (600, ['row', 'score', 'inlier'])
+    """
+    tables = tuple(_opened(table, on_read) for table in (X, y))
+    return FittedFiles(clone(matcher).fit(*tables), len(tables[0]))
 
 
 def stream_mask(
@@ -61,6 +121,11 @@ def stream_mask(
     -------
     StreamedMatch
 
+    Notes
+    -----
+    The answer is that of the same rows in memory. `CalibratedMatcher` brings up to 200,000 pairs into memory: all of
+    them where there are no more, otherwise a sample to learn from.
+
     Examples
     --------
     >>> import tempfile
@@ -79,39 +144,41 @@ def stream_mask(
     >>> found.n_inliers, bool((mask == data.inlier_mask).all())
     (600, True)
     """
-    tables = tuple(StoredRows(_opened(table), keep_vectors=False, on_read=on_read) for table in (X, y))
-    fitted = clone(matcher).fit(*tables)
-    mask_path, n_inliers = Path(mask_path), 0
-    with _beside(mask_path) as stream:
-        header = {"descr": "|b1", "fortran_order": False, "shape": (len(tables[0]),)}
-        np.lib.format.write_array_header_1_0(stream, header)
-        for rows in stretches(tables):
-            block: Array = np.asarray(fitted.inlier_mask_[rows])
-            n_inliers += int(block.sum())
-            stream.write(block.tobytes())
-    return StreamedMatch(fitted, len(tables[0]), n_inliers, mask_path)
+    fitted, mask_path, counts = fit_files(matcher, X, y, on_read=on_read), Path(mask_path), [0]
+
+    def counted(*names: str) -> Iterator[dict[str, Array]]:
+        for block in fitted.blocks(*names):
+            counts.append(int(block["inlier"].sum()))
+            yield block
+
+    write_blocks(mask_path, {"inlier": fitted.columns["inlier"]}, fitted.n_pairs, counted)
+    return StreamedMatch(fitted.matcher, fitted.n_pairs, sum(counts), mask_path)
 
 
 def bytes_to_read(matcher: PairMatcher, X: Any, y: Any) -> int:
     """About how many bytes `stream_mask` will read: the size of both tables times the number of passes."""
-    tables = (_opened(table) for table in (X, y))
-    size = sum(int(np.prod(table.shape, dtype=np.int64)) * np.dtype(table.dtype).itemsize for table in tables)
-    return size * PASSES.get(type(matcher).__name__, 5)
+    tables = [_opened(table) for table in (X, y)]
+    size = sum(len(table) * table.row_bytes for table in tables)
+    return size * _passes(matcher, len(tables[0]), *(table.shape[1] if table.ndim > 1 else 1 for table in tables))
 
 
-def _opened(table: Any) -> Any:
-    return NpyFile(table) if isinstance(table, (str, os.PathLike)) else table
+def _passes(matcher: PairMatcher, n_pairs: int, d_x: int, d_y: int) -> int:
+    """How often both files are read: their columns, the moments, the scores, the scores near the cut, the mask."""
+    settings = matcher.get_params(deep=False)
+    whitening = int(bool(settings.get("whiten")))
+    if "alpha" in settings:  # columns, whitening, the sample, the bins, the mask
+        return 5 if n_pairs > 200_000 else 1
+    passes = 5 + whitening - (settings["threshold"] != "kmeans")
+    solver = settings["solver"]
+    if isinstance(matcher, EigenvectorMatcher):
+        if solver == "auto":
+            solver = choose_eigen_solver(n_pairs, d_x, d_y, in_memory=False)
+        passes += _LANCZOS_PASSES if solver == "operator" else 0
+    return passes
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write to that takes the place of ``path`` when all went well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        Path(name).replace(path)
-    except BaseException:  # Ctrl-C included: leave nothing behind
-        Path(name).unlink(missing_ok=True)
-        raise
+def _opened(table: Any, on_read: Callable[[int], None] | None = None) -> StoredRows:
+    if isinstance(table, StoredRows):
+        return table.reporting_to(on_read)
+    source = NpyFile(table) if isinstance(table, (str, os.PathLike)) else table
+    return StoredRows(source, keep_vectors=False, on_read=on_read)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 
 from inlier.engine import ColumnSummary, as_elsewhere, place_of
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
+from inlier.engine.in_files import blocks_of
 from inlier.engine.namespaces import dtype_name, to_host
 
 
@@ -186,8 +187,12 @@ def _locate_non_finite(table: Any) -> tuple[int, int, int, float]:
     first: tuple[int, int, float] | None = None
     count = 0
     place = place_of(table)
-    for rows in row_blocks(table.shape[0], table.shape[1]) if place.name == "memory" else device_blocks(*table.shape):
-        block = place.take(table, rows)
+    if place.name == "files":
+        blocks = ((rows, block) for rows, (block,) in blocks_of(table))
+    else:
+        cut = row_blocks if place.name == "memory" else device_blocks
+        blocks = ((rows, place.take(table, rows)) for rows in cut(*table.shape))
+    for rows, block in blocks:
         bad = np.argwhere(~np.isfinite(block))
         if len(bad) and first is None:
             first = rows.start + int(bad[0, 0]), int(bad[0, 1]), block[tuple(bad[0])]

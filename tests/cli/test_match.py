@@ -58,7 +58,9 @@ def test_ids_are_joined_and_named():
     outcome = run("x.csv", "y.csv", "--key", "id", "-o", "out.csv")
     assert outcome.exit_code == 0, outcome.output
     table = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
-    assert list(table[0]) == ["row", "key", "score", "p_value", "q_value", "inlier"]
+    assert list(table[0]) == ["row", "row_y", "key", "score", "p_value", "q_value", "inlier"]
+    ids_of_y = read_table("y.csv", key="id").keys
+    assert [ids_of_y[int(row["row_y"])] for row in table] == IDS.tolist()
     assert [row["key"] for row in table] == IDS.tolist()
     assert [row["inlier"] == "true" for row in table] == DATA.inlier_mask.tolist()
     worst = min(table, key=lambda row: float(row["score"]))["key"]
@@ -148,6 +150,15 @@ def test_output_to_stdout_leaves_the_words_to_stderr():
     rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
     assert [row["inlier"] == "true" for row in rows] == DATA.inlier_mask.tolist()
     assert "240 of 400 pairs are real" in outcome.stderr
+
+
+def test_whitening_counts_the_directions_that_there_are(folder):
+    twice = np.hstack([DATA.X, DATA.X])  # 16 columns, 8 directions
+    write_table("twice.npy", twice)
+    words = ("--method", "row-sum", "--whiten", "--inlier-fraction", "0.6", "--json")
+    found = json.loads(run("twice.npy", "y.npy", *words).stdout)
+    assert found["threshold"] == row_sum_threshold(N, 8, 0.6)
+    assert found["pairs"]["inlier"] == json.loads(run("x.npy", "y.npy", *words).stdout)["pairs"]["inlier"]
 
 
 def test_report(folder):
@@ -264,9 +275,9 @@ def test_ctrl_c_leaves_no_half_file(folder):
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
         "import inlier.io.text\n"
-        "def slow(stream, content, delimiter):\n"
+        "def slow(stream, content, delimiter, header=True):\n"
         "    stream.write(b'half'); stream.flush(); Path('writing').touch(); time.sleep(60)\n"
-        "inlier.io.text._write_delimited = slow\n"
+        "inlier.io.text.write_delimited = slow\n"
         "from inlier.cli import main\n"
         "main(['match', 'x.npy', 'y.npy', '-o', 'out.csv'])\n"
     )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from inlier import EigenvectorMatcher, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
 from inlier.engine import PairedRows, fused, moments, summarise_columns, threads, unit_rows
+from inlier.engine.spread import _WindowOf
 
 from .. import reference
 
@@ -76,12 +77,51 @@ def test_every_function_of_the_vocabulary(tables, unit_length, seed):
     np.testing.assert_allclose(pairs.map(moments.norm_product), moments.norm_product(x, y), rtol=1e-5)
 
 
+@given(tables())
+def test_two_sums_in_one_reading(tables):
+    pairs, _ = both_ways(*tables, unit_length=True)
+    works = [moments.product_moment, moments.cross_moment]
+    for together, alone in zip(pairs.sums(*works), map(pairs.sum, works), strict=True):
+        np.testing.assert_allclose(together, alone, rtol=1e-12, atol=1e-12 * len(tables[0]))
+
+
+@given(
+    st.lists(st.floats(-10, 10).map(lambda value: round(value, 1)), min_size=1, max_size=150),
+    st.floats(-11, 11).map(lambda value: round(value, 1)),
+    st.floats(0, 5),
+)
+def test_a_window_is_what_numpy_sees_through_it(values, low, width):
+    values, high = np.array(values), low + width
+    below, inside, above = _WindowOf(low, high)(values)
+    assert fused.kernels_for(values) is not None
+    assert inside.tolist() == values[(values >= low) & (values < high)].tolist()
+    for tail, there, nearest in ((below, values[values < low], max), (above, values[values >= high], min)):
+        assert tail.number == there.size
+        assert tail.sum == pytest.approx(there.sum(), abs=1e-9)
+        assert tail.nearest == (nearest(there) if there.size else {max: -np.inf, min: np.inf}[nearest])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wide_rows_far_from_the_origin_are_prepared_as_by_numpy(dtype):
+    half = np.random.default_rng(0).integers(-50, 50, (100, 20)) / 8
+    X = (1000.5 + np.vstack([half, -half, np.zeros((1, 20))])).astype(dtype)
+    row_map = unit_rows(summarise_columns(X.astype(np.float64)))
+    exact = row_map(X.astype(np.float64))
+    prepared = fused.PreparedRows(row_map, X)
+    assert prepared._kernels is not None
+    for rows in (slice(0, 150), slice(150, 201)):  # the second block is shorter than the first
+        found = prepared(X[rows])
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, exact[rows], atol=16 * np.finfo(dtype).eps)
+    assert not prepared(X[-1:]).any()  # it is the mean
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_sums_do_not_depend_on_the_number_of_threads(count, monkeypatch):
     X = np.random.default_rng(0).standard_normal((1000, 3))
     pairs = PairedRows(X, X, *[unit_rows(summarise_columns(X))] * 2)
     expected = pairs.sum(moments.cross_moment)
-    monkeypatch.setattr(threads, "_thread_count", lambda: count)
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
     monkeypatch.setattr(threads, "_pool", lambda: ThreadPoolExecutor(count))
     np.testing.assert_array_equal(pairs.sum(moments.cross_moment), expected)
 

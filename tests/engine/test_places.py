@@ -7,7 +7,7 @@ import pytest
 
 from inlier import EigenvectorMatcher, GramOverlap, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.engine import PairedRows, in_files, moments, summarise_columns
+from inlier.engine import PairedRows, in_files, moments, summarise_columns, threads
 from inlier.engine.columns import scatter_matrix
 from inlier.engine.namespaces import to_host
 from inlier.validation import as_table
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.parametrize("put", PLACES)
 def put_pairs(put, tmp_path, monkeypatch):
     """Put two tables in a place, cut so that there are several stretches."""
     monkeypatch.setattr(in_files, "_STRETCH_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr(threads, "_ROWS_PER_RANGE", 50)
     return lambda X, Y: (put(X, tmp_path, "X"), put(Y, tmp_path, "Y"))
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli.answers import BadInput, sentence_of
+from inlier.cli.answers import BadInput, answering
+from inlier.cli.outputs import check_place
 
 if TYPE_CHECKING:
     from inlier.speed import SpeedReport
+
+_UNSTEADY = 1.5  # from which ratio of slowest to fastest it is worth a word
 
 
 @click.command()
@@ -30,15 +33,30 @@ def bench(quick: bool, out: Path | None, as_json: bool) -> None:
     Example:
       inlier bench --quick -o speed.png
     """
-    from inlier.speed import measure_speed
+    from inlier.cli.progress import steps
+    from inlier.speed import jobs, measure_speed
 
-    report = measure_speed(quick=quick, on_timing=lambda t: click.echo(f"{t.method}, n = {t.n:,}, d = {t.d}", err=True))
-    if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
-    else:
-        _print(report)
-    if out is not None:
-        _write_picture(report, out)
+    with answering():
+        if out is not None:
+            _check_picture(out)
+        with steps(len(jobs(quick=quick))) as step:
+            report = measure_speed(quick=quick, on_job=step)
+        if as_json:
+            click.echo(json.dumps(report.to_dict(), indent=2))
+        else:
+            _print(report)
+        if out is not None:
+            _write_picture(report, out)
+
+
+def _check_picture(path: Path) -> None:
+    """Refuse, before the minutes of measuring, a picture that could not be written after them."""
+    from inlier.display import new_figure
+
+    if path.suffix.lower() != ".png":
+        raise BadInput(f"{path} would hold a picture, which is PNG. Give it a name that ends in .png.")
+    check_place(path)
+    new_figure()  # says what to install if nothing can be drawn
 
 
 def _print(report: SpeedReport) -> None:
@@ -58,17 +76,21 @@ def _print(report: SpeedReport) -> None:
     console.print(
         f"This machine reads {report.read_bytes_per_second / 1e9:.1f} GB/s in one thread and multiplies float32 "
         f"matrices at {report.product_flops / 1e9:,.0f} GFLOP/s. The memory floor is three reads of both arrays, the "
-        f"compute floor two matrix products; the dense method was timed at {3000:,} pairs and grows as n squared.",
+        f"compute floor two matrix products; the dense method was timed at {3000:,} pairs and grows as n squared. "
+        f"Times are medians of several, on {report.threads} thread{'s' if report.threads > 1 else ''}.",
         highlight=False,
     )
+    if report.spread > _UNSTEADY:
+        console.print(
+            f"The machine was busy with something else: the same work took up to {report.spread:.1f} times as long as "
+            f"at its fastest. Ratios hold better than rates then.",
+            highlight=False,
+        )
 
 
 def _write_picture(report: SpeedReport, path: Path) -> None:
     from inlier.display import as_png
     from inlier.io import write_file
 
-    try:
-        write_file(path, as_png(report.figure()))
-    except (ImportError, OSError) as error:
-        raise BadInput(f"The picture was not written: {sentence_of(error)}") from error
+    write_file(path, as_png(report.figure()))
     click.echo(f"Picture: {path}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlier.cli.answers import INTERRUPTED, BadInput, sentence_of
-from inlier.cli.outputs import check_inputs_stay
+from inlier.cli.outputs import check_inputs_stay, check_place
 
 if TYPE_CHECKING:
     from inlier.images import Changes
@@ -75,6 +75,8 @@ def diff(
     from inlier.images import detect_changes, read_photos
 
     try:
+        for name in _WRITTEN:
+            check_place(out / name)
         check_inputs_stay((before, after), [out / name for name in _WRITTEN])
         with stages(quiet=quiet) as stage:
             stage(f"reading {before} and {after}")
@@ -84,8 +86,6 @@ def diff(
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
             stage(f"writing to {out}")
             page = _write(changes, content, out)
-    except FileNotFoundError as error:
-        raise BadInput(str(error)) from error
     except (ValueError, ImportError, OSError) as error:
         raise BadInput(sentence_of(error)) from error
     except KeyboardInterrupt:  # click would end with 1, which says "nothing has changed" here

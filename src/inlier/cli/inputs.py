@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from inlier.cli.answers import BadInput
@@ -33,6 +36,17 @@ def split_names(names: str) -> list[str]:
     import csv
 
     return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
+
+
+@contextmanager
+def naming_files(x: str, y: str) -> Iterator[None]:
+    """Let the library's sentences about its tables X and y name the files instead."""
+    try:
+        yield
+    except ValueError as error:
+        names = {"X": x, "Y": y, "y": y}
+        sentence = re.sub(r"^([XYy])(?= (contains|is constant|has|holds) )", lambda found: names[found[1]], str(error))
+        raise type(error)(sentence) from error
 
 
 def check_numbers(pairing: Pairing, tables: tuple[Table, Table]) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli.inputs import check_numbers, read_both
+from inlier.cli.inputs import check_numbers, naming_files, read_both
 from inlier.cli.outputs import STDOUT, check_inputs_stay, check_outputs, print_summary, say_where, write_pairs
+from inlier.cli.streamed import Stored, match_streamed, open_rows, stored_tables
 
 if TYPE_CHECKING:
-    from inlier.io import Pairing
     from inlier.matching import PairMatcher
     from inlier.report import MatchSummary
 
@@ -27,6 +27,17 @@ class _Settings:
     splits: int
     whiten: bool | None
     seed: int
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be matched, by which command, and where the answer goes."""
+
+    sources: tuple[str, str]
+    command: str
+    output: Path | None
+    report: Path | None
+    quiet: bool
 
 
 @click.command()
@@ -76,8 +87,8 @@ class _Settings:
     "--output",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="Write a row per pair (row, key, score, p- and q-value, inlier) as csv, parquet, npz, json, ... by the "
-    "suffix; as npy the mask alone; - is csv on standard output.",
+    help="Write a row per pair (row, row_y and key if joined, score, p- and q-value, inlier) as csv, parquet, npz, "
+    "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
 )
 @click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
@@ -103,6 +114,9 @@ def match(
     read: npy, npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii, nii, png, jpg,
     tiff. One of several arrays in a file is named after a colon, as in data.npz:x. Rows and columns count from 0.
 
+    Large npy, zarr and hdf5 files are read in stretches and need not fit into memory; --report, --splits and --key
+    look at all pairs at once.
+
     Exit code 0: pairs were found; 1: none was; 2: something was wrong with the input.
 
     \b
@@ -111,32 +125,57 @@ def match(
       inlier match example/x.csv example/y.csv --key id --report report.html
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
     """
-    from inlier.cli.progress import stages
-    from inlier.io import pair_tables
-    from inlier.report import MatchReport
-
     chosen = _Settings(**settings)
+    asked = _Asked((x, y), command_line(context), output, report, quiet)
     with answering():
         _check_options(context, chosen)
         check_outputs(output, report)
-        notes: list[str] = []
-        with stages(quiet=quiet) as stage, warnings_as(notes):
-            stage(f"reading {x} and {y}")
-            tables = read_both(x, y, keys, columns)
-            check_inputs_stay([table.source for table in tables], (output, report))
-            pairing = pair_tables(*tables)
-            check_numbers(pairing, tables)
-            stage(f"matching {len(pairing):,} pairs")
-            matcher = _matcher(chosen, pairing).fit(pairing.X, pairing.Y)
-            notes[:0] = pairing.notes
-        summary = _summary(matcher, pairing, (x, y), command_line(context), notes)
-        write_pairs(summary, output)
+        whole = {"--report": report is not None, "--splits": chosen.splits > 1}
+        stored = stored_tables(x, y, keys, columns, method=chosen.method, whole=whole)
+        with naming_files(x, y):
+            summary = _match(chosen, asked, keys, columns) if stored is None else _match_stored(chosen, asked, stored)
         if report is not None:
+            from inlier.report import MatchReport
+
             MatchReport(summary).write_html(report)
         print_summary(summary, as_json, quiet, words_to_stderr=as_json or output == STDOUT)
         say_where({"Pairs": output, "Report": report}, quiet)
     if summary.result.n_inliers == 0:
         context.exit(NOTHING_FOUND)
+
+
+def _match(chosen: _Settings, asked: _Asked, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
+    """Match files that are read as a whole, and write the pairs."""
+    from inlier.cli.progress import stages
+    from inlier.io import pair_tables
+    from inlier.report import Origin, summarise
+
+    notes: list[str] = []
+    with stages(quiet=asked.quiet) as stage, warnings_as(notes):
+        stage(f"reading {' and '.join(asked.sources)}")
+        tables = read_both(*asked.sources, keys, columns)
+        check_inputs_stay([table.source for table in tables], (asked.output, asked.report))
+        pairing = pair_tables(*tables)
+        check_numbers(pairing, tables)
+        stage(f"matching {len(pairing):,} pairs")
+        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
+    origin = Origin(asked.sources, asked.command, (*pairing.notes, *notes))
+    summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=origin)
+    write_pairs(summary, asked.output)
+    return summary
+
+
+def _match_stored(chosen: _Settings, asked: _Asked, tables: Stored) -> MatchSummary:
+    """Match files that are read in stretches, and write the pairs as they are decided."""
+    from inlier.report import Origin
+
+    check_inputs_stay([table.source for table in tables], (asked.output, asked.report))
+    notes: list[str] = []
+    with warnings_as(notes):
+        matcher = _matcher(chosen, *open_rows(tables))
+    return match_streamed(
+        matcher, tables, asked.output, Origin(asked.sources, asked.command, tuple(notes)), asked.quiet
+    )
 
 
 def _check_options(context: click.Context, chosen: _Settings) -> None:
@@ -156,7 +195,7 @@ def _check_options(context: click.Context, chosen: _Settings) -> None:
         raise BadInput("--threshold and --inlier-fraction both say where to cut. Give one of them.")
 
 
-def _matcher(chosen: _Settings, pairing: Pairing) -> PairMatcher:
+def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
     from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
     from inlier.thresholds import eigenvector_threshold, row_sum_threshold
 
@@ -167,8 +206,8 @@ def _matcher(chosen: _Settings, pairing: Pairing) -> PairMatcher:
         matcher = CalibratedMatcher(alpha=chosen.alpha, whiten=whiten, random_state=chosen.seed)
     elif chosen.method == "row-sum":
         if chosen.inlier_fraction is not None:
-            dimension = max(pairing.X.shape[1], pairing.Y.shape[1])
-            threshold = row_sum_threshold(max(len(pairing) // chosen.splits, 1), dimension, chosen.inlier_fraction)
+            n_in_part = max(len(X) // chosen.splits, 1)
+            threshold = row_sum_threshold(n_in_part, _dimension(X, Y, whiten), chosen.inlier_fraction)
         matcher = RowSumMatcher(threshold=threshold, whiten=whiten)
     else:
         if chosen.inlier_fraction is not None:
@@ -177,9 +216,10 @@ def _matcher(chosen: _Settings, pairing: Pairing) -> PairMatcher:
     return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed) if chosen.splits > 1 else matcher
 
 
-def _summary(
-    matcher: PairMatcher, pairing: Pairing, sources: tuple[str, str], command: str, notes: list[str]
-) -> MatchSummary:
-    from inlier.report import Origin, summarise
+def _dimension(X: Any, Y: Any, whiten: bool) -> int:
+    """The paper's d: the larger of the two; whitening keeps the directions in which there is something."""
+    if not whiten:
+        return int(max(X.shape[1], Y.shape[1]))
+    from inlier.preparation import prepare_pairs
 
-    return summarise(matcher, rows=pairing.rows, keys=pairing.keys, origin=Origin(sources, command, tuple(notes)))
+    return max(prepare_pairs(X, Y, whiten=True).dimensions)

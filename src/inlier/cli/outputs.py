@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from collections.abc import Iterable
+from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,21 +53,36 @@ def check_place(path: Path) -> None:
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not nearest.is_dir():
         raise BadInput(f"{path} could not be written: a file stands where a folder is needed, {nearest.name}.")
-    if not os.access(nearest, os.W_OK):
-        raise BadInput(f"{path} could not be written: you may not write to the folder {nearest}.")
+    try:
+        with tempfile.TemporaryDirectory(dir=nearest, prefix=".inlier-"):
+            pass
+    except OSError as error:
+        reason = f"you may not write to the folder {nearest}"
+        if error.errno not in (EACCES, EPERM, EROFS):
+            reason = f"no file can be made in the folder {nearest}"
+        raise BadInput(f"{path} could not be written: {reason}.") from error
 
 
 def write_pairs(summary: MatchSummary, output: Path | None) -> None:
     """Write a row per pair, by the suffix; as npy the mask alone."""
-    from inlier.io import as_csv, write_file, write_table
+    from inlier.io import as_csv, write_table
 
     if output == STDOUT:
         click.echo(as_csv(summary.columns()), nl=False)
     elif output is not None and output.suffix.lower() == ".json":
-        write_file(output, summary.json(indent=1) + "\n")
+        write_parts(output, summary)
     elif output is not None:
         is_mask = output.suffix.lower() == ".npy"
         write_table(output, summary.result.inlier_mask if is_mask else summary.columns())
+
+
+def write_parts(output: Path, summary: MatchSummary) -> None:
+    """Write everything as JSON, a part at a time."""
+    from inlier.io import written_beside
+
+    with written_beside(output) as beside, beside.open("w", encoding="utf-8") as stream:
+        stream.writelines(summary.json_parts(indent=1))
+        stream.write("\n")
 
 
 def say_where(places: dict[str, Path | None], quiet: bool) -> None:
@@ -78,11 +94,12 @@ def say_where(places: dict[str, Path | None], quiet: bool) -> None:
 
 def print_summary(summary: MatchSummary, as_json: bool, quiet: bool, *, words_to_stderr: bool) -> None:
     """Print the answer, what else there is to say, and the worst pairs; or everything as JSON."""
-    import numpy as np
     from rich.console import Console
 
     if as_json:
-        click.echo(summary.json(indent=1))
+        for part in summary.json_parts(indent=1):
+            click.echo(part, nl=False)
+        click.echo()
     if quiet:
         return
     for note in summary.origin.notes:
@@ -91,7 +108,7 @@ def print_summary(summary: MatchSummary, as_json: bool, quiet: bool, *, words_to
     console.print(summary.answer, style="bold", markup=False)
     for sentence in summary.details:
         console.print(sentence, markup=False)
-    if summary.result.n_inliers < summary.result.n_pairs and np.ptp(summary.result.scores) > 0:
+    if summary.result.n_inliers < summary.result.n_pairs and summary.scores_differ:
         _print_worst(summary, console)
 
 

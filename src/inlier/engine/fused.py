@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.namespaces import is_host_array
 
 if TYPE_CHECKING:
     from inlier.engine.row_maps import RowMap
@@ -19,6 +21,7 @@ FEWEST_ROWS = 4096  # below this plain NumPy takes under a millisecond, and numb
 WIDEST_ROW = 16  # above this matrix products are faster
 _UNROLLED = (1, 2, 3, 4, 6)  # dimensions with kernels of their own; each costs a compilation, once
 _DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "uint8"))
+_WIDE_DTYPES = _DTYPES[:2]  # those that are computed in as they are
 
 
 @cache
@@ -58,15 +61,54 @@ def fused_sum(work: PairSum, X: Array, Y: Array, vectors: tuple[FloatArray, ...]
     return kernel(as_line(X), as_line(Y), _preparation(work), 0, len(X), *arguments)
 
 
-def fused_map(work: PairMap, X: Array, Y: Array) -> FloatArray | None:
-    """Score a block of pairs with the compiled version, if there is one for these rows."""
+def fused_sums(works: Sequence[Any], X: Array, Y: Array) -> tuple[FloatArray, ...] | None:
+    """Both sums that the eigenvector takes, in one reading, if these are the ones and the rows allow it."""
+    names = tuple(getattr(getattr(work, "moment", None), "__name__", "") for work in works)
+    if names != ("product_moment", "cross_moment") or _kernel(works[0], X, Y) is None:
+        return None
+    kernels = _kernels()
+    assert kernels is not None
+    sums: tuple[FloatArray, ...] = kernels.product_and_cross_moment(
+        as_line(X), as_line(Y), _preparation(works[0]), 0, len(X)
+    )
+    return sums
+
+
+def fused_map(work: PairMap, X: Array, Y: Array, scores: FloatArray) -> bool:
+    """Score a block of pairs with the compiled version; False if there is none for these rows."""
     kernel = None if work.matrix is None else _kernel(work, X, Y)
     if kernel is None:
-        return None
+        return False
     matrix = np.ascontiguousarray(work.matrix, dtype=np.float64)
-    scores = np.empty(len(X))
     kernel(as_line(X), as_line(Y), _preparation(work), 0, len(X), scores, matrix, float(work.scale))
-    return scores
+    return True
+
+
+class PreparedRows:
+    """Centred rows of unit length, a block at a time into one and the same buffer: for rows of one type and width.
+
+    Where the compiled version does not apply, the row map itself is called.
+    """
+
+    def __init__(self, row_map: RowMap, table: Any) -> None:
+        self._map = row_map
+        simple = row_map.unit_length and row_map.linear is None and row_map.scale == 1.0
+        suits = simple and is_host_array(table) and table.dtype in _WIDE_DTYPES
+        self._kernels = kernels_for(table, widest=table.shape[1]) if suits else None
+        if self._kernels is not None and row_map.mean is not None:
+            self._near = row_map.mean.astype(table.dtype)
+            self._rest = (row_map.mean - self._near).astype(table.dtype)
+            self._buffer = np.empty((0, table.shape[1]), dtype=table.dtype)
+
+    def __call__(self, block: Any) -> Any:
+        """Return the rows of one block, until the next."""
+        if self._kernels is None:
+            return self._map(block)
+        if len(self._buffer) < len(block):
+            self._buffer = np.empty_like(block)
+        out = self._buffer[: len(block)]
+        self._kernels.unit_rows(as_line(block), self._near, self._rest, self._map.shortest, out)
+        return out
 
 
 def _kernel(work: PairSum | PairMap, X: Array, Y: Array) -> Any:

@@ -1,20 +1,24 @@
-"""Rows in files: read in order, a stretch at a time, so that memory stays flat however long the file is."""
+"""Rows in files: read in order, a stretch at a time, so that memory stays flat however long the file is.
+
+A stretch is cut where rows in memory are cut, and its parts are merged in the same order: the answer is the same to
+the last bit as that of the same rows in memory.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inlier.engine.blocks import Array
-from inlier.engine.in_memory import MEMORY
+from inlier.engine.in_memory import MEMORY, blas_for, filled_in_threads, merged_parts, parts_in_threads, range_length
 from inlier.engine.place import MapWork, TotalWork
+from inlier.engine.threads import one_ahead, thread_count
 
 _STRETCH_BYTES = 16 * 1024**2  # of all tables together, as float64
+_LARGEST_STRETCH = 16 * _STRETCH_BYTES  # for wide rows, so that every thread has some
+_LARGEST_CHUNK = 4  # stretches that a chunk of the file may be long for stretches to end with chunks
 
 
 class StoredRows:
@@ -28,22 +32,55 @@ class StoredRows:
         Whether n numbers per row (scores, masks) are kept in memory, or computed again each time they are read.
     on_read : callable, optional
         Called with the number of bytes of each stretch that was read.
+    columns : sequence of int, optional
+        Columns to keep of those that are read.
     """
 
-    def __init__(self, source: Any, *, keep_vectors: bool = True, on_read: Callable[[int], None] | None = None) -> None:
-        self._source, self.keep_vectors, self._on_read = source, keep_vectors, on_read
-        self.shape: tuple[int, ...] = tuple(int(size) for size in source.shape)
+    def __init__(
+        self,
+        source: Any,
+        *,
+        keep_vectors: bool = True,
+        on_read: Callable[[int], None] | None = None,
+        columns: list[int] | None = None,
+    ) -> None:
+        self._source, self.keep_vectors, self._on_read, self._columns = source, keep_vectors, on_read, columns
+        shape = tuple(int(size) for size in source.shape)
+        self.shape = shape if columns is None else (shape[0], len(columns))
         self.dtype = np.dtype(source.dtype)
         self.ndim = len(self.shape)
+        self.row_bytes = int(np.prod(shape[1:], dtype=np.int64)) * self.dtype.itemsize  # of what is read
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Array:
-        block = np.asarray(self._source[rows])
-        if self._on_read is not None:
-            self._on_read(block.nbytes)
+        block = self.read(rows)
+        self.was_read(len(block))
         return block
+
+    def read(self, rows: Any, buffer: Array | None = None) -> Array:
+        """Return some rows, without a word to ``on_read``; in the buffer if they can be read into it."""
+        into = getattr(self._source, "read_into", None)
+        if buffer is not None and into is not None and self._columns is None:
+            return np.asarray(into(rows, buffer))
+        block = np.asarray(self._source[rows])
+        return block if self._columns is None else block[:, self._columns]
+
+    def reporting_to(self, on_read: Callable[[int], None] | None) -> StoredRows:
+        """The same rows, keeping no vectors and telling ``on_read``."""
+        return StoredRows(self._source, keep_vectors=False, on_read=on_read, columns=self._columns)
+
+    def was_read(self, n_rows: int) -> None:
+        """Tell ``on_read``."""
+        if self._on_read is not None:
+            self._on_read(n_rows * self.row_bytes)
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows that the file keeps together; 1 where it does not say."""
+        chunks = getattr(self._source, "chunks", None)
+        return int(chunks[0]) if chunks else 1
 
 
 class ComputedRows:
@@ -53,7 +90,7 @@ class ComputedRows:
     keep_vectors = False
 
     def __init__(self, work: MapWork, tables: tuple[Any, ...]) -> None:
-        self._work, self.tables = work, tables
+        self.work, self.tables = work, tables
         self.shape = (int(tables[0].shape[0]),)
         self.dtype = np.dtype(work.dtype)
 
@@ -61,41 +98,14 @@ class ComputedRows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Array:
-        entries: Array = MEMORY.map(self._work, *(table[rows] for table in self.tables))
+        entries: Array = MEMORY.map(self.work, *(np.asarray(table[rows]) for table in self.tables))
         return entries
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         values = np.empty(self.shape, dtype=self.dtype)
-        for rows in stretches(self.tables):
-            values[rows] = self[rows]
+        for rows, (block,) in blocks_of(self):
+            values[rows] = block
         return values if dtype is None else values.astype(dtype)
-
-
-class NpyFile:
-    """A table in an ``.npy`` file, read by plain reads: its pages are not mapped into memory."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        with self._path.open("rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            self.shape, by_columns, self.dtype = read(stream)
-            self._start = stream.tell()
-        if by_columns or self.dtype.hasobject:
-            order = "column after column" if by_columns else "as Python objects"
-            raise ValueError(
-                f"{self._path} holds its numbers {order}, so that rows cannot be read one after the other. "
-                f"Save it again with np.save(path, np.ascontiguousarray(table)), as numbers."
-            )
-
-    def __getitem__(self, rows: slice) -> Array:
-        start, stop, _ = rows.indices(self.shape[0])
-        width = int(np.prod(self.shape[1:], dtype=np.int64))
-        offset = self._start + start * width * self.dtype.itemsize
-        values = np.fromfile(self._path, self.dtype, max(stop - start, 0) * width, offset=offset)
-        if values.size != max(stop - start, 0) * width:
-            raise ValueError(f"{self._path} is cut short: row {start + values.size // max(width, 1)} is missing.")
-        return values.reshape(-1, *self.shape[1:])
 
 
 class FilePlace:
@@ -112,8 +122,9 @@ class FilePlace:
 
     def total(self, work: TotalWork, *tables: Any) -> Any:
         """Return ``work`` of all rows."""
-        parts = (MEMORY.total(work, *_read(tables, rows)) for rows in stretches(tables))
-        return reduce(lambda total, part: work.merge([total, part]), parts)
+        stretches = (blocks for _, blocks in _cut_anew(blocks_of(*tables), range_length(tables)))
+        with blas_for(tables):
+            return merged_parts(work, (part for blocks in stretches for part in parts_in_threads(work, blocks)))
 
     def map(self, work: MapWork, *tables: Any) -> Any:
         """Return one entry per row, in memory or computed when read."""
@@ -123,14 +134,16 @@ class FilePlace:
     def map_and_total(self, work: MapWork, of_entries: TotalWork, *tables: Any) -> tuple[Any, Any]:
         """Return the map and a total over its entries, in one reading."""
         lazy = ComputedRows(work, tables)
-        entries = np.empty(lazy.shape, lazy.dtype) if self.keeps_vectors else None
-        parts: list[Any] = []
-        for rows in stretches(tables):
-            values, part = MEMORY.map_and_total(work, of_entries, *_read(tables, rows))
-            parts = [of_entries.merge([*parts, part])]
-            if entries is not None:
-                entries[rows] = values
-        return (lazy if entries is None else entries), parts[0]
+        kept = np.empty(lazy.shape, lazy.dtype) if self.keeps_vectors else None
+
+        def parts() -> Iterator[Any]:
+            for rows, blocks in blocks_of(*tables):
+                entries = np.empty(len(blocks[0]), lazy.dtype) if kept is None else kept[rows]
+                yield from filled_in_threads(work, of_entries, entries, blocks)
+
+        with blas_for(tables):
+            total = merged_parts(of_entries, parts())
+        return (lazy if kept is None else kept), total
 
     def take(self, table: Any, rows: slice | Array) -> Array:
         """Return some rows; scattered ones are picked out of the stretches in which they lie."""
@@ -140,10 +153,9 @@ class FilePlace:
         order = np.argsort(wanted, kind="stable")
         rising = wanted[order]
         taken = np.empty((wanted.size, *table.shape[1:]), dtype=table.dtype)
-        for stretch in stretches((table,)):
+        for stretch, (block,) in blocks_of(table):
             first, last = np.searchsorted(rising, [stretch.start, stretch.stop])
-            if first < last:
-                taken[order[first:last]] = np.asarray(table[stretch])[rising[first:last] - stretch.start]
+            taken[order[first:last]] = block[rising[first:last] - stretch.start]
         return taken
 
     def from_host(self, values: Array, like: Any) -> Any:
@@ -156,17 +168,22 @@ def place_of_files(tables: tuple[Any, ...]) -> FilePlace:
     return FilePlace(all(getattr(table, "keep_vectors", True) for table in tables))
 
 
-def stretches(tables: tuple[Any, ...]) -> Iterator[slice]:
-    """Slices that cover all rows in order; each ends with a chunk of the file where it is kept in chunks."""
-    n_rows = int(tables[0].shape[0])
-    tables = tuple(source for table in tables for source in sources_of(table))  # what is read in the end
-    width = sum(int(np.prod(table.shape[1:], dtype=np.int64)) for table in tables)
-    step = max(1, _STRETCH_BYTES // (8 * max(width, 1)))
-    chunk = max(_chunk_rows(table) for table in tables)
-    if 1 < chunk <= 4 * step:
-        step = chunk * max(1, step // chunk)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+def blocks_of(*tables: Any) -> Iterator[tuple[slice, list[Array]]]:
+    """Read what these tables are made of once and in step; yield the rows of each stretch, and the tables' part in it.
+
+    What is computed from the same rows is computed once: a mask, its scores and their p-values cost one reading.
+    """
+    sources = list({id(source): source for table in tables for source in sources_of(table)}.values())
+    with blas_for(sources):
+        for rows, stored in _cut_anew(_read(sources), range_length(sources)):
+            known = {id(source): block for source, block in zip(sources, stored, strict=True)}
+            yield rows, [_part_of(table, known) for table in tables]
+
+
+def _part_of(table: Any, known: dict[int, Array]) -> Array:
+    if id(table) not in known:
+        known[id(table)] = MEMORY.map(table.work, *(_part_of(below, known) for below in table.tables))
+    return known[id(table)]
 
 
 def sources_of(table: Any) -> tuple[Any, ...]:
@@ -176,10 +193,60 @@ def sources_of(table: Any) -> tuple[Any, ...]:
     return tuple(source for below in table.tables for source in sources_of(below))
 
 
-def _chunk_rows(table: Any) -> int:
-    chunks = getattr(getattr(table, "_source", None), "chunks", None)
-    return int(chunks[0]) if chunks else 1
+def stretches(sources: list[Any]) -> Iterator[slice]:
+    """Slices that cover all rows in order; each ends with a chunk of the file where it is kept in chunks."""
+    width = sum(int(np.prod(source.shape[1:], dtype=np.int64)) for source in sources)
+    unit, unit_bytes = range_length(sources), 8 * max(width, 1) * range_length(sources)
+    n_units = max(1, _STRETCH_BYTES // unit_bytes)
+    if unit_bytes * thread_count() <= _LARGEST_STRETCH:
+        n_units = -(-n_units // thread_count()) * thread_count()  # as much for each thread
+    step = unit * n_units
+    chunk = max(getattr(source, "chunk_rows", 1) for source in sources)
+    if 1 < chunk <= _LARGEST_CHUNK * step:
+        step = chunk * max(1, step // chunk)
+    n_rows = int(sources[0].shape[0])
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
-def _read(tables: tuple[Any, ...], rows: slice) -> list[Array]:
-    return [np.ascontiguousarray(table[rows]) for table in tables]
+def _read(sources: list[Any]) -> Iterator[tuple[slice, list[Array]]]:
+    """Read the stretches, each while the one before it is at work."""
+    ahead = list(stretches(sources))
+    longest = max((rows.stop - rows.start for rows in ahead), default=0)
+    # Two sets of buffers in turn: one is read into while the other is at work.
+    buffers = [[_buffer(source, longest) for source in sources] for _ in range(2)]
+
+    def blocks(number: int) -> list[Array]:
+        rows = ahead[number]
+        return [_rows_of(source, rows, buffer) for source, buffer in zip(sources, buffers[number % 2], strict=True)]
+
+    for rows, read in zip(ahead, one_ahead(blocks, len(ahead)), strict=True):
+        for source in sources:
+            if isinstance(source, StoredRows):
+                source.was_read(rows.stop - rows.start)
+        yield rows, read
+
+
+def _buffer(source: Any, n_rows: int) -> Array | None:
+    return np.empty((n_rows, *source.shape[1:]), dtype=source.dtype) if isinstance(source, StoredRows) else None
+
+
+def _rows_of(source: Any, rows: slice, buffer: Array | None) -> Array:
+    if buffer is None:
+        return np.ascontiguousarray(source[rows])
+    return np.ascontiguousarray(source.read(rows, buffer[: rows.stop - rows.start]))
+
+
+def _cut_anew(pieces: Iterator[tuple[slice, list[Array]]], unit: int) -> Iterator[tuple[slice, list[Array]]]:
+    """Cut stretches so that each but the last is a multiple of ``unit`` long; what is left over goes to the next."""
+    start, rest = 0, None
+    for rows, blocks in pieces:
+        if rest is not None:
+            blocks = [np.concatenate(both) for both in zip(rest, blocks, strict=True)]
+        whole = (rows.stop - start) // unit * unit
+        if whole:
+            yield slice(start, start + whole), [block[:whole] for block in blocks]
+        start += whole
+        rest = [block[whole:].copy() for block in blocks] if start < rows.stop else None
+    if rest is not None:
+        yield slice(start, start + len(rest[0])), rest

@@ -15,25 +15,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from inlier.engine.line_kernels import COMPILE
+from inlier.engine.line_kernels import column_summary as column_summary  # one module for whoever calls kernels
+from inlier.engine.line_kernels import histogram as histogram
+from inlier.engine.line_kernels import window as window
+
 _TILE = 256  # rows; a tile of both sides at d = 3 takes 12 KiB
 _WORTH_A_PRODUCT = 100  # entries of a moment above which a matrix product beats plain loops
-_COMPILE = {
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-    # Sums may be reordered, which is what vectorising them means; NaN and infinity keep their meaning.
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
-_COMPILE_WITHOUT_NAN = {**_COMPILE, "fastmath": {"reassoc", "contract", "nsz", "nnan"}}  # so that a minimum vectorises
+_COMPILE_IN_ORDER = {**COMPILE, "fastmath": {"nsz"}}  # for differences whose order matters
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _line_of(tile, a, count):
     """Coordinate ``a`` of a tile: a slice, so that every index into it is plainly not negative and loops vectorise."""
     return tile[a * _TILE : a * _TILE + count]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _load_tile(line, start, count, mean, centre, tile, squared_length):
     """Centred rows, transposed, into ``tile``; their squared lengths beside them.
 
@@ -61,7 +59,7 @@ def _load_tile(line, start, count, mean, centre, tile, squared_length):
             squared_length[t] += u * u
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _load_pair(X, Y, preparation, start, count, x, y, squared_x, squared_y, factor):
     """Load both sides of a tile; ``factor`` is 1 / (|x| |y|), or 0 where either has no direction.
 
@@ -79,19 +77,42 @@ def _load_pair(X, Y, preparation, start, count, x, y, squared_x, squared_y, fact
         factor[t] = inverse if squared_x[t] > least_x and squared_y[t] > least_y else 0.0
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
+def _three_lines(tile, a, count):
+    return _line_of(tile, a, count), _line_of(tile, a + 1, count), _line_of(tile, a + 2, count)
+
+
+@njit(**COMPILE)
+def _score_nine(x, y, a, b, matrix, count, score):
+    """score[t] += x_t^T U y_t over coordinates a..a+2 and b..b+2: every number is read once for all nine products."""
+    x0, x1, x2 = _three_lines(x, a, count)
+    y0, y1, y2 = _three_lines(y, b, count)
+    u00, u01, u02 = matrix[a, b], matrix[a, b + 1], matrix[a, b + 2]
+    u10, u11, u12 = matrix[a + 1, b], matrix[a + 1, b + 1], matrix[a + 1, b + 2]
+    u20, u21, u22 = matrix[a + 2, b], matrix[a + 2, b + 1], matrix[a + 2, b + 2]
+    running = score[:count]
+    for t in range(count):
+        p, q, r = y0[t], y1[t], y2[t]
+        first, second, third = u00 * p + u01 * q + u02 * r, u10 * p + u11 * q + u12 * r, u20 * p + u21 * q + u22 * r
+        running[t] += x0[t] * first + x1[t] * second + x2[t] * third
+
+
+@njit(**COMPILE)
 def _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score):
     """score[t] = x_t^T U y_t for one tile."""
     score[:count] = 0.0
-    for a in range(d_x):
+    for a in range(0, d_x - 2, 3):
+        for b in range(0, d_y - 2, 3):
+            _score_nine(x, y, a, b, matrix, count, score)
+        one, two, three = _three_lines(x, a, count)
+        for b in range(d_y - d_y % 3, d_y):
+            along, u, v, w = _line_of(y, b, count), matrix[a, b], matrix[a + 1, b], matrix[a + 2, b]
+            for t in range(count):
+                score[t] += along[t] * (u * one[t] + v * two[t] + w * three[t])
+    for a in range(d_x - d_x % 3, d_x):
         along = _line_of(x, a, count)
         work[:count] = 0.0
-        for b in range(0, d_y - 2, 3):
-            one, two, three = _line_of(y, b, count), _line_of(y, b + 1, count), _line_of(y, b + 2, count)
-            u, v, w = matrix[a, b], matrix[a, b + 1], matrix[a, b + 2]
-            for t in range(count):
-                work[t] += u * one[t] + v * two[t] + w * three[t]
-        for b in range(d_y - d_y % 3, d_y):
+        for b in range(d_y):
             one, u = _line_of(y, b, count), matrix[a, b]
             for t in range(count):
                 work[t] += u * one[t]
@@ -99,31 +120,58 @@ def _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score):
             score[t] += along[t] * work[t]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
+def _add_nine(x, y, a, b, weight, count, total):
+    """total += sum of w_t x_t y_t^T over coordinates a..a+2 and b..b+2, nine running sums at a time."""
+    x0, x1, x2 = _three_lines(x, a, count)
+    y0, y1, y2 = _three_lines(y, b, count)
+    s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
+    factor = weight[:count]
+    for t in range(count):
+        u, v, w = factor[t] * x0[t], factor[t] * x1[t], factor[t] * x2[t]
+        p, q, r = y0[t], y1[t], y2[t]
+        s00, s01, s02 = s00 + u * p, s01 + u * q, s02 + u * r
+        s10, s11, s12 = s10 + v * p, s11 + v * q, s12 + v * r
+        s20, s21, s22 = s20 + w * p, s21 + w * q, s22 + w * r
+    _add_row(total[a], b, s00, s01, s02)
+    _add_row(total[a + 1], b, s10, s11, s12)
+    _add_row(total[a + 2], b, s20, s21, s22)
+
+
+@njit(**COMPILE)
+def _add_row(row, b, one, two, three):
+    row[b] += one
+    row[b + 1] += two
+    row[b + 2] += three
+
+
+@njit(**COMPILE)
 def _add_tile_moment(x, y, d_x, d_y, weight, count, work, total):
     """total += sum of w_t x_t y_t^T over one tile."""
-    for b in range(d_y):
-        along = _line_of(y, b, count)
-        for t in range(count):
-            work[t] = weight[t] * along[t]
-        for a in range(0, d_x - 2, 3):
-            one, two, three = _line_of(x, a, count), _line_of(x, a + 1, count), _line_of(x, a + 2, count)
-            u = v = w = 0.0
+    for a in range(0, d_x - 2, 3):
+        for b in range(0, d_y - 2, 3):
+            _add_nine(x, y, a, b, weight, count, total)
+        one, two, three = _three_lines(x, a, count)
+        for b in range(d_y - d_y % 3, d_y):
+            along, u, v, w = _line_of(y, b, count), 0.0, 0.0, 0.0
             for t in range(count):
-                u += one[t] * work[t]
-                v += two[t] * work[t]
-                w += three[t] * work[t]
+                value = weight[t] * along[t]
+                u, v, w = u + one[t] * value, v + two[t] * value, w + three[t] * value
             total[a, b] += u
             total[a + 1, b] += v
             total[a + 2, b] += w
-        for a in range(d_x - d_x % 3, d_x):
-            one, u = _line_of(x, a, count), 0.0
+    for a in range(d_x - d_x % 3, d_x):
+        along = _line_of(x, a, count)
+        for t in range(count):
+            work[t] = weight[t] * along[t]
+        for b in range(d_y):
+            one, u = _line_of(y, b, count), 0.0
             for t in range(count):
                 u += one[t] * work[t]
             total[a, b] += u
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def _workspace(preparation):
     """Dimensions; tiles of both sides, their squared lengths, the scale factor, and two rows of scratch."""
     d_x, d_y = len(preparation[0]), len(preparation[1])
@@ -131,7 +179,7 @@ def _workspace(preparation):
     return d_x, d_y, np.empty(d_x * _TILE), np.empty(d_y * _TILE), rows[0], rows[1], rows[2], rows[3], rows[4]
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def cross_moment(X, Y, preparation, start, stop, weights):
     """Sum of w_i x_i y_i^T over rows start..stop; no weights (an empty array) means all ones."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, _ = _workspace(preparation)
@@ -146,7 +194,7 @@ def cross_moment(X, Y, preparation, start, stop, weights):
     return total
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def gram_step(X, Y, preparation, start, stop, matrix):
     """Sum of (x_i^T U y_i) x_i y_i^T over rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, weight = _workspace(preparation)
@@ -161,42 +209,60 @@ def gram_step(X, Y, preparation, start, stop, matrix):
     return total
 
 
-@njit(**_COMPILE)
-def _tile_products(tile, d, factor, count, products):
-    """All products of two coordinates times the squared factor, in the order of ``np.triu_indices``."""
+@njit(**COMPILE)
+def _tile_products(tile, d, count, products):
+    """All products of two coordinates, in the order of ``np.triu_indices``."""
     row = 0
     for a in range(d):
         for c in range(a, d):
             one, two, product = _line_of(tile, a, count), _line_of(tile, c, count), _line_of(products, row, count)
             for t in range(count):
-                product[t] = one[t] * two[t] * (factor[t] * factor[t])
+                product[t] = one[t] * two[t]
             row += 1
 
 
-@njit(**_COMPILE)
-def product_moment(X, Y, preparation, start, stop):
-    """Sum over rows start..stop of the distinct products x_a x_c y_b y_e."""
+@njit(**COMPILE)
+def _scale_lines(lines, n_lines, factor, count):
+    for row in range(n_lines):
+        line = _line_of(lines, row, count)
+        for t in range(count):
+            line[t] *= factor[t]
+
+
+@njit(**COMPILE)
+def product_and_cross_moment(X, Y, preparation, start, stop):
+    """Sums over rows start..stop of the distinct products x_a x_c y_b y_e, and of x_a y_b."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, ones = _workspace(preparation)
     ones[:] = 1.0
     p, q = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
     products_x, products_y = np.zeros(p * _TILE), np.zeros(q * _TILE)
-    total = np.zeros((p, q))
+    products, total = np.zeros((p, q)), np.zeros((d_x, d_y))
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _load_pair(X, Y, preparation, first, count, x, y, squared_x, squared_y, factor)
-        _tile_products(x, d_x, factor, count, products_x)
-        _tile_products(y, d_y, ones, count, products_y)
+        _add_tile_moment(x, y, d_x, d_y, factor, count, work, total)
+        for t in range(count):
+            factor[t] *= factor[t]
+        _tile_products(x, d_x, count, products_x)
+        _tile_products(y, d_y, count, products_y)
         if p * q <= _WORTH_A_PRODUCT:
-            _add_tile_moment(products_x, products_y, p, q, ones, count, work, total)
+            _add_tile_moment(products_x, products_y, p, q, factor, count, work, products)
         else:
+            _scale_lines(products_x, p, factor, count)
             # The last tile is not full: what is left of the one before it must not count.
             squares_x, squares_y = products_x.reshape(p, _TILE), products_y.reshape(q, _TILE)
             squares_x[:, count:] = 0.0
-            total += np.dot(squares_x, squares_y.T)
-    return total
+            products += np.dot(squares_x, squares_y.T)
+    return products, total
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
+def product_moment(X, Y, preparation, start, stop):
+    """Sum over rows start..stop of the distinct products x_a x_c y_b y_e."""
+    return product_and_cross_moment(X, Y, preparation, start, stop)[0]
+
+
+@njit(**COMPILE)
 def bilinear(X, Y, preparation, start, stop, scores, matrix, scale):
     """scores[i - start] = scale x_i^T U y_i for rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, score = _workspace(preparation)
@@ -204,11 +270,12 @@ def bilinear(X, Y, preparation, start, stop, scores, matrix, scale):
         count = min(_TILE, stop - first)
         _load_pair(X, Y, preparation, first, count, x, y, squared_x, squared_y, factor)
         _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score)
+        out = scores[first - start : first - start + count]
         for t in range(count):
-            scores[first - start + t] = scale * (score[t] * factor[t])
+            out[t] = scale * (score[t] * factor[t])
 
 
-@njit(**_COMPILE)
+@njit(**COMPILE)
 def leave_one_out(X, Y, preparation, start, stop, scores, matrix, scale):
     """scores[i - start] = scale (x_i^T U y_i - |x_i|^2 |y_i|^2) for rows start..stop."""
     d_x, d_y, x, y, squared_x, squared_y, factor, work, score = _workspace(preparation)
@@ -216,90 +283,35 @@ def leave_one_out(X, Y, preparation, start, stop, scores, matrix, scale):
         count = min(_TILE, stop - first)
         _load_pair(X, Y, preparation, first, count, x, y, squared_x, squared_y, factor)
         _tile_bilinear(x, y, d_x, d_y, matrix, count, work, score)
+        out = scores[first - start : first - start + count]
         for t in range(count):
             own = squared_x[t] * squared_y[t] * factor[t] * factor[t]  # 1 for unit rows, 0 without direction
-            scores[first - start + t] = scale * (score[t] * factor[t] - own)
+            out[t] = scale * (score[t] * factor[t] - own)
 
 
-@njit(**_COMPILE)
-def column_summary(line, d, start, stop):
-    """Sum, minimum and maximum of each column over rows start..stop.
-
-    A stretch of eight rows is a vector of 8 d numbers whose entry k always belongs to column k mod d; four
-    stretches are taken together, so that the running values are read and written once for all four.
-    """
-    width = 8 * d
-    sums, low, high = np.zeros(width), np.full(width, np.inf), np.full(width, -np.inf)
-    first, end = start * d, stop * d
-    while first + 4 * width <= end:
-        # Slices, so that every index below is plainly not negative: a condition for vectorising.
-        one, two = line[first : first + width], line[first + width : first + 2 * width]
-        three, four = line[first + 2 * width : first + 3 * width], line[first + 3 * width : first + 4 * width]
-        for k in range(width):
-            sums[k] += (np.float64(one[k]) + two[k]) + (np.float64(three[k]) + four[k])
-        for k in range(width):
-            low[k] = min(low[k], min(min(one[k], two[k]), min(three[k], four[k])))
-        for k in range(width):
-            high[k] = max(high[k], max(max(one[k], two[k]), max(three[k], four[k])))
-        first += 4 * width
-    total, minimum, maximum = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
-    for k in range(width):
-        total[k % d] += sums[k]
-        minimum[k % d] = min(minimum[k % d], low[k])
-        maximum[k % d] = max(maximum[k % d], high[k])
-    for k in range(first, end):
-        value = np.float64(line[k])
-        column = k % d
-        total[column] += value
-        minimum[column] = min(minimum[column], value)
-        maximum[column] = max(maximum[column], value)
-    return total, minimum, maximum
+@njit(**_COMPILE_IN_ORDER)
+def _centre_row(row, mean, rest, out):
+    """x - mean in two steps: the first is exact where x is near the mean, the second takes off what was rounded."""
+    for k in range(out.size):
+        out[k] = (row[k] - mean[k]) - rest[k]
 
 
-@njit(**_COMPILE)
-def histogram(values, low, per_bucket, n_buckets):
-    """Number and sum of the values in each of equal buckets from ``low`` on, and how many are exactly 0.
-
-    Values beyond the ends count with the first and the last bucket. Four tables in turn: neighbours that fall into
-    one bucket need not wait for each other.
-    """
-    counts, sums = np.zeros(4 * n_buckets, np.int64), np.zeros(4 * n_buckets)
-    zeros, last = 0, n_buckets - 1.0
-    for i in range(values.size):
-        value = values[i]
-        place = (value - low) * per_bucket
-        place = place if place > 0.0 else 0.0  # written so that NaN, too, has a bucket
-        bucket = np.uint32(place if place < last else last)
-        entry = (i & 3) * n_buckets + bucket
-        counts[entry] += 1
-        sums[entry] += value
-        zeros += value == 0.0
-    for entry in range(n_buckets, 4 * n_buckets):
-        counts[entry % n_buckets] += counts[entry]
-        sums[entry % n_buckets] += sums[entry]
-    return counts[:n_buckets], sums[:n_buckets], zeros
+@njit(**COMPILE)
+def _squared_length(row):
+    total = row[0] * row[0]
+    for k in range(1, row.size):
+        total += row[k] * row[k]
+    return total
 
 
-@njit(**_COMPILE_WITHOUT_NAN)
-def window(values, low, high):
-    """Number, sum and largest of what lies below ``low``; number, sum and smallest from ``high`` on; and the rest."""
-    below = above = 0
-    sum_below = sum_above = 0.0
-    smallest, largest = -np.inf, np.inf
-    largest_below, smallest_above = smallest, largest
-    for i in range(values.size):
-        value = values[i]
-        is_below, is_above = value < low, value >= high
-        below += is_below
-        above += is_above
-        sum_below += value if is_below else 0.0
-        sum_above += value if is_above else 0.0
-        candidate, other = value if is_below else smallest, value if is_above else largest
-        largest_below = candidate if candidate > largest_below else largest_below
-        smallest_above = other if other < smallest_above else smallest_above
-    inside, k = np.empty(values.size - below - above + 1), 0  # one place more, for the last value that is not inside
-    if inside.size > 1:
-        for i in range(values.size):  # without a branch, which would be guessed wrong as often as not
-            inside[k] = values[i]
-            k += (values[i] >= low) & (values[i] < high)
-    return below, sum_below, largest_below, above, sum_above, smallest_above, inside[:k]
+@njit(**COMPILE)
+def unit_rows(line, mean, rest, shortest, out):
+    """Centred rows of unit length, for rows that are wide enough for matrix products; zero without direction."""
+    n_rows, d = out.shape
+    for i in range(n_rows):
+        row = out[i]
+        _centre_row(line[i * d : (i + 1) * d], mean, rest, row)
+        length = np.sqrt(_squared_length(row))
+        inverse = row.dtype.type(1.0 / length if length > shortest else 0.0)
+        for k in range(d):
+            row[k] *= inverse

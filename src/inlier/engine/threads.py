@@ -9,11 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
+_MOST_AT_ONCE = 16  # short ranges handed to a thread in one go: handing over takes a good part of the time of one
+_TURNS = 4  # ... as long as every thread gets so many, for they do not all take equally long
+
+
+def rows_per_narrow_range() -> int:
+    """Length of a range unless told otherwise."""
+    return _ROWS_PER_RANGE
 
 
 def row_ranges(n_rows: int, rows_per_range: int | None = None) -> list[slice]:
@@ -30,13 +38,26 @@ def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: in
 def results_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> Iterator[Any]:
     """Do the same, and give each result as soon as it and those before it are there."""
     ranges = row_ranges(n_rows, rows_per_range)
-    if len(ranges) == 1 or _thread_count() == 1:
+    if len(ranges) == 1 or thread_count() == 1:
         return map(work, ranges)
-    return _pool().map(work, ranges)
+    size = 1 if rows_per_range else min(max(len(ranges) // (_TURNS * thread_count()), 1), _MOST_AT_ONCE)
+    handfuls = [ranges[k : k + size] for k in range(0, len(ranges), size)]
+    return chain.from_iterable(_pool().map(lambda some: [work(rows) for rows in some], handfuls))
+
+
+def one_ahead(function: Callable[[int], Any], count: int) -> Iterator[Any]:
+    """Yield function(0), function(1), ...; each is computed in another thread while the one before it is in use."""
+    following = _reader().submit(function, 0) if count else None
+    for number in range(count):
+        assert following is not None
+        result = following.result()
+        following = _reader().submit(function, number + 1) if number + 1 < count else None
+        yield result
 
 
 @cache
-def _thread_count() -> int:
+def thread_count() -> int:
+    """How many threads work at a time."""
     try:
         return int(import_module("numba").config.NUMBA_NUM_THREADS)  # what the user and joblib allow
     except ImportError:
@@ -45,11 +66,17 @@ def _thread_count() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_thread_count(), thread_name_prefix="inlier")
+    return ThreadPoolExecutor(thread_count(), thread_name_prefix="inlier")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+@cache
+def _reader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="inlier-reader")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_reader.cache_clear)
 
 
 @contextmanager

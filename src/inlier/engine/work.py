@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from inlier.engine.blocks import FloatArray, device_blocks, row_blocks
-from inlier.engine.fused import fused_map, fused_sum
+from inlier.engine.fused import PreparedRows, fused_map, fused_sum, fused_sums
 from inlier.engine.namespaces import is_host_array, namespace, to_host
 from inlier.engine.on_cuda import cuda_map, cuda_sum
 from inlier.engine.row_maps import RowMap
@@ -44,10 +44,14 @@ class PairSum:
             return fused
         xp = namespace(X)
         fixed = {} if self.matrix is None else {"matrix": self.matrix}
-        total: Any = 0.0
+        x, y = PreparedRows(self.map_x, X), PreparedRows(self.map_y, Y)
+        total: Any = None
         for rows in pieces(X, Y):
-            part = self.moment(self.map_x(X[rows, :]), self.map_y(Y[rows, :]), *(v[rows] for v in vectors), **fixed)
-            total = xp.astype(part, xp.float64) + total
+            part = self.moment(x(X[rows, :]), y(Y[rows, :]), *(v[rows] for v in vectors), **fixed)
+            if total is None:
+                total = xp.astype(part, xp.float64)
+            else:
+                total += part
         return to_host(total)
 
     def merge(self, parts: Sequence[FloatArray]) -> FloatArray:
@@ -66,15 +70,24 @@ class PairMap:
     scale: float = 1.0
     dtype: str = "float64"
 
+    def into(self, entries: FloatArray, X: Any, Y: Any) -> None:
+        """Write the scores of one block of pairs in memory."""
+        if not fused_map(self, X, Y, entries):
+            entries[...] = self(X, Y)
+
     def __call__(self, X: Any, Y: Any) -> Any:
         """Return the scores of one block of pairs."""
-        fused = fused_map(self, X, Y) if is_host_array(X) else cuda_map(self, X, Y)
+        entries = np.empty(len(X)) if is_host_array(X) else None
+        if entries is not None and fused_map(self, X, Y, entries):
+            return entries
+        fused = cuda_map(self, X, Y) if entries is None else None
         if fused is not None:
             return fused
         xp = namespace(X)
         fixed = {} if self.matrix is None else {"matrix": self.matrix}
+        x, y = PreparedRows(self.map_x, X), PreparedRows(self.map_y, Y)
         scores = [
-            xp.astype(self.score(self.map_x(X[rows, :]), self.map_y(Y[rows, :]), **fixed), xp.float64) * self.scale
+            xp.astype(self.score(x(X[rows, :]), y(Y[rows, :]), **fixed), xp.float64) * self.scale
             for rows in pieces(X, Y)
         ]
         return scores[0] if len(scores) == 1 else xp.concat(scores)
@@ -88,7 +101,8 @@ class Together:
 
     def __call__(self, *blocks: Any) -> tuple[Any, ...]:
         """Return the parts of one block."""
-        return tuple(work(*blocks) for work in self.works)
+        fused = fused_sums(self.works, *blocks) if is_host_array(blocks[0]) else None
+        return tuple(work(*blocks) for work in self.works) if fused is None else fused
 
     def merge(self, parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         """Merge each."""

@@ -36,6 +36,24 @@ def read_zarr(request: Request) -> Content:
     return _chosen(dict(_zarr_arrays(node)), request)
 
 
+def stored_in_hdf5(request: Request) -> dict[str, Any]:
+    """The datasets of an hdf5 file, unread; the file stays open as long as one of them is in use."""
+    h5py = load("h5py", "hdf5")
+    found: dict[str, Any] = {}
+    file = h5py.File(request.path, "r")
+    file.visititems(lambda name, item: found.__setitem__(name, item) if isinstance(item, h5py.Dataset) else None)
+    for name, item in found.items():
+        _refuse_outside(item, name, request)
+    return found
+
+
+def stored_in_zarr(request: Request) -> dict[str, Any]:
+    """The arrays of a zarr folder, unread."""
+    zarr = load("zarr", "zarr")
+    node = zarr.open(str(request.path), mode="r")
+    return {"": node} if isinstance(node, zarr.Array) else dict(_zarr_arrays(node))
+
+
 def write_hdf5(path: Path, content: Content) -> None:
     """Write an array per column, or one called ``values``."""
     h5py = load("h5py", "hdf5")

@@ -23,6 +23,8 @@ class Pairing:
         Partners, row by row.
     rows : ndarray of int, shape (n,)
         Row of each pair in the first file, counted from 0 without the header.
+    rows_y : ndarray of int, shape (n,), optional
+        Row in the second file, where the tables were joined.
     keys : ndarray of str, shape (n,), optional
         The id of each pair, where the tables were joined.
     notes : list of str
@@ -34,6 +36,7 @@ class Pairing:
     rows: Array
     keys: Array | None = None
     notes: list[str] = field(default_factory=list)
+    rows_y: Array | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -80,7 +83,7 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     _note_unmatched(keys_y, keys_x, Y.source, X.source, notes)
     order = np.argsort(place_x[of_x])  # as in the first file
     rows_x, rows_y = place_x[of_x][order], place_y[of_y][order]
-    return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes)
+    return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes, rows_y)
 
 
 def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:

@@ -183,12 +183,12 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     >>> table.values.tolist(), table.columns, table.keys.tolist()
     ([[1.7, 61.0], [1.8, 75.0]], ('height', 'weight'), ['ada', 'bob'])
     """
-    path, inside = _split_source(source)
+    request = request_of(source, columns=columns, key=key)
+    path, inside = request.path, request.inside
     format = format_of(path)
-    request = Request(path, inside, *_wanted_and_left_out(columns, key, path))
     if inside is not None and format.kind is not Kind.ARRAYS:
         raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
-    _check_readable(path, format)
+    check_readable(path, format)
     try:
         content = format.read(request)
         if format.kind is Kind.COLUMNS:  # these were left out while reading
@@ -203,6 +203,12 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
             f"{path} could not be read as {format.name}: {_in_short(error)}. It may be damaged or cut short; copy or "
             f"save it again."
         ) from error
+
+
+def request_of(source: str | Path, *, columns: Sequence[str] | None = None, key: str | None = None) -> Request:
+    """What is wanted of which file, from what the user wrote."""
+    path, inside = _split_source(source)
+    return Request(path, inside, *_wanted_and_left_out(columns, key, path))
 
 
 def write_table(path: str | Path, content: Content) -> None:
@@ -257,7 +263,7 @@ def read_image(path: str | Path) -> Array:
     format = format_of(path)
     if format.kind is not Kind.PICTURE:
         raise UnusableFileError(f"{path} is not a picture but {format.name}; png, jpg and tiff are read as pictures.")
-    _check_readable(path, format)
+    check_readable(path, format)
     try:
         return pictures.read_pixels(path)
     except (UnusableFileError, ImportError):
@@ -323,7 +329,7 @@ def _exists(path: Path) -> bool:
         return True
 
 
-def _check_readable(path: Path, format: Format) -> None:
+def check_readable(path: Path, format: Format) -> None:
     """Answer the usual mistakes before any parser sees the file."""
     try:
         if path.is_dir() != format.is_folder and path.exists():

@@ -97,12 +97,20 @@ def _from_array(array: Array, request: Request) -> Table:
             f"Reshape it first, for example with array.reshape(len(array), -1)."
         )
     check_numeric(array, path)
-    if request.columns is None and not request.left_out:
+    places = column_places(request, array.shape[1])
+    if places is None:
         return Table(array, None, None, path)
-    places = [_column_number(name, array.shape[1], path) for name in request.columns or request.left_out]
+    return Table(np.ascontiguousarray(array[:, places]), tuple(map(str, places)), None, path)
+
+
+def column_places(request: Request, n_columns: int) -> list[int] | None:
+    """Numbers of the columns that are wanted of an array without names; None for all of them."""
+    if request.columns is None and not request.left_out:
+        return None
+    places = [_column_number(name, n_columns, request.path) for name in request.columns or request.left_out]
     if request.left_out:
-        places = [place for place in range(array.shape[1]) if place not in places]
-    return Table(array[:, places], tuple(map(str, places)), None, path)
+        places = [place for place in range(n_columns) if place not in places]
+    return places
 
 
 def _column_number(name: str, n_columns: int, path: Path) -> int:

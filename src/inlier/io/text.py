@@ -65,20 +65,20 @@ def read_delimited(request: Request) -> Content:
 def as_csv(content: Content) -> str:
     """The text of a csv file, for those who want it elsewhere than in a file."""
     stream = io.BytesIO()
-    _write_delimited(stream, content, ",")
+    write_delimited(stream, content, ",")
     return stream.getvalue().decode()
 
 
 def write_csv(path: Path, content: Content) -> None:
     """Write comma-separated values, with a header where the columns have names."""
-    with _create(path) as stream:
-        _write_delimited(stream, content, ",")
+    with create_text(path) as stream:
+        write_delimited(stream, content, ",")
 
 
 def write_tsv(path: Path, content: Content) -> None:
     """Write tab-separated values."""
-    with _create(path) as stream:
-        _write_delimited(stream, content, "\t")
+    with create_text(path) as stream:
+        write_delimited(stream, content, "\t")
 
 
 def read_blank_separated(request: Request) -> Content:
@@ -103,7 +103,7 @@ def read_blank_separated(request: Request) -> Content:
 def write_blank_separated(path: Path, content: Content) -> None:
     """Write numbers separated by blanks, as exactly as they are held."""
     values = content if isinstance(content, np.ndarray) else np.stack(list(content.values()), axis=1)
-    with _create(path) as stream:
+    with create_text(path) as stream:
         np.savetxt(stream, values, fmt="%.17g" if values.dtype.kind == "f" else "%d")
 
 
@@ -135,7 +135,8 @@ def _open(path: Path) -> BinaryIO:
     return io.BufferedReader(_Limited(path, gzip.open(path)), buffer_size=_HEAD_BYTES)
 
 
-def _create(path: Path) -> Any:
+def create_text(path: Path) -> Any:
+    """Open a file to write text to, packed where the name says so."""
     return gzip.open(path, "wb") if path.suffix.lower() == ".gz" else path.open("wb")
 
 
@@ -201,10 +202,11 @@ def _first_sentence(error: Exception) -> str:
     return str(error).split("\n")[0].split(";")[0].rstrip(". ")
 
 
-def _write_delimited(stream: Any, content: Content, delimiter: str) -> None:
+def write_delimited(stream: Any, content: Content, delimiter: str, *, header: bool = True) -> None:
+    """Write a table to an open stream; the header, if its columns have names, can be left out."""
     arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
     has_names = not isinstance(content, np.ndarray)
     columns = dict(content) if has_names else {str(number): column for number, column in enumerate(content.T)}  # type: ignore[union-attr]
     table = arrow.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
-    options = arrow_csv.WriteOptions(include_header=has_names, delimiter=delimiter, quoting_style="needed")
+    options = arrow_csv.WriteOptions(include_header=has_names and header, delimiter=delimiter, quoting_style="needed")
     arrow_csv.write_csv(table, stream, options)

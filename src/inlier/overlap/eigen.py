@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,11 @@ from inlier.engine import PairedRows
 from inlier.engine.blocks import FloatArray
 from inlier.engine.moments import bilinear, cross_moment, gram_step, kronecker_moment, product_moment
 from inlier.engine.namespaces import to_host
+from inlier.engine.threads import single_threaded_blas
 from inlier.engine.work import Extremes
 
 _UNDECIDED = 1e-8  # a sum of the unit vector's entries, over its largest possible, that does not tell its sign
+_NARROW = 128  # dimensions
 _SMALLEST_FOR_LANCZOS = 32  # below this a full eigendecomposition is both faster and safer
 
 
@@ -51,6 +54,12 @@ def eigenpair_by_operator(pairs: PairedRows) -> Eigenpair | MomentSide:
     In the space of (d_x, d_y) matrices one step reads the rows once and moves d_x d_y numbers; with
     fewer pairs than d_x d_y a step is H v, two thin products.
     """
+    # Threads inside products this small wait for each other longer than they work, above all on a busy machine.
+    with single_threaded_blas() if max(pairs.dimensions) <= _NARROW else nullcontext():
+        return _by_operator(pairs)
+
+
+def _by_operator(pairs: PairedRows) -> Eigenpair | MomentSide:
     d_x, d_y = pairs.dimensions
 
     def step_in_moments(u: FloatArray) -> FloatArray:

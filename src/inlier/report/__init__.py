@@ -8,6 +8,7 @@ from inlier.report.page import Part, render_page
 from inlier.report.registration_report import RegistrationReport, report_on
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 from inlier.report.reproduction_page import reproduction_page
+from inlier.report.streamed_summary import StreamedSummary, Tally, summarise_streamed
 
 __all__ = [
     "MatchReport",
@@ -16,6 +17,8 @@ __all__ = [
     "Part",
     "RegistrationReport",
     "RegistrationSummary",
+    "StreamedSummary",
+    "Tally",
     "change_page",
     "demo_page",
     "render_page",
@@ -23,4 +26,5 @@ __all__ = [
     "reproduction_page",
     "summarise",
     "summarise_registration",
+    "summarise_streamed",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
 from typing import Any
@@ -52,6 +52,7 @@ class MatchSummary:
     settings: Mapping[str, Any]
     rows: Array
     keys: Array | None = None
+    rows_y: Array | None = None
     alpha: float | None = None
     inlier_fraction: float | None = None
     inlier_fraction_error: float | None = None
@@ -89,12 +90,22 @@ class MatchSummary:
 
     def _what_alpha_would_do(self) -> str | None:
         """Where nothing was found: from which alpha on something would be."""
-        q = self.result.q_values
-        if q is None or self.result.n_inliers or q.min() > _MORE_LIKELY_WRONG:
+        if self.lowest_q is None or self.result.n_inliers or self.lowest_q[0] > _MORE_LIKELY_WRONG:
             return None
-        n = int((q <= q.min()).sum())
+        least, n = self.lowest_q
         pairs = "pair" if n == 1 else "pairs"
-        return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(float(q.min())):g} on."
+        return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(least):g} on."
+
+    @property
+    def lowest_q(self) -> tuple[float, int] | None:
+        """The lowest q-value, and how many pairs have it."""
+        q = self.result.q_values
+        return None if q is None else (float(q.min()), int((q <= q.min()).sum()))
+
+    @property
+    def scores_differ(self) -> bool:
+        """Whether there is a worst pair."""
+        return bool(np.ptp(self.result.scores) > 0)
 
     @property
     def out_of_reach(self) -> str | None:
@@ -120,18 +131,16 @@ class MatchSummary:
     @property
     def verdicts(self) -> Array:
         """Per pair the place of its verdict in `VERDICTS`; without q-values nothing is doubtful."""
-        q = self.result.q_values
-        clearly_wrong = ~self.result.inlier_mask if q is None else q > _MORE_LIKELY_WRONG
-        return np.where(self.result.inlier_mask, 0, np.where(clearly_wrong, 2, 1)).astype(np.int8)
+        return verdicts_of(self.result.inlier_mask, self.result.q_values)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs have which verdict."""
-        return dict(zip(VERDICTS, np.bincount(self.verdicts, minlength=3).tolist(), strict=True))
+        return dict(zip(VERDICTS, counts_of(self.result.inlier_mask, self.result.q_values).tolist(), strict=True))
 
     def columns(self) -> dict[str, Array]:
-        """Everything there is per pair: row, key, score, p- and q-value, inlier."""
-        names = {"row": self.rows, "key": self.keys}
+        """Everything there is per pair: row, row in Y where it is another, key, score, p- and q-value, inlier."""
+        names = {"row": self.rows, "row_y": self.rows_y, "key": self.keys}
         return {name: column for name, column in names.items() if column is not None} | self.result.columns()
 
     def worst(self, k: int) -> list[dict[str, Any]]:
@@ -165,6 +174,10 @@ class MatchSummary:
             "command": self.origin.command,
         }
 
+    def json_parts(self, indent: int | None = None) -> Iterator[str]:
+        """The text of `json`, in as many parts as are at hand."""
+        yield self.json(indent)
+
     def json(self, indent: int | None = None) -> str:
         """Everything, the pairs as a list per column with it."""
         pairs = {name: column.tolist() for name, column in self.columns().items()}
@@ -175,6 +188,7 @@ def summarise(
     matcher: PairMatcher,
     *,
     rows: Array | None = None,
+    rows_y: Array | None = None,
     keys: Sequence[str] | Array | None = None,
     origin: Origin | None = None,
 ) -> MatchSummary:
@@ -186,6 +200,8 @@ def summarise(
         After ``fit``.
     rows : ndarray of int, optional
         Where each pair stands in the user's own table; 0, 1, 2, ... by default.
+    rows_y : ndarray of int, optional
+        Where its partner stands, if that is in another row.
     keys : sequence of str, optional
         A name for each pair.
     origin : Origin, optional
@@ -201,28 +217,40 @@ def summarise(
     '300 of 500 pairs are real, with at most 1 % wrong among them.'
     """
     result = matcher.result_
-    inner = matcher.matcher if isinstance(matcher, SplitMatcher) else matcher
-    n_parts = matcher.n_splits if isinstance(matcher, SplitMatcher) else 1
     names = None if keys is None else np.asarray(keys, dtype=np.str_)
-    for given, what in ((rows, "rows"), (names, "keys")):
+    for given, what in ((rows, "rows"), (rows_y, "rows_y"), (names, "keys")):
         if given is not None and given.shape != (result.n_pairs,):
             raise ValueError(f"{what} must name each of the {result.n_pairs} pairs; got shape {given.shape}.")
-    calibrated = result.q_values is not None
-    return MatchSummary(
-        result=result,
-        method=_METHODS.get(type(inner), type(inner).__name__),
-        settings=_settings(matcher, inner, n_parts),
-        rows=np.arange(result.n_pairs) if rows is None else rows,
-        keys=names,
-        alpha=float(inner.alpha) if calibrated else None,
-        inlier_fraction=getattr(matcher, "inlier_fraction_", None),
-        inlier_fraction_error=getattr(matcher, "inlier_fraction_error_", None),
-        detection_p_value=getattr(matcher, "detection_p_value_", None),
-        null_scores=getattr(matcher, "null_scores_", None),
-        n_re_pairings=getattr(matcher, "n_re_pairings_", None),
-        n_parts=n_parts,
-        origin=origin or Origin(),
-    )
+    facts = facts_of(matcher, calibrated=result.q_values is not None)
+    rows = np.arange(result.n_pairs) if rows is None else rows
+    return MatchSummary(result=result, rows=rows, rows_y=rows_y, keys=names, origin=origin or Origin(), **facts)
+
+
+def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
+    """What a fitted matcher says of all pairs together, and how it was set."""
+    inner = matcher.matcher if isinstance(matcher, SplitMatcher) else matcher
+    n_parts = matcher.n_splits if isinstance(matcher, SplitMatcher) else 1
+    names = ("inlier_fraction", "inlier_fraction_error", "detection_p_value", "null_scores", "n_re_pairings")
+    return {
+        "method": _METHODS.get(type(inner), type(inner).__name__),
+        "settings": _settings(matcher, inner, n_parts),
+        "alpha": float(inner.alpha) if calibrated else None,
+        "n_parts": n_parts,
+        **{name: getattr(matcher, f"{name}_", None) for name in names},
+    }
+
+
+def counts_of(mask: Array, q_values: Array | None) -> Array:
+    """How many pairs have each of the `VERDICTS`."""
+    n_real = np.count_nonzero(mask)
+    n_wrong = mask.size - n_real if q_values is None else np.count_nonzero((q_values > _MORE_LIKELY_WRONG) & ~mask)
+    return np.array([n_real, mask.size - n_real - n_wrong, n_wrong])
+
+
+def verdicts_of(mask: Array, q_values: Array | None) -> Array:
+    """Per pair the place of its verdict in `VERDICTS`."""
+    clearly_wrong = ~mask if q_values is None else q_values > _MORE_LIKELY_WRONG
+    return np.where(mask, 0, np.where(clearly_wrong, 2, 1)).astype(np.int8)
 
 
 def percent(share: float) -> str:
