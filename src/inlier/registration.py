@@ -244,7 +244,7 @@ class Registration(TransformerMixin, PairMatcher):
         if not _is_significant(found):
             return self._fail(len(X), found.evidence)
         model = MapModel(self.model, X.shape[1], self.reflection)
-        self.noise_bound_ = found.evidence.bound
+        self.noise_bound_ = float(self.noise_bound or found.evidence.bound)
         self._set_transformation(X, Y, weights * found.weights)
         self._set_uncertainty(X, Y, weights, found)
         self._judge_residuals(model, found, Y.shape[1])

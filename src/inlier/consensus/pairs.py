@@ -38,10 +38,10 @@ class ResidualCounts:
     n_pairs: int
     n_re_pairings: int
 
-    def at(self, bound: float) -> ResidualCounts:
-        """Keep only one bound."""
-        here = [int(np.argmin(np.abs(self.bounds - bound)))]
-        return replace(self, bounds=self.bounds[here], pairs=self.pairs[here], re_pairings=self.re_pairings[here])
+    def up_to(self, bound: float) -> ResidualCounts:
+        """Keep only bounds that are no larger than this one."""
+        last = int(np.argmin(np.abs(self.bounds - bound))) + 1
+        return replace(self, bounds=self.bounds[:last], pairs=self.pairs[:last], re_pairings=self.re_pairings[:last])
 
 
 @dataclass(frozen=True, eq=False)

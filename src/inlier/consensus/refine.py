@@ -54,8 +54,8 @@ class Refiner:
     def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = _RE_PAIRINGS) -> Finding:
         """What speaks for this map among these pairs, beside at least so many re-pairings."""
         counts = pairs.count_residuals(maps, re_pairings, self.noise_bound)
-        if self.noise_bound is not None:
-            return Finding(maps, self.chance.weigh(counts.at(self.noise_bound), maps))
+        if self.noise_bound is not None:  # real pairs lie within it, and the best of them nearer still
+            return Finding(maps, self.chance.weigh(counts.up_to(self.noise_bound), maps))
         return Finding(maps, self.chance.weigh(counts, maps, self.most_by_chance))
 
     def most_promising(self, pairs: ColumnPairs, maps: Maps, bound: float, most: int) -> list[tuple[float, Maps]]:

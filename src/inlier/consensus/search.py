@@ -207,7 +207,8 @@ class ConsensusSearch:
                 if not self._leads_to(best, suggestion):
                     settled = self.refiner.settle(self._judges, suggestion.map, suggestion.bound)
                     best = better_of(best, self._refine(settled))
-            if self._independent_members(best, size) >= _MORE_THAN_RELIABLE:
+            enough = _MORE_THAN_RELIABLE if size < self._pairs.n_pairs else 0.0  # no larger sample would tell more
+            if self._independent_members(best, size) > enough:
                 break
         return best
 
