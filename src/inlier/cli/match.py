@@ -10,7 +10,15 @@ import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
 from inlier.cli.inputs import check_numbers, naming_files, read_both
-from inlier.cli.outputs import STDOUT, check_inputs_stay, check_outputs, print_summary, say_where, write_pairs
+from inlier.cli.outputs import (
+    STDOUT,
+    answer_options,
+    check_inputs_stay,
+    check_outputs,
+    print_summary,
+    say_where,
+    write_pairs,
+)
 from inlier.cli.streamed import Stored, match_streamed, open_rows, stored_tables
 
 if TYPE_CHECKING:
@@ -82,18 +90,7 @@ class _Asked:
     metavar="A,B,...",
     help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Write a row per pair (row, row_y and key if joined, score, p- and q-value, inlier) as csv, parquet, npz, "
-    "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
-)
-@click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices.")
+@answer_options("row, row_y and key if joined, score, p- and q-value, inlier")
 @click.pass_context
 def match(
     context: click.Context,

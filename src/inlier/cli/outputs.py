@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,36 @@ if TYPE_CHECKING:
 STDOUT = Path("-")
 _WORST_SHOWN = 5
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
+
+
+def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add what every command with an answer per pair takes: where it goes, how it is said, and the seed.
+
+    ``columns`` names what a row of the output holds.
+    """
+    options = (
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(path_type=Path),
+            metavar="OUT",
+            help=f"Write a row per pair ({columns}) as csv, parquet, npz, "
+            "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
+        ),
+        click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at."),
+        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
+        click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print."),
+        click.option(
+            "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices."
+        ),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):  # the last one added is the first one shown
+            command = option(command)
+        return command
+
+    return add
 
 
 def check_outputs(output: Path | None, report: Path | None) -> None:

@@ -12,6 +12,7 @@ import click
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
 from inlier.cli.outputs import (
     STDOUT,
+    answer_options,
     check_inputs_stay,
     check_outputs,
     check_place,
@@ -92,18 +93,7 @@ _POINT_FORMATS = ("ply", "pcd", "las", "gifti")  # these hold x, y and z, nothin
     metavar="OUT",
     help="Write SOURCE moved onto TARGET. ply, pcd, las, laz and gii keep the rest of their file.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="Write a row per pair (row, key, source, target, residual, p- and q-value, inlier) as csv, parquet, npz, "
-    "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
-)
-@click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices.")
+@answer_options("row, key, source, target, residual, p- and q-value, inlier")
 @click.pass_context
 def register(
     context: click.Context,
