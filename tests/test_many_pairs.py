@@ -19,7 +19,7 @@ from .places import PLACES
 @pytest.fixture
 def many(monkeypatch):
     """Call 3,000 pairs many, and learn from a sample of 2,000."""
-    monkeypatch.setattr(calibrated, "_MOST_ONE_BY_ONE", 2_999)
+    monkeypatch.setattr(calibrated, "MOST_ONE_BY_ONE", 2_999)
     monkeypatch.setattr(many_pairs, "_SAMPLE", 2_000)
 
 

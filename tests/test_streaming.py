@@ -36,7 +36,7 @@ def test_the_mask_is_that_of_arrays_in_memory(files, matcher):
 
 @pytest.mark.parametrize("most_one_by_one", [3000, 5000], ids=["many pairs", "few pairs"])
 def test_calibrated_matching_streams_too(files, monkeypatch, most_one_by_one):
-    monkeypatch.setattr(calibrated, "_MOST_ONE_BY_ONE", most_one_by_one)
+    monkeypatch.setattr(calibrated, "MOST_ONE_BY_ONE", most_one_by_one)
     monkeypatch.setattr(many_pairs, "_SAMPLE", 2000)
     matcher = CalibratedMatcher(random_state=0)
     fitted = fit_files(matcher, files / "X.npy", files / "Y.npy")

@@ -19,7 +19,7 @@ from inlier.repeated_points import point_numbers
 from inlier.validation import check_count, check_flag, check_number
 
 _KEPT_NULL_SCORES = 10_000
-_MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
+MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
 class CalibratedMatcher(PairMatcher):
@@ -103,7 +103,7 @@ class CalibratedMatcher(PairMatcher):
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
-        if X.shape[0] > _MOST_ONE_BY_ONE:
+        if X.shape[0] > MOST_ONE_BY_ONE:
             self._judge_many(X, Y)
             return
         place, like = place_of(X, Y), X

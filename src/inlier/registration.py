@@ -248,7 +248,7 @@ class Registration(TransformerMixin, PairMatcher):
         self._set_transformation(X, Y, weights * found.weights)
         self._set_uncertainty(X, Y, weights, found)
         self._judge_residuals(model, found, Y.shape[1])
-        if not (self._is_fine(found) or np.count_nonzero(self.inlier_mask_) >= model.fewest_pairs):
+        if _is_coarse(found) and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
@@ -269,9 +269,6 @@ class Registration(TransformerMixin, PairMatcher):
             return self._fit_by_matching(X, Y, weights, matcher)
         return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights))
 
-    def _is_fine(self, found: Consensus) -> bool:
-        return found.evidence.by_chance <= _COARSE
-
     def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
         few = rng.permutation(len(X))[:2000]
@@ -289,7 +286,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
         q = np.maximum(calibration.q_values, self.detection_p_value_)
-        self._decide(-self.residuals_, calibration.p_values, q, expected=real if self._is_fine(found) else 0.0)
+        self._decide(-self.residuals_, calibration.p_values, q, expected=0.0 if _is_coarse(found) else real)
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error
 
@@ -347,7 +344,9 @@ class Registration(TransformerMixin, PairMatcher):
             self.inlier_mask_ = self.residuals_ <= self.noise_bound_
         accepted = self.inlier_mask_
         self.false_discovery_rate_ = float(np.minimum(q[accepted], 1.0).max()) if accepted.any() else 0.0
-        self.threshold_ = float(self.scores_[accepted].min() if accepted.any() else np.nextafter(scores.max(), np.inf))
+        self.threshold_ = float(
+            self.scores_[accepted].min() if accepted.any() else np.nextafter(self.scores_.max(), np.inf)
+        )
         if unsure:
             warnings.warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
@@ -393,6 +392,10 @@ class Registration(TransformerMixin, PairMatcher):
 
 def _is_significant(found: Consensus) -> bool:
     return found.evidence.log_false_alarms <= np.log(_MOST_FALSE_ALARMS)
+
+
+def _is_coarse(found: Consensus) -> bool:
+    return found.evidence.by_chance > _COARSE
 
 
 def _spread(places: Array, most: int) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from inlier import calibrated
 from inlier.engine.blocks import Array
 from inlier.engine.in_files import StoredRows, blocks_of
 from inlier.engine.npy_files import NpyFile
@@ -167,7 +168,7 @@ def _passes(matcher: PairMatcher, n_pairs: int, d_x: int, d_y: int) -> int:
     settings = matcher.get_params(deep=False)
     whitening = int(bool(settings.get("whiten")))
     if "alpha" in settings:  # columns, whitening, the sample, the bins, the mask
-        return 5 if n_pairs > 200_000 else 1
+        return 5 if n_pairs > calibrated.MOST_ONE_BY_ONE else 1
     passes = 5 + whitening - (settings["threshold"] != "kmeans")
     solver = settings["solver"]
     if isinstance(matcher, EigenvectorMatcher):

@@ -39,8 +39,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(in_files, "_STRETCH_BYTES", 8 * 6 * 300)
     monkeypatch.setattr(threads, "_ROWS_PER_RANGE", 150)
-    monkeypatch.setattr(calibrated, "_MOST_ONE_BY_ONE", 1000)
-    monkeypatch.setattr(streamed, "_FEW_PAIRS", 1000)
+    monkeypatch.setattr(calibrated, "MOST_ONE_BY_ONE", 1000)
     monkeypatch.setattr(many_pairs, "_SAMPLE", 1500)
     np.save("x.npy", DATA.X.astype(np.float32))
     np.save("y.npy", DATA.Y.astype(np.float32))
@@ -137,7 +136,7 @@ def test_what_looks_at_all_pairs_at_once_reads_them_at_once(run, words):
 )
 def test_what_does_not_fit_is_refused_before_anything_is_read(run, monkeypatch, words, message):
     monkeypatch.setattr(streamed, "memory_allowed", lambda: 1000)
-    monkeypatch.setattr(streamed, "_FEW_PAIRS", N)
+    monkeypatch.setattr(calibrated, "MOST_ONE_BY_ONE", N)
     outcome = run("x.npy", "y.npy", *words)
     assert outcome.exit_code == 2
     assert message in " ".join(outcome.stderr.split())

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from inlier.streaming import FittedFiles
 
 _BYTES_A_PAIR = 150  # that scores, p- and q-values and what is made of them take where all of them are held
-_FEW_PAIRS = 200_000  # up to which the calibrated method looks at all pairs at once
 
 Stored = tuple["StoredTable", "StoredTable"]
 
@@ -35,6 +34,7 @@ def stored_tables(
     ``whole`` says which of the options that look at all pairs at once were given. With one of them, files are read as
     small ones are, as far as there is memory for what is held then.
     """
+    from inlier import calibrated
     from inlier.io import open_stored
 
     if keys:
@@ -46,11 +46,12 @@ def stored_tables(
     first, second = tables[0], tables[1]
     if first.n_bytes + second.n_bytes < stream_from():
         return None
-    for option in (option for option, is_given in whole.items() if is_given):
+    option = next((option for option, is_given in whole.items() if is_given), None)
+    if option is not None:
         _check_fits(first, second, f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows")
         return None
-    if method == "calibrated" and len(first) <= _FEW_PAIRS:
-        reason = f"--method calibrated looks at up to {_FEW_PAIRS:,} pairs at once"
+    if method == "calibrated" and len(first) <= calibrated.MOST_ONE_BY_ONE:
+        reason = f"--method calibrated looks at up to {calibrated.MOST_ONE_BY_ONE:,} pairs at once"
         _check_fits(first, second, reason, "Use --method row-sum or eigenvector, or fewer --columns")
         return None
     return first, second

@@ -1,7 +1,8 @@
 """Find the map that most pairs agree on, and say whether chance could have done it.
 
-`models`: the maps; `pairs`: residuals of many pairs; `evidence`: what support is worth; `refine`: from a rough map to
-the best one near it; `search`: where rough maps come from.
+`models`: the maps; `pairs`: residuals of many pairs; `crowding`: what chance can do at most; `evidence`: what support
+is worth; `refine`: from a rough map to the best one near it; `scales`: which scales and tolerances to try; `search`:
+where rough maps come from; `uncertainty`: how far the found one may be off.
 """
 
 from inlier.consensus.evidence import Evidence

@@ -2,12 +2,13 @@
 
 For a map with residuals e_i, let k(e) be the number of pairs with e_i <= e, and p(e) the share of *re-paired*
 residuals below e. Were all pairs wrong, k(e) would be binomial with rate p(e). The scan looks for the e at which the
-support is most surprising, n KL(k/n || c p0(e)) at its largest: that is the noise bound that nobody gave. There p0 is
-the largest p(e) of any map (see `crowding`), and the factor c another caution: real wrong matches are not quite as
-independent as re-pairings.
+support is most surprising, (n - s) KL((k - s)/(n - s) || a p0(e)) at its largest: that is the noise bound that nobody
+gave. There s pairs determine a map and prove nothing, p0 bounds the p(e) of any map (see `crowding`), and the factor a
+is another caution: real wrong matches are not quite as independent as re-pairings. A little of the same beside p(e)
+itself is added, which decides where p0 explains all.
 
 But the map was looked for: any s pairs that determine one fit it, and chance offers as many maps as there are sets of s
-pairs that fulfil its constraints, C(n, s) q(2e)^c, with q(t) the share of re-paired pairs of pairs whose distances
+pairs that fulfil its c constraints, C(n, s) q(2e)^c, with q(t) the share of re-paired pairs of pairs whose distances
 differ by no more than t. So the expected number of maps that chance would support as well is about
 
     false alarms = C(n, s) q(2e)^c P(Binomial(n - s, p(e)) >= k - s),

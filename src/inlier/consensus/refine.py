@@ -24,7 +24,7 @@ _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _SHORT_LIST = 6  # maps whose support is compared with that by re-pairings
 _SHIFTS = (1, 2)  # of the two sides against each other: re-pairings for a quick look
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
-_SETTLED = 1e-3  # gain in log false alarms, relative to it, that ends the rounds
+_SETTLED = 1e-3  # gain in surprise, relative to it, that ends the rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +94,15 @@ class Refiner:
 
     def breadth(self, pairs: ColumnPairs, found: Finding) -> float:
         """How surprising the support is if all pairs in one place, of twice the bound, count as one."""
-        bound = found.evidence.bound
-        near = np.flatnonzero(pairs.squared_residuals(found.map) <= bound**2)
-        return self.chance.breadth(self.places(pairs.take(near), found), pairs.n_pairs, found.map, bound)
+        _, n_places = self.support_and_places(pairs, found)
+        return self.chance.breadth(n_places, pairs.n_pairs, found.map, found.evidence.bound)
 
-    def places(self, pairs: ColumnPairs, found: Finding) -> int:
-        """In how many places these pairs lie, on the side where they are fewer."""
-        side, stretch = 2 * found.evidence.bound, float(found.map.stretch[0])
-        return min(places(pairs.x, side / stretch) if stretch > 0 else 1, places(pairs.y, side))
+    def support_and_places(self, pairs: ColumnPairs, found: Finding) -> tuple[int, int]:
+        """How many pairs support the map, and in how many places they lie, on the side where those are fewer."""
+        bound, stretch = found.evidence.bound, float(found.map.stretch[0])
+        near = pairs.take(np.flatnonzero(pairs.squared_residuals(found.map) <= bound**2))
+        in_x = places(near.x, 2 * bound / stretch) if stretch > 0 else 1
+        return near.n_pairs, min(in_x, places(near.y, 2 * bound))
 
     def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""

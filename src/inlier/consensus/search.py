@@ -1,8 +1,9 @@
 """Look for the map that most pairs agree on: Gram overlap first, then agreement on samples that grow.
 
-A search in a sample of m pairs finds any consensus of some 15 of them. So a map that a share r of all pairs supports is
-taken as soon as r m reaches that: a better one would have been found. Otherwise the sample grows, until it holds all
-pairs or is as large as the time allows. In large samples only the pairs with the most friends are looked at closely.
+A search in a sample of m pairs finds any consensus of some 15 of them. So a sure map that a share r of all pairs
+supports, pairs in one place counted as one, is taken as soon as r m reaches that: a better one would have been found.
+One with a clear majority is taken at once. Otherwise the sample grows, until it holds all pairs or is as large as the
+time allows. In large samples only the pairs with the most friends are looked at closely.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
 _WORTH_A_CLOSER_LOOK = 400  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
-_MORE_THAN_RELIABLE = 19  # members of one that makes a look at unlikely tolerances needless
+_MORE_THAN_RELIABLE = 19  # members that the next sample aims at; with so many, unlikely tolerances are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,9 +217,8 @@ class ConsensusSearch:
         """Pairs in a sample of this size that support a sure map, each from another place; 0 if it is not sure."""
         if not (_is_sure(found) and self._is_broad(found)):
             return 0.0
-        near = np.flatnonzero(self._jury.squared_residuals(found.map) <= found.evidence.bound**2)
-        apart = self.refiner.places(self._jury.take(near), found) / max(near.size, 1)
-        return found.evidence.inlier_fraction * apart * size
+        n_near, n_places = self.refiner.support_and_places(self._jury, found)
+        return found.evidence.inlier_fraction * n_places / max(n_near, 1) * size
 
     def _is_broad(self, found: Finding) -> bool:
         """Whether support lies in more places than any of the maps that wrong pairs suggest would find."""

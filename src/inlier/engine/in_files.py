@@ -29,7 +29,7 @@ class StoredRows:
     source : object with ``shape``, ``dtype`` and slices of rows
         What is read. Nothing else is asked of it.
     keep_vectors : bool, default=True
-        Whether n numbers per row (scores, masks) are kept in memory, or computed again each time they are read.
+        Whether vectors of one number per row (scores, masks) are kept in memory, or computed again whenever read.
     on_read : callable, optional
         Called with the number of bytes of each stretch that was read.
     columns : sequence of int, optional

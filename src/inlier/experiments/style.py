@@ -11,7 +11,7 @@ from inlier.experiments.methods import EIGENVECTOR, METHODS, ROW_SUM
 from inlier.experiments.model import Row
 
 BLACK, ORANGE, SKY_BLUE, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 
 _COLOURS = dict(zip(METHODS, (SKY_BLUE, ORANGE, PURPLE, VERMILION, BLUE), strict=True))
 _MARKERS = dict(zip(METHODS, ("v", "s", "^", "o", "D"), strict=True))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.experiments.model import Cell, Record, Row, Settings
+from inlier.experiments.model import Cell, Record, Row
 
 STATISTICS = ("mean", "sd", "stderr", "repetitions", "paper")  # every other column says what was measured
 
@@ -116,11 +116,6 @@ def pivot(rows: Iterable[Row], index: Sequence[str], column: str, **wanted: Any)
 def point_of(row: Row) -> dict[str, Any]:
     """What was measured, without the statistics."""
     return {name: value for name, value in row.items() if name not in STATISTICS}
-
-
-def repetition_count(settings: Settings) -> int:
-    """How often each point is repeated."""
-    return int(settings["repetitions"])
 
 
 def never_rises(curve: Sequence[Row]) -> bool:

@@ -14,7 +14,7 @@ from inlier.images.reading import Photo
 from inlier.images.regions import Region
 
 COLOUR = (255, 94, 0)  # of what has changed
-_INK, _PAPER = (255, 255, 255), (20, 20, 20)
+_PAPER = (20, 20, 20)
 _QUIETER, _DARKER = 0.7, 0.85  # how far the unchanged part fades to grey, and its brightness
 _OUTLINE_SIZE = 1600  # pixels of the longer side at which outlines are drawn
 _MOST_NUMBERS = 20
