@@ -5,6 +5,7 @@
     python benchmarks/scale.py files       # the command on 10^6 to 1.8 x 10^8 pairs, under a limit (needs 5 GB of disk)
     python benchmarks/scale.py dask        # one and two workers on data that is loaded from zarr
     python benchmarks/scale.py bytes       # what a pass moves on a cluster, computed
+    python benchmarks/scale.py compile     # the first fit of the first process, and of the next one
 
 Timings that are compared are taken in turns, and the shortest of each counts.
 """
@@ -200,6 +201,25 @@ def bytes_moved() -> None:
                 print(f"  {n:>7.0e} {workers:>8,} {d:>5} {sizes}")
 
 
+FIRST_FITS = """
+import time, numpy as np
+from inlier import EigenvectorMatcher, RowSumMatcher
+X = np.random.default_rng(0).normal(size=(10_000, 3)).astype(np.float32)
+for matcher in (RowSumMatcher(), EigenvectorMatcher()):
+    start = time.perf_counter()
+    matcher.fit(X, X[::-1].copy())
+    print(f"  {type(matcher).__name__:20s} {time.perf_counter() - start:6.2f} s")
+"""
+
+
+def compile_times() -> None:
+    """How long compiling takes, and how long fetching what was compiled: float32 rows, d = 3."""
+    with tempfile.TemporaryDirectory() as cache:
+        for process in ("a process that compiles", "the next process"):
+            print(f"first fit in {process}", flush=True)
+            subprocess.run([sys.executable, "-c", FIRST_FITS], env={**os.environ, "NUMBA_CACHE_DIR": cache}, check=True)
+
+
 def _size(count: float) -> str:
     for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
         if count < 1000:
@@ -210,6 +230,13 @@ def _size(count: float) -> str:
 
 if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(os.cpu_count()))
-    jobs = {"memory": memory, "wide": wide, "files": files, "dask": dask, "bytes": bytes_moved}
+    jobs = {
+        "memory": memory,
+        "wide": wide,
+        "files": files,
+        "dask": dask,
+        "bytes": bytes_moved,
+        "compile": compile_times,
+    }
     for name in sys.argv[1:] or jobs:
         jobs[name]()
