@@ -9,10 +9,14 @@ from inlier import CalibratedMatcher, SplitMatcher
 from inlier.calibration import p_values
 from inlier.cross_fitting import _deal, cross_fit, re_paired_scores
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
+from inlier.learning import Learner
 from inlier.metrics import error_rates
 from inlier.preparation import prepare_model_pairs
 from inlier.repeated_points import point_numbers
+from inlier.reweighting import Standing
 from inlier.robust_map import RobustMap, learn_map
+
+NOWHERE = Standing(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 
 
 def judged(data, **parameters):
@@ -177,7 +181,7 @@ class TestRepeatedPoints:
         points = np.stack([np.arange(300), np.arange(300)])
         points[side] = rng.integers(0, 40, 300)
         x, y = points[0][:, None].astype(float), points[1][:, None].astype(float)
-        scores = re_paired_scores(_NameThePair(np.ones((1, 1)), np.ones(1)), x, y, points, per_pair)
+        scores = re_paired_scores(_NameThePair(np.ones((1, 1)), np.ones(1), 0.0, NOWHERE), x, y, points, per_pair)
         paired = {(int(code) // 1000, int(code) % 1000) for code in scores}
         own = set(zip(points[0].tolist(), points[1].tolist(), strict=True))
         assert scores.size > 300
@@ -236,18 +240,18 @@ def test_a_fold_that_finds_nothing_leaves_its_pairs_at_the_bottom(monkeypatch):
     data = make_gaussian_pairs(2000, 5, 0.5, rng=0)
     pairs = prepare_model_pairs(data.X, data.Y, whiten=True)
     points = np.stack([np.arange(2000)] * 2)
-    honest, calls = learn_map, []
+    honest, calls = Learner.learn, []
 
-    def every_fifth_fails(*arguments):
+    def every_fifth_fails(*arguments, **options):
         calls.append(1)
-        return None if len(calls) % 5 == 1 else honest(*arguments)
+        return None if len(calls) % 5 == 1 else honest(*arguments, **options)
 
-    monkeypatch.setattr("inlier.cross_fitting.learn_map", every_fifth_fails)
+    monkeypatch.setattr(Learner, "learn", every_fifth_fails)
     (scores,), null = cross_fit(pairs, points, 5, np.random.RandomState(0))
     bottom = scores == scores.min()
     assert bottom.sum() == 400
     assert (p_values(scores, null)[bottom] == 1).all()
-    monkeypatch.setattr("inlier.cross_fitting.learn_map", lambda *_: None)
+    monkeypatch.setattr(Learner, "learn", lambda *_, **__: None)
     scores, null = cross_fit(pairs, points, 5, np.random.RandomState(0))
     assert (scores == 0).all()
     assert (null == 0).all()
@@ -292,7 +296,7 @@ def test_looking_for_nothing_among_many_pairs_ends(monkeypatch):
         sizes.append(len(x))
         return honest(x, *arguments)
 
-    monkeypatch.setattr("inlier.cross_fitting.learn_map", record)
+    monkeypatch.setattr("inlier.learning.learn_map", record)
     matcher, _, _ = judged(make_gaussian_pairs(5000, 4, 0.0, rng=0))
     assert not matcher.inlier_mask_.any()
     assert sizes.count(1600) <= 1  # one fold looks hard, and the others do not have to

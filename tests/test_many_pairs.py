@@ -11,9 +11,12 @@ from inlier.calibration import calibrate, estimate_null_fraction
 from inlier.datasets import make_gaussian_pairs
 from inlier.engine.namespaces import is_device_array, to_host
 from inlier.many_pairs import FoldScores
+from inlier.reweighting import Standing
 from inlier.robust_map import RobustMap
 
 from .places import PLACES
+
+NOWHERE = Standing(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 
 
 @pytest.fixture
@@ -91,7 +94,7 @@ def test_few_pairs_are_judged_one_by_one_and_go_back(put, tmp_path):
 
 def test_a_pair_is_scored_by_the_map_of_its_fold_and_equal_pairs_share_it():
     rng = np.random.default_rng(0)
-    maps = tuple(RobustMap(np.full((2, 2), k + 1.0), np.ones(2)) for k in range(3))
+    maps = tuple(RobustMap(np.full((2, 2), k + 1.0), np.ones(2), 0.0, NOWHERE) for k in range(3))
     score = FoldScores((*maps, None), rng.uniform(1, 2, 2), rng.uniform(1, 2, 2), lowest=-7.0)
     x, y = np.tile(rng.standard_normal((500, 2)), (2, 1)), np.tile(rng.standard_normal((500, 2)), (2, 1))
     fold, scores = score.fold_of(x, y), score(x, y)

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from inlier.datasets import make_gaussian_pairs
 from inlier.engine.namespaces import to_host
+from inlier.reweighting import Standing
 from inlier.robust_map import RobustMap, _Noise, _WeightedFit, learn_map, log_likelihood_ratio
 
 from .places import STRICT_DEVICE
+
+NOWHERE = Standing(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 
 
 def slow_fit(x, y, weights, ridge):
@@ -64,7 +67,7 @@ def test_score_is_the_log_likelihood_ratio():
 
 def test_all_pairings_at_once_are_the_pairings_one_by_one():
     rng = np.random.default_rng(0)
-    learned = RobustMap(rng.standard_normal((4, 3)), np.array([0.2, 0.6, 0.9]))
+    learned = RobustMap(rng.standard_normal((4, 3)), np.array([0.2, 0.6, 0.9]), 0.0, NOWHERE)
     x, y = rng.standard_normal((6, 4)), rng.standard_normal((5, 3))
     expected = [[learned.scores(x[[i]], y[[j]])[0] for j in range(5)] for i in range(6)]
     np.testing.assert_allclose(learned.scores_of_all_pairings(x, y), expected)

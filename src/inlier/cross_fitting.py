@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import numpy as np
 from inlier.calibration import calibrate
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.namespaces import from_host, namespace, take_rows, to_host
+from inlier.engine.namespaces import from_host, take_rows, to_host
 from inlier.engine.threads import single_threaded_blas
-from inlier.robust_map import RobustMap, learn_map
+from inlier.learning import Learner, PairScorer, prepared_rows
+from inlier.robust_map import RobustMap
 
 _TRAINING_PAIRS = 5_000  # a map learned on more is hardly better; more are used only if these do not suffice
 _TRAINING_PAIRS_PER_DIMENSION = 200
@@ -64,10 +66,9 @@ def _cross_fit(
 ) -> tuple[FloatArray, FloatArray]:
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
-    scores = np.full((n_deals, n), np.nan)
-    null: list[FloatArray] = [np.empty(0)]
+    parts: list[_Scored] = []
     trainer = Trainer(pairs, points, rng)
-    for deal in scores:
+    for deal in range(n_deals):
         fold_of = _deal(points, min(n_folds, n // 2), rng)
         for fold in np.unique(fold_of):
             learned = trainer.learn(np.flatnonzero(fold_of != fold))
@@ -75,11 +76,37 @@ def _cross_fit(
                 continue
             for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
                 x, y = prepared_rows(pairs, mine)
-                deal[mine] = to_host(learned.scores(x, y))
-                null.append(re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals)))
-    null_scores = np.concatenate(null)
-    if null_scores.size == 0:  # nothing was learned, or nothing could be re-paired: no pair stands out
+                null = re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals))
+                parts.append(_Scored(deal, mine, learned, to_host(learned.scores(x, y)), null))
+    if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
         return np.zeros((1, n)), np.zeros(1)
+    return _together(parts, np.full((n_deals, n), np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Some pairs of one deal, with their scores and those of their re-pairings, by one that has not seen them."""
+
+    deal: int
+    rows: Array
+    by: PairScorer
+    scores: FloatArray
+    null_scores: FloatArray
+
+    def standardised(self) -> _Scored:
+        """In units of what re-pairings did where this was learned."""
+        standing = self.by.standing
+        scores, null = ((values - standing.centre) / standing.spread for values in (self.scores, self.null_scores))
+        return replace(self, scores=scores, null_scores=null)
+
+
+def _together(parts: list[_Scored], scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Fill in the scores of every deal; the maps' are on one scale, those of witnesses are brought to one."""
+    if not all(isinstance(part.by, RobustMap) for part in parts):
+        parts = [part.standardised() for part in parts]
+    for part in parts:
+        scores[part.deal, part.rows] = part.scores
+    null_scores = np.concatenate([part.null_scores for part in parts])
     # A fold that found nothing says nothing for its pairs: they rank below every re-pairing.
     return np.nan_to_num(scores, nan=min(null_scores.min(), np.nanmin(scores))), null_scores
 
@@ -99,51 +126,41 @@ def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
 
 
 class Trainer:
-    """Learns maps; from a part of the pairs if there are very many, from more if the rest does not confirm it."""
+    """Learns; from a part of the pairs if there are very many, from more if the rest does not confirm it."""
 
-    def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState) -> None:
+    def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState, only_maps: bool = False) -> None:
         self._pairs, self._points, self._rng = pairs, points, rng
+        self._learner = Learner(pairs, points, rng, only_maps)
         self._size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
         self._largest = _MOST_GROWTH * self._size
 
-    def learn(self, training: Array) -> RobustMap | None:
+    def learn(self, training: Array) -> PairScorer | None:
         """Learn from some of the training pairs; None if nothing is found."""
         shuffled = self._rng.permutation(training)
-        size = self._size
+        size, thorough = self._size, True
         while size < shuffled.size:
-            learned = self._learn(shuffled[:size])
+            learned = self._learner.learn(shuffled[:size], thorough=thorough)
             if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
                 self._size = size  # what one fold needed, the next will
                 return learned
             if size >= self._largest:
                 self._largest = self._size  # nothing to be found here: the other folds need not look as hard
                 return learned
-            size *= _GROWTH
-        return self._learn(shuffled)
+            size, thorough = size * _GROWTH, False
+        return self._learner.learn(shuffled, thorough=thorough)
 
-    def _learn(self, rows: Array) -> RobustMap | None:
-        return learn_map(*prepared_rows(self._pairs, rows), self._rng, self._points[:, rows])
-
-    def _is_confirmed(self, learned: RobustMap, rows: Array) -> bool:
+    def _is_confirmed(self, learned: PairScorer, rows: Array) -> bool:
         """Whether pairs that the map has not seen score higher than their re-pairings."""
         x, y = prepared_rows(self._pairs, rows)
         null = re_paired_scores(learned, x, y, self._points[:, rows], per_pair=4)
         return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
 
 
-def prepared_rows(pairs: PairedRows, rows: Array) -> tuple[Any, Any]:
-    """Rows x and y of some pairs as the map is learned from them: in float64, in memory or on their device."""
-    some = pairs.near(rows)
-    x, y = some.map_x(some.X), some.map_y(some.Y)
-    xp = namespace(x)
-    return xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
-
-
 def _handfuls(rows: Array) -> Iterator[Array]:
     yield from np.array_split(rows, max(1, -(-rows.size // _PAIRS_AT_ONCE)))
 
 
-def re_paired_scores(learned: RobustMap, x: Any, y: Any, points: Array, per_pair: int) -> FloatArray:
+def re_paired_scores(learned: PairScorer, x: Any, y: Any, points: Array, per_pair: int) -> FloatArray:
     """Scores of x_i with y_j where neither point is one of pair i's own, about ``per_pair`` for each i."""
     if per_pair >= _WORTH_A_MATRIX or x.shape[0] <= _WORTH_A_MATRIX:
         some = slice(0, min(max(per_pair, _WORTH_A_MATRIX), x.shape[0]))  # they come shuffled: as good as any

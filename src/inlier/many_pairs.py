@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from inlier.calibration import Calibration, calibrate
-from inlier.cross_fitting import Trainer, blas_for, prepared_rows, re_paired_scores
+from inlier.cross_fitting import Trainer, blas_for, re_paired_scores
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import from_host, is_host_array, namespace, to_host
+from inlier.learning import PairScorer, prepared_rows
 from inlier.repeated_points import point_numbers
-from inlier.robust_map import RobustMap
 
 _SAMPLE = 200_000
 _SAMPLE_BYTES = 2**30  # of sampled rows, as float64
@@ -34,7 +34,7 @@ _FINE = 1e4  # how many times the fold changes while a coordinate grows by its o
 class FoldScores:
     """Score of each pair by the map of its fold, which was learned without it."""
 
-    maps: tuple[RobustMap | None, ...]
+    maps: tuple[PairScorer | None, ...]
     mix_x: FloatArray
     mix_y: FloatArray
     lowest: float = 0.0  # score of the pairs of a fold whose map found nothing
@@ -135,8 +135,8 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
     d_x, d_y = sample.dimensions
     rule = FoldScores((None,) * n_folds, rng.uniform(1, 2, d_x), rng.uniform(1, 2, d_y))
     fold_of = to_host(sample.map(rule.fold_of)).astype(np.int64)
-    trainer = Trainer(sample, points, rng)
-    maps: list[RobustMap | None] = []
+    trainer = Trainer(sample, points, rng, only_maps=True)
+    maps: list[PairScorer | None] = []
     null: list[FloatArray] = [np.empty(0)]
     for fold in range(n_folds):
         learned = trainer.learn(np.flatnonzero(fold_of != fold))

@@ -16,30 +16,45 @@ from typing import Any
 
 import numpy as np
 
-from inlier.calibration import p_value_density, p_values
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
 from inlier.engine.solving import ridge_solver
+from inlier.reweighting import Standing, re_pairings
 
-# A pair's weight is 1 - sharpness * (chance that it is wrong), at least 0. Gentle at first, when the scores
-# say little and every real pair is needed; then pairs that are more likely wrong than real drop out.
+# How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and
+# every real pair is needed; then pairs that are more likely wrong than real drop out.
 _SHARPNESS = (1.25,) * 4 + (2.0,) * 8
-_RE_PAIRINGS = 4
+_SHARP = (2.0,) * 8  # where good weights to start from are known
 _FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
 _LEAST_VARIANCE = 1e-12  # of the noise, relative to that of y: exact data has none
 _LEAST_RIDGE = 1e-8
+_VARIANCE_OF_A_START = 0.01  # of the noise around the first fit to pairs that are known to agree
 _VARIANCE_PRIOR = 10.0  # pairs' worth of pull of each coordinate's noise variance towards their mean
 _FULL_LEVERAGE = 1 - 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class RobustMap:
-    """The learned map, where it was learned, and the noise around it."""
+    """The learned map, where it was learned, and the noise around it.
+
+    Attributes
+    ----------
+    coefficients : array of shape (d_x, d_y)
+        B in y = B^T x.
+    variance : ndarray of shape (d_y,)
+        Of the noise.
+    support : float
+        How many pairs it was learned from: the sum of their weights.
+    standing : Standing
+        How the pairs it was learned from stand beside re-pairings, each scored without itself.
+    """
 
     coefficients: Any
     variance: FloatArray
+    support: float
+    standing: Standing
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""
@@ -71,7 +86,9 @@ class _Noise:
         return (namespace(y).vecdot(y, y) - residual**2 @ self._precision - self._log_determinant) / 2
 
 
-def learn_map(x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None) -> RobustMap | None:
+def learn_map(
+    x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None, start: FloatArray | None = None
+) -> RobustMap | None:
     """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
 
     What is done to rows is done where they are. The choices are made here: which pairs count, and how much.
@@ -84,17 +101,21 @@ def learn_map(x: Any, y: Any, rng: np.random.RandomState, points: Array | None =
         Draws the re-pairings.
     points : ndarray of int, shape (2, n), optional
         Numbers that are equal for equal points, of x and of y; a point is not re-paired with itself.
+    start : ndarray of shape (n,), optional
+        Weights to start from, where pairs that agree are known; equal ones otherwise.
     """
     n, d_x = x.shape
     if n < _FEWEST_PAIRS:
         return None
     points = np.stack([np.arange(n)] * 2) if points is None else points
-    weights: FloatArray = np.ones(n)
-    variance: FloatArray = np.ones(y.shape[1])
-    for iteration, sharpness in enumerate(_SHARPNESS):
-        fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=iteration == 0)
+    weights: FloatArray = np.ones(n) if start is None else start
+    variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
+    for iteration, sharpness in enumerate(_SHARPNESS if start is None else _SHARP):
+        whole = start is None and iteration == 0
+        fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=whole)
         variance = fit.residual_variance()
-        updated = _weights(fit, variance, sharpness, rng, points)
+        standing = _standing(fit, variance, rng, points)
+        updated = standing.weights(sharpness)
         if updated.sum() < _FEWEST_EFFECTIVE:
             return None
         change = np.abs(updated - weights).sum() / updated.sum()
@@ -102,23 +123,15 @@ def learn_map(x: Any, y: Any, rng: np.random.RandomState, points: Array | None =
         if sharpness == _SHARPNESS[-1] and change < _SETTLED:
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
-    return RobustMap(fit.coefficients, fit.residual_variance())
+    return RobustMap(fit.coefficients, fit.residual_variance(), float(weights.sum()), standing)
 
 
-def _weights(
-    fit: _WeightedFit, variance: FloatArray, sharpness: float, rng: np.random.RandomState, points: Array
-) -> FloatArray:
-    """How likely each pair is real, judged by fits that have not seen it."""
-    n, noise = points.shape[1], _Noise(variance, fit.y)
+def _standing(fit: _WeightedFit, variance: FloatArray, rng: np.random.RandomState, points: Array) -> Standing:
+    """How far each pair stands out among re-pairings, judged by fits that have not seen it."""
+    noise = _Noise(variance, fit.y)
     scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
-    order = rng.permutation(n)
-    first = np.tile(order, min(_RE_PAIRINGS, n - 1))
-    second = np.concatenate([np.roll(order, shift) for shift in range(1, min(_RE_PAIRINGS, n - 1) + 1)])
-    different = (points[:, first] != points[:, second]).all(axis=0)
-    null = fit.re_paired_scores(first[different], second[different], noise)
-    p = p_values(scores, namespace(scores).concat([scores[:0], *null]))
-    background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / n)
-    return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+    null = fit.re_paired_scores(*re_pairings(points, rng), noise)
+    return Standing.of(scores, namespace(scores).concat([scores[:0], *null]))
 
 
 def _pieces(n_rows: int, like: Any) -> Iterator[slice]:

@@ -3,7 +3,7 @@
 Nothing here knows what a matcher is; nothing above knows how rows are stored.
 """
 
-from inlier.engine.columns import ColumnSummary, effective_dimension, summarise_columns
+from inlier.engine.columns import ColumnSummary, effective_dimension, principal_directions, summarise_columns
 from inlier.engine.pairs import PairedRows
 from inlier.engine.place import as_elsewhere, place_of
 from inlier.engine.row_maps import RowMap, identity_rows, model_rows, unit_rows, whitened_rows
@@ -17,6 +17,7 @@ __all__ = [
     "identity_rows",
     "model_rows",
     "place_of",
+    "principal_directions",
     "summarise_columns",
     "unit_rows",
     "whitened_rows",

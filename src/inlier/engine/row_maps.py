@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
 from inlier.engine.blocks import FloatArray, compute_dtype
@@ -69,6 +70,13 @@ class RowMap:
             rest = near - xp.astype(first, xp.float64)
             centred -= xp.astype(rest, dtype)
         return centred
+
+    def undo(self) -> FloatArray:
+        """Return the linear map from mapped rows back to centred ones, as far as the map has kept them."""
+        if self.linear is None:
+            return np.eye(self.n_columns) / self.scale
+        orthonormal, triangle = np.linalg.qr(self.linear * self.scale)
+        return solve_triangular(triangle, orthonormal.T)
 
 
 def identity_rows(n_columns: int) -> RowMap:

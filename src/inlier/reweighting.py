@@ -1,0 +1,78 @@
+"""One step of every search for the real pairs: from scores to weights, beside the scores of re-pairings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from inlier.calibration import p_value_density, p_values
+from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.namespaces import namespace, to_host
+
+_ROUNDS = 4  # re-pairings of each pair
+_HIGH = 0.99  # share of the re-pairings below
+_LEAST_P = 1e-300
+
+
+def re_pairings(points: Array, rng: np.random.RandomState) -> tuple[Array, Array]:
+    """Draw x_i and y_j, about four of each, that are of different pairs and share no point with the other's pair."""
+    n = points.shape[1]
+    order = rng.permutation(n)
+    rounds = min(_ROUNDS, n - 1)
+    first = np.tile(order, rounds)
+    second = np.concatenate([np.roll(order, shift) for shift in range(1, rounds + 1)])
+    different = (points[:, first] != points[:, second]).all(axis=0)
+    return first[different], second[different]
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How the pairs' scores stand beside those of re-pairings.
+
+    Attributes
+    ----------
+    p_values : ndarray of shape (n,)
+        Chance that a wrong pair scores as high.
+    centre, spread : float
+        Median of the re-pairings' scores, and how far above it the highest hundredth of them begins.
+    surprise : float
+        How unlikely so many small p-values are: the largest n KL(k/n || p_k), p_k the kth smallest (Berk and Jones).
+        Beyond the hundredth they are those of an exponential tail: how far pairs stand above all re-pairings counts.
+    """
+
+    p_values: FloatArray
+    centre: float
+    spread: float
+    surprise: float
+
+    @staticmethod
+    def of(scores: Any, null_scores: Any) -> Standing:
+        """Compare scores, which may be on a device."""
+        m = int(null_scores.shape[0])
+        if m == 0:
+            return Standing(np.ones(int(scores.shape[0])), 0.0, 1.0, 0.0)
+        null = namespace(null_scores).sort(null_scores)
+        p = p_values(scores, null)
+        tail = to_host(null[int(_HIGH * (m - 1)) :])
+        centre, high = float(null[(m - 1) // 2]), float(tail[0])
+        slope = float(np.mean(tail - high)) or 1.0
+        beyond = (1 - _HIGH) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
+        smooth = np.where(p < 1 - _HIGH, np.maximum(beyond, _LEAST_P), p)
+        return Standing(p, centre, high - centre or 1.0, _surprise(smooth))
+
+    def weights(self, sharpness: float) -> FloatArray:
+        """Weight of each pair: 1 - sharpness * (chance that it is wrong), at least 0."""
+        p = self.p_values
+        background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / p.size)
+        return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+def _surprise(p: FloatArray) -> float:
+    n, rising = p.size, np.sort(p)
+    share = np.arange(1, n + 1) / n
+    rest = xlogy(1 - share, (1 - share) / np.maximum(1 - rising, np.finfo(np.float64).tiny))
+    divergence = xlogy(share, share / rising) + rest
+    return float(n * np.max(divergence[(rising < share) & (rising <= 0.5)], initial=0.0))
