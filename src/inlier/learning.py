@@ -27,7 +27,8 @@ _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS = 20  # dimensions
 _NARROWEST_WITNESSES = 8
 _AS_GOOD = 0.9  # of the surprise: then witnesses are the better judges, because a map fits what it was learned from
-_SEARCHED = 5_000  # pairs
+_SEARCHED, _SEARCHED_IF_WIDE, _NARROW = 5_000, 1_500, 8  # pairs, and dimensions up to which the former
+_FAINT, _MOST_IN_VAIN = 10.0, 2  # surprise of what is not worth the search; after so many, other folds are spared it
 _ANY_RATE = 0.01  # of false discoveries: what is found does not depend on it
 
 
@@ -67,29 +68,38 @@ class Learner:
     def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState, only_maps: bool = False) -> None:
         self._pairs, self._points, self._rng, self._only_maps = pairs, points, rng, only_maps
         self._views: list[View] | None = None
+        self._in_vain = 0
 
     def learn(self, rows: Array, *, thorough: bool = True) -> PairScorer | None:
         """Learn from these rows, which come in random order; None if nothing is found."""
         x, y = prepared_rows(self._pairs, rows)
         points = self._points[:, rows]
         found: PairScorer | None = learn_map(x, y, self._rng, points)
-        for look in (self._by_consensus, self._by_witnesses) if thorough else ():
-            if found is not None and self._is_clear(found, rows.size):
-                break
-            for other in look(x, y, points):
-                found = _better(found, other)
+        if thorough and self._in_vain < _MOST_IN_VAIN and not self._is_clear(found, rows.size):
+            best = self._look_elsewhere(x, y, points)
+            self._in_vain += best is None or best.standing.surprise < _FAINT
+            found = _better(found, best)
         return found
 
-    def _is_clear(self, found: PairScorer, n: int) -> bool:
+    def _look_elsewhere(self, x: Any, y: Any, points: Array) -> PairScorer | None:
+        best: PairScorer | None = None
+        for look in (self._by_consensus, self._by_witnesses):
+            for found in look(x, y, points):
+                best = _better(best, found)
+                if self._is_clear(best, points.shape[1]):
+                    return best
+        return best
+
+    def _is_clear(self, found: PairScorer | None, n: int) -> bool:
         enough = min(_WELL_DETERMINED * max(self._pairs.dimensions), _A_GOOD_PART * n)
-        return found.standing.surprise >= _CLEAR and found.support >= enough
+        return found is not None and found.standing.surprise >= _CLEAR and found.support >= enough
 
     def _by_consensus(self, x: Any, y: Any, points: Array) -> Iterator[RobustMap | None]:
         """Maps that start from pairs that agree on a rotation, of rows as given and of whitened ones."""
         d = self._pairs.X.shape[1]
         if d != self._pairs.Y.shape[1] or d > _WIDEST_CONSENSUS:
             return
-        seen = _on_host(x, y, _SEARCHED)
+        seen = _on_host(x, y, _SEARCHED if d <= _NARROW else _SEARCHED_IF_WIDE)
         for view in (as_given(self._pairs), View()):
             start = np.zeros(points.shape[1])
             agreeing = self._agreeing(*view(*seen))

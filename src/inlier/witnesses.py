@@ -6,9 +6,9 @@ witnesses. Let g_ij and h_ij be these inner products, of rows of unit length, in
 
 1. The overlap K_ij = exp(-(g_ij - h_ij)^2 / 2 t^2), centred, has a leading eigenvector that is large on the real pairs:
    the paper's eigenvector, with agreement in place of the product g_ij h_ij, which wrong pairs reach by chance.
-2. A pair's score is the sum of its witnesses' log likelihood ratios: two normal variables of correlation rho, as g_ij
-   and h_ij are if i and j are real, against independent ones. One that speaks strongly against it may be wrong itself,
-   and counts no more than a few others. Weight the pairs by their scores, and again, until it settles.
+2. A pair's score is the sum of its witnesses' log likelihood ratios: two variables of correlation rho, as g_ij
+   and h_ij are if i and j are real, against independent ones. Weight the pairs by their scores, and again, until it
+   settles.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ _STEPS, _SETTLED = 10, 0.01
 _SHARPNESS = 2.0
 _LEAST_CORRELATION, _MOST_CORRELATION = 0.05, 0.9999
 _BEYOND_DOUBT = 1e-8  # p-value
-_MOST_AGAINST = -3.0  # log likelihood ratio: about one witness in twenty is wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +195,14 @@ class _Circle:
 
 
 def _testimony(g: Any, h: Any, correlation: float) -> Any:
-    """Log density of (g, h), normal with this correlation, over that of independent ones; not far below 0."""
+    """Log density of (g, h), correlated, over that of independent ones; both of Student's t with two degrees.
+
+    Long tails, because inner products have them, and because a witness may be wrong: no word against a pair is final.
+    """
     xp, rest = namespace(g), 1 - correlation**2
-    ratio = (correlation / rest) * g * h - (correlation**2 / (2 * rest)) * (g**2 + h**2) - float(np.log(rest)) / 2
-    return xp.maximum(ratio, xp.full_like(ratio, _MOST_AGAINST))
+    apart = g**2 + h**2
+    together = (apart - (2 * correlation) * g * h) / rest
+    return 2 * (xp.log1p(apart / 2) - xp.log1p(together / 2)) - float(np.log(rest)) / 2
 
 
 def _strongest(weights: FloatArray) -> Array:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
 from inlier.engine.blocks import FloatArray, compute_dtype
@@ -31,6 +30,7 @@ class RowMap:
     linear: FloatArray | None = None
     unit_length: bool = False
     shortest: float = 0.0  # rows that come out no longer than this are rounding error, and become zero
+    units: FloatArray | None = None  # what ``linear`` divides the columns by before it turns them
 
     def __call__(self, block: Any) -> Any:
         """Map a block of rows, of any kind of array; a row without direction becomes zero."""
@@ -72,11 +72,14 @@ class RowMap:
         return centred
 
     def undo(self) -> FloatArray:
-        """Return the linear map from mapped rows back to centred ones, as far as the map has kept them."""
-        if self.linear is None:
-            return np.eye(self.n_columns) / self.scale
-        orthonormal, triangle = np.linalg.qr(self.linear * self.scale)
-        return solve_triangular(triangle, orthonormal.T)
+        """Return the linear map from a model's rows back to centred ones; directions that were cut come back as 0.
+
+        The columns of diag(units) linear are orthogonal, so that its inverse is its transpose over their squares.
+        """
+        assert self.linear is not None
+        assert self.units is not None
+        turned = self.units[:, None] * self.linear
+        return (turned / np.sum(turned**2, axis=0)).T * self.units
 
 
 def identity_rows(n_columns: int) -> RowMap:
@@ -120,7 +123,8 @@ def model_rows(summary: ColumnSummary, X: Any, *, whiten: bool, most_directions:
     scale = np.sqrt(variances + soft) if np.isfinite(soft) else np.ones(1)
     mean_square = float(np.mean(variances / scale**2))
     linear = directions / (scale * np.sqrt(mean_square)) / column_scale[:, None]
-    return RowMap(variances.size, summary.mean, linear=linear)
+    units = np.broadcast_to(column_scale, summary.mean.size)
+    return RowMap(variances.size, summary.mean, linear=linear, units=units)
 
 
 def _safe_scale(summary: ColumnSummary) -> float:
