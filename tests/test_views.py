@@ -7,20 +7,27 @@ from inlier.preparation import prepare_model_pairs
 from inlier.views import as_given, views_of
 
 
-def prepared(n, d_x, d_y, seed=0, whiten=True):
+def prepared(n, d_x, d_y, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d_x)) / np.arange(1, d_x + 1) + 5
     Y = rng.standard_normal((n, d_y)) @ rng.standard_normal((d_y, d_y))
-    pairs = prepare_model_pairs(X, Y, whiten=whiten)
+    pairs = prepare_model_pairs(X, Y, whiten=True)
     return X, Y, pairs, *pairs.take(slice(0, n))
 
 
+def assert_same_in_other_units(seen, expected):
+    np.testing.assert_allclose(seen * (np.linalg.norm(expected) / np.linalg.norm(seen)), expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("whiten", [True, False])
-def test_the_view_as_given_undoes_the_whitening(whiten):
-    X, Y, pairs, x, y = prepared(200, 4, 6, whiten=whiten)
+@pytest.mark.parametrize("units", [1.0, 1e180])
+def test_the_view_as_given_undoes_the_whitening(whiten, units):
+    X, Y, _, _, _ = prepared(200, 4, 6)
+    pairs = prepare_model_pairs(X * units, Y, whiten=whiten)
+    x, y = pairs.take(slice(0, 200))
     seen_x, seen_y = as_given(pairs)(x, y)
-    np.testing.assert_allclose(seen_x, X - X.mean(axis=0), atol=1e-9)
-    np.testing.assert_allclose(seen_y, Y - Y.mean(axis=0), atol=1e-9)
+    assert_same_in_other_units(seen_x, X - X.mean(axis=0))
+    assert_same_in_other_units(seen_y, Y - Y.mean(axis=0))
 
 
 def test_of_columns_that_depend_on_each_other_the_whole_comes_back():
@@ -29,7 +36,7 @@ def test_of_columns_that_depend_on_each_other_the_whole_comes_back():
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     pairs = prepare_model_pairs(X, X, whiten=True)
     seen, _ = as_given(pairs)(*pairs.take(slice(0, 100)))
-    np.testing.assert_allclose(seen, X - X.mean(axis=0), atol=1e-9)
+    assert_same_in_other_units(seen, X - X.mean(axis=0))
 
 
 def test_strong_directions_are_uncorrelated_and_the_strongest():

@@ -36,8 +36,9 @@ def _mapped(rows: Any, linear: FloatArray | None) -> Any:
 
 
 def as_given(pairs: PairedRows) -> View:
-    """Return the view that undoes the whitening: centred rows."""
-    return View(pairs.map_x.undo(), pairs.map_y.undo())
+    """Return the view that undoes the whitening: centred rows, each side in a unit of its own size."""
+    of_x, of_y = (linear / np.abs(linear).max() for linear in (pairs.map_x.undo(), pairs.map_y.undo()))
+    return View(of_x, of_y)
 
 
 def views_of(pairs: PairedRows, x: FloatArray, y: FloatArray) -> list[View]:
