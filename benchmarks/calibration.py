@@ -183,6 +183,8 @@ def summary() -> None:
     only_cuda = cuda[0] - host[0]
     for row in itertools.chain(read_runs("host"), (row for row in read_runs("cuda") if row[:6] in only_cuda)):
         groups.setdefault((*row[:5], row[6]), []).append(row[7:])
+    if not groups:
+        raise SystemExit("There are no runs to average. Make some first: python benchmarks/calibration.py grid")
     table = {key: (len(values), *np.mean(values, axis=0)) for key, values in groups.items()}
     for key, clock in seconds_on_cuda().items():
         table[key] = (*table[key][:-1], clock)

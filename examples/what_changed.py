@@ -3,7 +3,7 @@
 Two photos are made from scikit-learn's china.jpg: the scene, and the scene with a yellow box and an orange cushion, an
 hour later: dimmer, warmer, darker to one side, the camera moved by two pixels, and noise in both.
 
-python examples/what_changed.py        writes what-changed/before.png, after.png, overlay.png, mask.png
+python examples/what_changed.py --out FOLDER        writes before.png, after.png, overlay.png and mask.png
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from _picture import folder_for_pictures
 from inlier.datasets import make_scenes
 from inlier.images import detect_changes
 from inlier.images.pictures import mask_png, overlay_png
-
-OUT = Path("what-changed")
 
 
 def an_hour_later(photo: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -29,8 +28,8 @@ def an_hour_later(photo: np.ndarray, seed: int = 0) -> np.ndarray:
     return np.clip(np.round(light + noise), 0, 255).astype(np.uint8)
 
 
-def main() -> None:
-    """Make the photos, compare them, write the pictures."""
+def main(folder: Path | None) -> None:
+    """Make the photos, compare them, say what has changed, and if asked write the pictures."""
     scenes = make_scenes()
     before, after = scenes.photos[0], an_hour_later(scenes.photos[2])
     changes = detect_changes(before, after)
@@ -42,13 +41,14 @@ def main() -> None:
         chance = max(region.p_value or 0, 1e-6)
         print(f"  {region.area:,} pixels around column {column}, row {row}; by noise alone: under {chance:.0e}")
 
-    OUT.mkdir(exist_ok=True)
-    Image.fromarray(before).save(OUT / "before.png")
-    Image.fromarray(after).save(OUT / "after.png")
-    (OUT / "overlay.png").write_bytes(overlay_png(changes))
-    (OUT / "mask.png").write_bytes(mask_png(changes))
-    print(f"Pictures: {OUT}/")
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(before).save(folder / "before.png")
+        Image.fromarray(after).save(folder / "after.png")
+        (folder / "overlay.png").write_bytes(overlay_png(changes))
+        (folder / "mask.png").write_bytes(mask_png(changes))
+        print(f"The pictures are in {folder}.")
 
 
 if __name__ == "__main__":
-    main()
+    main(folder_for_pictures(__doc__.splitlines()[0]))

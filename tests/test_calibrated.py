@@ -318,7 +318,7 @@ def test_bad_parameters(parameters, message):
 
 
 def test_too_few_pairs():
-    with pytest.raises(ValueError, match=r"At least 4 pairs are needed.*X has 3"):
+    with pytest.raises(ValueError, match=r"At least 4 pairs are needed.*there are 3 .*: give more rows"):
         CalibratedMatcher().fit(np.eye(3), np.eye(3))
 
 

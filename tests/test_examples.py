@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -55,8 +57,17 @@ def test_swapped_samples_are_named_with_their_partners(tmp_path):
     assert (tmp_path / "swapped_samples.png").stat().st_size > 10_000
 
 
-def test_an_example_writes_nothing_unless_asked(tmp_path, monkeypatch):
+def test_new_things_are_found_in_other_light(tmp_path):
+    words = words_of("what_changed", "--out", tmp_path)
+    assert "1 region has changed" in words
+    assert 2 < number(r"moved by ([\d.]+) pixels", words) < 3  # two to the side and one down
+    assert 352 < number(r"around column (\d+)", words) < 552
+    assert {path.name for path in tmp_path.iterdir()} == {"before.png", "after.png", "overlay.png", "mask.png"}
+
+
+@pytest.mark.parametrize("name", ["swapped_samples", "what_changed"])
+def test_an_example_writes_nothing_unless_asked(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "picture" not in words_of("swapped_samples")
+    assert "picture" not in words_of(name)
     assert not list(tmp_path.iterdir())
     assert not list(EXAMPLES.rglob("*.png"))

@@ -391,7 +391,7 @@ def test_bad_weights(weights, message):
         ("rigid", np.eye(3), np.ones((4, 3)), "X has 3 rows and y has 4"),
         ("rigid", np.eye(3) * [[1], [np.nan], [1]], np.eye(3), "X contains NaN or infinity: 3 value"),
         ("rigid", np.eye(3), np.eye(3) + np.array([[0], [np.inf], [0]]), "Y contains NaN or infinity: 3 value"),
-        ("rigid", np.ones((0, 3)), np.ones((0, 3)), "At least 1 pairs are needed"),
+        ("rigid", np.ones((0, 3)), np.ones((0, 3)), "At least 1 pair is needed"),
         ("rigid", np.ones((3, 0)), np.ones((3, 0)), "X has no columns"),
         ("rigid", np.ones((3, 2, 2)), np.ones((3, 2)), "X must be a table"),
     ],

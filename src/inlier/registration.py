@@ -378,7 +378,7 @@ class Registration(TransformerMixin, PairMatcher):
         if n <= fewest + 1:
             raise NoConsensusError(
                 f"{n} pairs are too few to tell: any {fewest} fit some {self.model} transformation of "
-                f"{self.n_features_in_}-dimensional points, so it takes several more that agree with it.",
+                f"{self.n_features_in_}-dimensional points. Give several more, to see whether they agree with it.",
                 evidence,
             )
         alarms = np.exp(min(evidence.log_false_alarms, 50.0))

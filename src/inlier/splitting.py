@@ -133,9 +133,11 @@ class SplitMatcher(PairMatcher):
         n_splits = check_count(self.n_splits, "n_splits")
         fewest = self.matcher._fewest_pairs
         if n_pairs < fewest * n_splits:
+            most = n_pairs // fewest
+            cure = f"use n_splits={most} or less" if most else f"give at least {fewest} pairs, and do not split them"
             raise ValueError(
                 f"n_splits={n_splits} leaves a part with fewer than {fewest} of the n_samples = {n_pairs} pairs; "
-                f"use n_splits={max(n_pairs // fewest, 1)} or less."
+                f"{cure}."
             )
 
 

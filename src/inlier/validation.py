@@ -86,8 +86,11 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
                 f"{name} has no columns: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
             )
     if n_x < fewest:
+        needed, seen = "pair is" if fewest == 1 else "pairs are", "is" if n_x == 1 else "are"
         raise ValueError(
-            f"At least {fewest} pairs are needed to compare, but X has {n_x} (n_samples = {n_x}, shape {X.shape})."
+            f"At least {fewest} {needed} needed to compare, but there {seen} {n_x} (n_samples = {n_x}, shape "
+            f"{X.shape}). Each row is one pair: give more rows, or transpose both tables if each of their columns is "
+            f"one."
         )
 
 

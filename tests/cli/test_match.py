@@ -79,7 +79,7 @@ def test_losses_of_the_join_are_said():
     outcome = run("x.csv", "short.csv", "--key", "id")
     assert "Note: 1 id occurs more than once in short.csv" in outcome.stderr
     assert "Note: 5 ids of x.csv are not in short.csv: s000, s001, s002, ...." in outcome.stderr
-    assert "Note: 1 of the 2 columns of y hold a single value" in outcome.stderr
+    assert "Note: 1 of the 2 columns of short.csv hold a single value" in outcome.stderr
 
 
 def test_columns():
@@ -205,7 +205,12 @@ def test_too_few_pairs_for_alpha():
             ["x.csv", "hole.csv", "--key", "id"],
             "hole.csv contains NaN or infinity: 1 value(s), the first (nan) in id s007",
         ),
-        (["two.npy", "two.npy"], "At least 4 pairs are needed"),
+        (["two.npy", "two.npy"], "At least 4 pairs are needed to compare, but there are 2"),
+        (["two.npy", "two.npy"], "Each row is one pair: give more rows, or transpose both tables"),
+        (["two.npy", "two.npy", "--splits", "2"], "give at least 4 pairs, and do not split them"),
+        (["x.npy", "same.npy"], "same.npy is constant: all 400 rows are the same"),
+        (["same.npy", "y.npy", "--method", "row-sum"], "same.npy is constant: all 400 rows are the same"),
+        (["data.npz:x", "data.npz:y"], "data.npz:y contains NaN or infinity: 1 value(s), the first (nan) in row 3"),
         (["x.npy", "y.npy", "--threshold", "3"], "--threshold does nothing with --method calibrated"),
         (["x.npy", "y.npy", "--inlier-fraction", "0.5"], "--inlier-fraction does nothing with --method calibrated"),
         (["x.npy", "y.npy", "--method", "row-sum", "--alpha", "0.1"], "--alpha does nothing with --method row-sum"),
@@ -214,7 +219,10 @@ def test_too_few_pairs_for_alpha():
             "Give one of them",
         ),
         (["x.npy", "y.npy", "--alpha", "0.7"], "not in the range"),
-        (["x.npy", "y.npy", "--splits", "300"], "use n_splits=100 or less"),
+        (
+            ["x.npy", "y.npy", "--splits", "300"],
+            "--splits 300 leaves a part with fewer than 4 of the n_samples = 400 pairs; use --splits 100 or less",
+        ),
         (["x.npy", "y.npy", "--method", "magic"], "is not one of"),
         (["x.npy", "y.npy", "-o", "out.docx"], "out.docx ends in '.docx'"),
         (["x.csv", "y.csv", "--key", "id", "-o", "x.csv"], "x.csv is read by this command, and would be overwritten"),
@@ -233,6 +241,8 @@ def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
     broken = DATA.Y.copy()
     broken[3, 2] = np.nan
     write_table("nan.npy", broken)
+    write_table("same.npy", np.ones((400, 3)))
+    np.savez("data.npz", x=DATA.X, y=broken)
     Path("hole.csv").write_text("\n".join(["id,b0", *(f"{key},{'' if key == 's007' else 1}" for key in IDS)]))
     before = sorted(path.name for path in folder.iterdir())
     outcome = run(*words)

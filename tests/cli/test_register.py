@@ -251,8 +251,37 @@ def test_warnings_are_notes_in_the_words_of_the_command_line(monkeypatch):
     outcome = run(*BY_PAIRS)
     assert outcome.exit_code == 0
     assert outcome.stderr == (
-        "Note: A mirror of SOURCE would fit TARGET far better. Use --reflection, or --model affine.\n"
+        "Note: A mirror of source.ply would fit target.ply far better. Use --reflection, or --model affine.\n"
     )
+
+
+def test_a_note_about_a_column_names_the_file():
+    write_table("flat.npy", X * [1, 1, 0])
+    outcome = run("flat.npy", "y.npy", "--model", "affine")
+    assert "Note: 1 of the 3 columns of flat.npy hold a single value (column 2)." in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (
+            ["ax.csv", "ay.csv", "--key", "id"],
+            "Rows with the same id were paired; check that it means the same in ax.csv",
+        ),
+        (
+            ["ax.csv", "ay.csv", "--columns", "x,y,z", "--pairs", "rows.csv"],
+            "The first column of --pairs names rows of ax.csv, the second rows of ay.csv; check that they do.",
+        ),
+    ],
+)
+def test_no_consensus_says_how_the_points_were_paired(words, hint):
+    rng = np.random.default_rng(0)
+    for name in ("ax.csv", "ay.csv"):
+        write_table(name, {"id": IDS[:200], **columns_of(rng.normal(size=(200, 3)))})
+    write_table("rows.csv", {"source": np.arange(200), "target": np.arange(200)})
+    outcome = run(*words)
+    assert outcome.exit_code == 1
+    assert hint in outcome.stderr
 
 
 def test_a_mirror_image():
@@ -275,8 +304,8 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
     assert outcome.stderr.startswith(
         "The 200 pairs do not agree on any rigid transformation. The best one found brings "
     )
-    assert "use --model similarity; if one side may be a mirror image, --reflection. Row i of SOURCE" in outcome.stderr
-    assert "give the matches with --pairs." in outcome.stderr
+    assert "use --model similarity; if one side may be a mirror image, --reflection. Row i of ax.npy" in outcome.stderr
+    assert "the partner of row i of ay.npy; if it is not, say who is with --pairs." in outcome.stderr
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
@@ -288,14 +317,26 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
         (["x.csv", "y.npy"], "column 'id' of x.csv does not hold numbers"),
         (["source.ply", "y.npy"], "source.ply has 900 rows and y.npy has 300"),
         (["x.npy", "flat.npy"], "x.npy has 3 columns and flat.npy has 2. Choose the coordinates with --columns"),
-        (["x.npy", "nan.npy"], "TARGET contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
-        (["x.npy", "same.npy"], "same"),
-        (["one.npy", "one.npy"], "At least 2 pairs are needed"),
+        (["x.npy", "nan.npy"], "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
+        (["nan.npy", "y.npy"], "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
+        (
+            ["x.npy", "nan.npy", "--pairs", "twice.csv"],
+            "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2",
+        ),
+        (
+            ["x.csv", "hole.csv", "--key", "id"],
+            "hole.csv contains NaN or infinity: 1 value(s), the first (nan) in id p003, column z",
+        ),
+        (["x.npy", "same.npy"], "same.npy is constant: all 300 rows are the same"),
+        (["same.npy", "y.npy"], "same.npy is constant: all 300 rows are the same"),
+        ([*BY_PAIRS[:3], "one_target.csv"], "one_target.csv names row 5 of target.ply in each of its 3 rows"),
+        (["one.npy", "one.npy"], "At least 2 pairs are needed to compare, but there is 1"),
+        (["x.npy", "y.npy", "--weights", "minus.npy"], "--weights must not be negative: 300 of 300 are"),
         ([*BY_PAIRS, "--key", "id"], "--pairs and --key both say which points belong together"),
         ([*BY_PAIRS[:3], "out.csv"], "out.csv names target row 900 in its row 1, but target.ply has 900 rows, 0 to"),
         ([*BY_PAIRS[:3], "negative.csv"], "negative.csv names source row -1 in its row 0, but source.ply has 900 rows"),
         ([*BY_PAIRS[:3], "half.csv"], "half.csv must hold row numbers, counted from 0, but its row 0 has 0.5 for the"),
-        ([*BY_PAIRS[:3], "x.npy"], "x.npy must have two columns, the row in SOURCE and the row in TARGET; it has 3"),
+        ([*BY_PAIRS[:3], "x.npy"], "x.npy must have two columns, a row of source.ply and a row of target.ply; it has"),
         ([*BY_PAIRS[:3], "absent.csv"], "there is no file absent.csv"),
         ([*BY_PAIRS, "--weights", "hope"], "pairs.csv has no column named 'hope'"),
         ([*BY_PAIRS, "--weights", "same.npy"], "same.npy must hold one weight for each of the 300 rows of pairs.csv"),
@@ -309,7 +350,7 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
         ([*BY_PAIRS, "-t", "motion.csv"], "motion.csv: a transformation is written as .txt, .json or .npy"),
         ([*BY_PAIRS, "--moved", "moved.png"], "moved.png would be a picture"),
         ([*BY_PAIRS, "--moved", "moved"], "moved has no suffix"),
-        (["flat.npy", "flat.npy", "--moved", "moved.ply"], "moved.ply holds points of three coordinates"),
+        (["flat.npy", "flat.npy", "--moved", "moved.ply"], "three coordinates, but those of flat.npy have 2"),
         ([*BY_PAIRS, "--moved", "source.ply"], "source.ply is read by this command, and would be overwritten"),
         ([*BY_PAIRS, "-o", "pairs.csv"], "pairs.csv is read by this command, and would be overwritten"),
         ([*BY_PAIRS, "-o", "a.npy", "-t", "a.npy"], "-t and -o would both write a.npy"),
@@ -322,9 +363,13 @@ def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
     write_table("one.npy", Y[:1])
     write_table("same.npy", np.ones((N, 3)))
     write_table("zero.npy", np.zeros(N))
+    write_table("minus.npy", -np.ones(N))
     broken = Y.copy()
     broken[3, 2] = np.nan
     write_table("nan.npy", broken)
+    write_table("hole.csv", {"id": IDS, **columns_of(broken)})
+    write_table("twice.csv", {"source": [5, 6, 7], "target": [8, 3, 3]})
+    write_table("one_target.csv", {"source": [5, 6, 7], "target": [5, 5, 5]})
     for name, first, second in (("out", [0, 1], [0, 900]), ("negative", [-1, 1], [0, 1]), ("half", [0.5, 1], [0, 1])):
         write_table(f"{name}.csv", {"source": first, "target": second})
     before = sorted(path.name for path in folder.iterdir())

@@ -43,3 +43,22 @@ def visit(browser):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def verdicts_in_sight(visit):
+    """Whether the verdicts of a page can be read at a width, wherever its table of pairs is scrolled to."""
+
+    def verdicts_in_sight(path, width):
+        page = visit(path, viewport={"width": width, "height": 800})
+        table = page.locator("#pairs .wide")
+        assert table.evaluate("place => place.scrollWidth > place.clientWidth")  # otherwise there is nothing to see
+        in_sight = True
+        for end in ("0", "place.scrollWidth"):
+            table.evaluate(f"place => place.scrollLeft = {end}")
+            frame, verdict = table.bounding_box(), page.locator("tbody tr:first-child .verdict").bounding_box()
+            in_sight &= frame["x"] <= verdict["x"]
+            in_sight &= verdict["x"] + verdict["width"] <= frame["x"] + frame["width"]
+        return in_sight
+
+    return verdicts_in_sight

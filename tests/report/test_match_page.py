@@ -129,6 +129,11 @@ def test_it_fits_every_screen_and_can_be_read_in_the_dark(visit, page_file, widt
         assert colour != page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
+@pytest.mark.parametrize("width", [375, 320])
+def test_on_a_phone_the_verdicts_are_in_sight(verdicts_in_sight, page_file, width):
+    assert verdicts_in_sight(page_file, width)
+
+
 def test_it_prints(visit, page_file):
     page = visit(page_file, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")

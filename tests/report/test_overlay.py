@@ -83,6 +83,15 @@ def test_many_points_and_pairs_are_thinned():
     assert overlay.lines == (125, 5000)
 
 
+def test_points_without_a_place_are_not_drawn():
+    holes = X.copy()
+    holes[[0, 7], [1, 2]] = np.nan, np.inf
+    whole = make_overlay(turned(10), X[10:], turned(10)(X[10:]), REAL[10:], 190, (np.delete(X, [0, 7], axis=0), X))
+    overlay = make_overlay(turned(10), X[10:], turned(10)(X[10:]), REAL[10:], 190, (holes, X))
+    assert overlay.view == whole.view
+    assert (overlay.drawn, overlay.existing) == ((198, 200), (200, 200))
+
+
 def test_more_dimensions_are_projected_and_fewer_have_no_before():
     wide = RNG.normal(size=(50, 6))
     identity = SimilarityTransformation(np.eye(6), model="rigid")

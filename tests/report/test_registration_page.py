@@ -215,6 +215,11 @@ def test_it_fits_every_screen_and_takes_its_colours(visit, page_file, width, sch
     assert pixels(page) != picture
 
 
+@pytest.mark.parametrize("width", [375, 320])
+def test_on_a_phone_the_verdicts_are_in_sight(verdicts_in_sight, page_file, width):
+    assert verdicts_in_sight(page_file, width)
+
+
 def test_it_prints_and_has_words_for_those_who_cannot_see_it(visit, page_file):
     page = visit(page_file)
     assert "apart (median) before, and are 0." in page.locator("canvas").get_attribute("aria-label")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from inlier.cli.answers import BadInput
@@ -38,30 +35,21 @@ def split_names(names: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
 
 
-@contextmanager
-def naming_files(x: str, y: str) -> Iterator[None]:
-    """Let the library's sentences about its tables X and y name the files instead."""
-    try:
-        yield
-    except ValueError as error:
-        names = {"X": x, "Y": y, "y": y}
-        sentence = re.sub(r"^([XYy])(?= (contains|is constant|has|holds) )", lambda found: names[found[1]], str(error))
-        raise type(error)(sentence) from error
-
-
-def check_numbers(pairing: Pairing, tables: tuple[Table, Table]) -> None:
-    """Refuse NaN and infinity by the names that the user knows: file, id, column."""
+def check_numbers(pairing: Pairing, names: tuple[str, str], tables: tuple[Table, Table]) -> None:
+    """Refuse NaN and infinity by the names that the user knows: file, id or row, column."""
     import numpy as np
 
-    for values, table in zip((pairing.X, pairing.Y), tables, strict=True):
+    sides = ((pairing.X, pairing.rows), (pairing.Y, pairing.rows if pairing.rows_y is None else pairing.rows_y))
+    for (values, rows), name, table in zip(sides, names, tables, strict=True):
         if isinstance(values, np.memmap) or values.dtype.kind != "f":
             continue  # a large file is looked through once, when it is matched
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
-            row, column = bad[0]
-            where = f"row {row}" if pairing.keys is None else f"id {pairing.keys[row]}"
-            name = column if table.columns is None else table.columns[column]
+            n_bad = len({(rows[pair], column) for pair, column in bad})  # a row may be in several pairs
+            pair, column = bad[0]
+            where = f"row {rows[pair]}" if pairing.keys is None else f"id {pairing.keys[pair]}"
+            heading = column if table.columns is None else table.columns[column]
             raise BadInput(
-                f"{table.source} contains NaN or infinity: {len(bad)} value(s), the first ({values[row, column]}) in "
-                f"{where}, column {name}. Leave those rows out, or fill the values in."
+                f"{name} contains NaN or infinity: {n_bad} value(s), the first ({values[pair, column]}) in "
+                f"{where}, column {heading}. Leave those rows out, or fill the values in."
             )

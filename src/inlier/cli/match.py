@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli.inputs import check_numbers, naming_files, read_both
+from inlier.cli.inputs import check_numbers, read_both
 from inlier.cli.outputs import (
     STDOUT,
     answer_options,
@@ -20,6 +20,7 @@ from inlier.cli.outputs import (
     write_pairs,
 )
 from inlier.cli.streamed import Stored, match_streamed, open_rows, stored_tables
+from inlier.cli.words import naming_files
 
 if TYPE_CHECKING:
     from inlier.matching import PairMatcher
@@ -129,8 +130,7 @@ def match(
         check_outputs(output, report)
         whole = {"--report": report is not None, "--splits": chosen.splits > 1}
         stored = stored_tables(x, y, keys, columns, method=chosen.method, whole=whole)
-        with naming_files(x, y):
-            summary = _match(chosen, asked, keys, columns) if stored is None else _match_stored(chosen, asked, stored)
+        summary = _match(chosen, asked, keys, columns) if stored is None else _match_stored(chosen, asked, stored)
         if report is not None:
             from inlier.report import MatchReport
 
@@ -148,15 +148,17 @@ def _match(chosen: _Settings, asked: _Asked, keys: tuple[str, ...], columns: tup
     from inlier.report import Origin, summarise
 
     notes: list[str] = []
+    said: list[str] = []
     with stages(quiet=asked.quiet) as stage, warnings_as(notes):
         stage(f"reading {' and '.join(asked.sources)}")
         tables = read_both(*asked.sources, keys, columns)
         check_inputs_stay([table.source for table in tables], (asked.output, asked.report))
         pairing = pair_tables(*tables)
-        check_numbers(pairing, tables)
+        check_numbers(pairing, asked.sources, tables)
         stage(f"matching {len(pairing):,} pairs")
-        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
-    origin = Origin(asked.sources, asked.command, (*pairing.notes, *notes))
+        with naming_files(*asked.sources, said):
+            matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
+    origin = Origin(asked.sources, asked.command, (*pairing.notes, *notes, *said))
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=origin)
     write_pairs(summary, asked.output)
     return summary
@@ -168,7 +170,7 @@ def _match_stored(chosen: _Settings, asked: _Asked, tables: Stored) -> MatchSumm
 
     check_inputs_stay([table.source for table in tables], (asked.output, asked.report))
     notes: list[str] = []
-    with warnings_as(notes):
+    with naming_files(*asked.sources, notes):
         matcher = _matcher(chosen, *open_rows(tables))
     return match_streamed(
         matcher, tables, asked.output, Origin(asked.sources, asked.command, tuple(notes)), asked.quiet

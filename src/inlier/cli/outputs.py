@@ -50,8 +50,8 @@ def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[...,
     return add
 
 
-def check_outputs(output: Path | None, report: Path | None) -> None:
-    """Refuse, before the work is done, a table or a page that could not be written after it."""
+def check_outputs(output: Path | None, report: Path | None, *others: Path | None) -> None:
+    """Refuse, before the work is done, a table, a page or another file that could not be written after it."""
     from inlier.io import check_can_hold_columns
 
     if output is not None and output.suffix.lower() not in (".json", ".npy"):
@@ -63,7 +63,7 @@ def check_outputs(output: Path | None, report: Path | None) -> None:
             raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
 
         template("page.html")
-    for path in (output, report):
+    for path in (output, report, *others):
         if path is not None and path != STDOUT:
             check_place(path)
 

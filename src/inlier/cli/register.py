@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,11 @@ from inlier.cli.outputs import (
     answer_options,
     check_inputs_stay,
     check_outputs,
-    check_place,
     print_summary,
     say_where,
     write_pairs,
 )
+from inlier.cli.words import in_options, naming_files
 
 if TYPE_CHECKING:
     from inlier.cli.register_inputs import Problem
@@ -134,15 +133,17 @@ def register(
         from inlier.cli.register_inputs import read_problem
 
         notes: list[str] = []
+        said: list[str] = []
         with stages(quiet=quiet) as stage, warnings_as(notes):
             stage(f"reading {source} and {target}")
             problem = read_problem(source, target, pairs, keys, columns, weights)
-            _check_fits(problem, settings["model"], moved)
+            _check_fits(problem, (source, target), settings["model"], moved)
             read = [problem.source.source, problem.target.source, *(Path(path) for path in (pairs, weights) if path)]
             check_inputs_stay(read, (transform, moved, output, report))
             stage(f"registering {len(problem.pairing):,} pairs")
-            registration = _register(context, problem, **settings)
-        notes = [*problem.pairing.notes, *(_in_options(note) for note in notes)]
+            with naming_files(source, target, said):
+                registration = _register(context, problem, (source, target), **settings)
+        notes = [*problem.pairing.notes, *notes, *said]
         summary = _summary(registration, problem, (source, target), command_line(context), notes)
         _write(summary, problem, keys, transform, moved)
         write_pairs(summary, output)
@@ -167,34 +168,36 @@ def _check_outputs(outputs: dict[str, Path | None]) -> None:
             raise BadInput(f"{moved} would be a picture, but points are to be written. Use the suffix of SOURCE.")
         if format.kind in (Kind.COLUMNS, Kind.ARRAYS):
             check_can_hold_columns(moved)
-    check_outputs(outputs["-o"], outputs["--report"])
+    check_outputs(outputs["-o"], outputs["--report"], transform, moved)
     named: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None or path == STDOUT:
             continue
-        check_place(path)
         other = named.setdefault(path.absolute(), option)
         if other != option:
             raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
 
 
-def _check_fits(problem: Problem, model: str, moved: Path | None) -> None:
+def _check_fits(problem: Problem, names: tuple[str, str], model: str, moved: Path | None) -> None:
     """Refuse sets that the model cannot join, and points that the file for them cannot hold."""
     from inlier.io import format_of
 
     d_x, d_y = problem.source.values.shape[1], problem.target.values.shape[1]
     if d_x != d_y and model != "affine":
         raise BadInput(
-            f"{problem.source.source} has {d_x} columns and {problem.target.source} has {d_y}. Choose the coordinates "
-            f"with --columns, or use --model affine."
+            f"{names[0]} has {d_x} columns and {names[1]} has {d_y}. Choose the coordinates with --columns, or use "
+            f"--model affine."
         )
     if moved is not None and format_of(moved).name in _POINT_FORMATS and d_y != 3:
-        raise BadInput(f"{moved} holds points of three coordinates, but those of TARGET have {d_y}. Write csv or npy.")
+        raise BadInput(
+            f"{moved} holds points of three coordinates, but those of {names[1]} have {d_y}. Write csv or npy."
+        )
 
 
 def _register(
     context: click.Context,
     problem: Problem,
+    names: tuple[str, str],
     *,
     model: str,
     alpha: float,
@@ -208,24 +211,17 @@ def _register(
     try:
         return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
     except NoConsensusError as error:
-        hint = (
-            "Row i of SOURCE was taken for the partner of row i of TARGET; if it is not, give the matches with --pairs."
-            if problem.ends is None
-            else "The first column of PAIRS names rows of SOURCE, the second rows of TARGET; check that they do."
-        )
-        click.echo(f"{_in_options(str(error))} {hint}", err=True)
+        click.echo(f"{in_options(str(error), *names)} {_what_to_check(problem, *names)}", err=True)
         context.exit(NOTHING_FOUND)
-    except ValueError as error:
-        raise BadInput(_in_options(str(error))) from error
 
 
-def _in_options(sentence: str) -> str:
-    """The library's words in those of the command line: options for parameters, the files for X and y."""
-    sentence = sentence.replace("; for batches, raise_on_failure=False", "")
-    sentence = re.sub(r"model='(\w+)'", r"--model \1", sentence)
-    sentence = sentence.replace("reflection=True", "--reflection").replace("sample_weight", "--weights")
-    sentence = sentence.replace("alpha=", "--alpha ").replace("q_values_ tell", "the q-values (-o) tell")
-    return re.sub(r"\by\b", "TARGET", re.sub(r"\bX\b", "SOURCE", sentence))
+def _what_to_check(problem: Problem, source: str, target: str) -> str:
+    """How the pairs came about, in case they did not mean to."""
+    if problem.ends is not None:
+        return f"The first column of --pairs names rows of {source}, the second rows of {target}; check that they do."
+    if problem.pairing.keys is not None:
+        return f"Rows with the same id were paired; check that it means the same in {source} and {target}."
+    return f"Row i of {source} was taken for the partner of row i of {target}; if it is not, say who is with --pairs."
 
 
 def _summary(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inlier.cli.answers import BadInput
-from inlier.cli.inputs import read_both
+from inlier.cli.inputs import check_numbers, read_both
 from inlier.io import Pairing, Table, UnusableFileError, format_of, pair_tables, read_table
 
 if TYPE_CHECKING:
@@ -45,9 +45,12 @@ def read_problem(
     first, second = read_both(source, target, keys, columns)
     if pairs is None:
         pairing, ends = pair_tables(first, second), None
+        check_numbers(pairing, (source, target), (first, second))
     else:
         ends = _read_ends(pairs, first, second)
         pairing = Pairing(first.values[ends[0]], second.values[ends[1]], np.arange(len(ends[0])))
+        in_files = replace(pairing, rows=ends[0], rows_y=ends[1])
+        check_numbers(in_files, (source, target), (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or source, n_rows)[pairing.rows]
     return Problem(first, second, pairing, ends, given)
@@ -55,7 +58,7 @@ def read_problem(
 
 def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
     """Rows of source and target that each line of PAIRS joins, counted from 0."""
-    table = _read_two_columns(pairs)
+    table = _read_two_columns(pairs, source.source, target.source)
     for place, end in enumerate((source, target)):
         column = table.values[:, place]
         whole = np.isfinite(column) & (column == np.floor(column))
@@ -73,11 +76,16 @@ def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
                 f"{table.source} names {_ENDS[place]} row {int(column[row])} in its row {row}, but {end.source} has "
                 f"{len(end):,} rows, 0 to {len(end) - 1}.{from_one}"
             )
+        if len(column) > 1 and (column == column[0]).all():
+            raise BadInput(
+                f"{table.source} names row {int(column[0])} of {end.source} in each of its {len(column):,} rows, so "
+                f"that no pair can be told from another. Check that the right columns were read."
+            )
     ends = table.values.astype(np.intp)
     return ends[:, 0], ends[:, 1]
 
 
-def _read_two_columns(pairs: str) -> Table:
+def _read_two_columns(pairs: str, source: Path, target: Path) -> Table:
     """Columns named source and target, or the only two there are."""
     try:
         return read_table(pairs, columns=_ENDS)
@@ -87,7 +95,7 @@ def _read_two_columns(pairs: str) -> Table:
             table = read_table(pairs)
     if table.values.shape[1] != 2:
         raise BadInput(
-            f"{table.source} must have two columns, the row in SOURCE and the row in TARGET; it has "
+            f"{table.source} must have two columns, a row of {source} and a row of {target}; it has "
             f"{table.values.shape[1]}. If there are more, name those two source and target."
         )
     return table

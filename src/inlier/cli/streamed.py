@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inlier.cli.answers import BadInput, warnings_as
+from inlier.cli.answers import BadInput
 from inlier.cli.inputs import for_both, split_names
 from inlier.cli.memory import GIB, memory_allowed, stream_from
 from inlier.cli.outputs import STDOUT
+from inlier.cli.words import naming_files
 
 if TYPE_CHECKING:
     from inlier.engine.blocks import Array
@@ -84,12 +85,13 @@ def match_streamed(
     from inlier.streaming import bytes_to_read, fit_files
 
     rows = open_rows(tables)
+    x, y = origin.sources
     suffix = "" if output is None else output.suffix.lower()
     is_on_screen = output == STDOUT and sys.stdout.isatty()
     expected = bytes_to_read(matcher, *rows) + _further_readings(matcher, suffix) * sum(t.n_bytes for t in tables)
     with bytes_read(expected, quiet=quiet or is_on_screen) as on_read:
         notes = list(origin.notes)
-        with warnings_as(notes):
+        with naming_files(x, y, notes):
             counting = _Counting(fit_files(matcher, *rows, on_read=on_read))
         origin = replace(origin, notes=tuple(dict.fromkeys(notes)))
         if output is not None and suffix != ".json":

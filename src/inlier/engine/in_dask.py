@@ -100,8 +100,12 @@ def _total(work: TotalWork, tables: tuple[Any, ...]) -> Any:
     from dask import delayed
 
     shared = delayed(work, traverse=False)
+    # What is asked of one table holds no matrix, and goes with each task. Then the chunk is the only thing that a task
+    # waits for, and Dask joins it to all that comes before: keys of the user's own steps are not in the graph. Beside
+    # the passes over both tables they would be there twice, with different tasks, if both are slices of one array.
+    carried = work if len(tables) == 1 and tables[0].ndim == 2 else shared
     of_chunks = da.blockwise(
-        _part_of_chunk, (0,), shared, None, *_with_axes(tables), dtype=object, concatenate=True,
+        _part_of_chunk, (0,), carried, None, *_with_axes(tables), dtype=object, concatenate=True,
         adjust_chunks={0: lambda rows: 1}, meta=np.empty(0, dtype=object),
     )  # fmt: skip
     parts, merged = list(of_chunks.to_delayed().ravel()), delayed(_merged, pure=False)

@@ -17,6 +17,7 @@ COLOUR = (255, 94, 0)  # of what has changed
 _PAPER = (20, 20, 20)
 _QUIETER, _DARKER = 0.7, 0.85  # how far the unchanged part fades to grey, and its brightness
 _OUTLINE_SIZE = 1600  # pixels of the longer side at which outlines are drawn
+_THICKNESS = 3  # of an outline at that size
 _MOST_NUMBERS = 20
 
 
@@ -44,11 +45,11 @@ def overlay_png(changes: Changes) -> bytes:
     return _png(picture)
 
 
-def outline(mask: Mask, thickness: int = 3) -> Photo:
+def outline(mask: Mask) -> Photo:
     """Return the border of the regions, 255 on it, at a size fit to look at."""
     small = _fitting(Image.fromarray(mask.astype(np.uint8) * np.uint8(255)), _OUTLINE_SIZE)
     inside = np.asarray(small) > 127
-    width = max(1, round(thickness * max(inside.shape) / _OUTLINE_SIZE))
+    width = max(1, round(_THICKNESS * max(inside.shape) / _OUTLINE_SIZE))
     grown = ndimage.binary_dilation(inside, iterations=width)
     return (grown & ~inside).astype(np.uint8) * np.uint8(255)
 

@@ -12,6 +12,7 @@ import numpy as np
 from inlier.engine.blocks import Array
 
 _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
+_MOST_LISTED = 12  # names in a sentence
 
 Content = Array | Mapping[str, Array]  # one array, or columns by name
 
@@ -222,7 +223,7 @@ def not_a_number(path: Path, name: str, example: str, request: Request) -> str:
     return f"column {name!r} of {path} does not hold numbers (for example {shown!r}). {cure}."
 
 
-def listed(names: list[str], most: int = 12) -> str:
+def listed(names: list[str]) -> str:
     """Names in words, not too many."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "none"
+    shown = ", ".join(names[:_MOST_LISTED])
+    return f"{shown} and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else shown or "none"

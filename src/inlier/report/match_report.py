@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +75,16 @@ class MatchReport:
 
 def match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    charts = [chart for chart in (score_chart(summary), q_chart(summary)) if chart is not None]
+    charts = [score_chart(summary), q_chart(summary)]
+    return [Part("answer.html", answer(summary, _QUESTION)), *evidence_parts(summary, charts, _explanation(summary))]
+
+
+def evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], explanation: str) -> list[Part]:
+    """List the sections in which every page of pairs ends: the evidence, the pairs to look at, how it was made."""
+    drawn = [chart for chart in charts if chart is not None]
     return [
-        Part("answer.html", answer(summary, _QUESTION)),
-        Part("charts.html", {"charts": charts, "explanation": _explanation(summary)}),
-        Part("pairs.html", pairs_table(summary), script="pairs.js"),
+        Part("charts.html", {"charts": drawn, "explanation": explanation}),
+        Part("pairs.html", _pairs_table(summary), script="pairs.js"),
         Part("settings.html", settings(summary)),
     ]
 
@@ -114,7 +120,7 @@ def answer(summary: MatchSummary, question: str) -> dict[str, Any]:
     }
 
 
-def pairs_table(summary: MatchSummary) -> dict[str, Any]:
+def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
     """Rows for the table: all pairs of a small set; of a large one the worst, and those nearest to the cut."""
     places = shown_pairs(summary)
     columns = summary.columns()

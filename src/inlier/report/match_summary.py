@@ -242,15 +242,18 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
 
 def counts_of(mask: Array, q_values: Array | None) -> Array:
     """How many pairs have each of the `VERDICTS`."""
-    n_real = np.count_nonzero(mask)
-    n_wrong = mask.size - n_real if q_values is None else np.count_nonzero((q_values > _MORE_LIKELY_WRONG) & ~mask)
+    n_real, n_wrong = np.count_nonzero(mask), np.count_nonzero(_is_wrong(mask, q_values))
     return np.array([n_real, mask.size - n_real - n_wrong, n_wrong])
 
 
 def verdicts_of(mask: Array, q_values: Array | None) -> Array:
     """Per pair the place of its verdict in `VERDICTS`."""
-    clearly_wrong = ~mask if q_values is None else q_values > _MORE_LIKELY_WRONG
-    return np.where(mask, 0, np.where(clearly_wrong, 2, 1)).astype(np.int8)
+    return np.where(mask, 0, np.where(_is_wrong(mask, q_values), 2, 1)).astype(np.int8)
+
+
+def _is_wrong(mask: Array, q_values: Array | None) -> Array:
+    """Which pairs are more likely wrong than real; what is neither that nor accepted is doubtful."""
+    return ~mask if q_values is None else ~mask & (q_values > _MORE_LIKELY_WRONG)
 
 
 def percent(share: float) -> str:

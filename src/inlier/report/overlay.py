@@ -196,10 +196,11 @@ def _reach(points: FloatArray, centre: FloatArray) -> float:
 
 
 def _some(points: Array) -> Array:
-    """Points at random, but the same ones each time."""
-    if len(points) <= _MOST_POINTS:
-        return np.asarray(points)
-    return np.asarray(points[np.sort(np.random.default_rng(0).choice(len(points), _MOST_POINTS, replace=False))])
+    """Points at random, but the same ones each time; scanners write NaN where they saw nothing."""
+    places = np.flatnonzero(np.isfinite(points).all(axis=1))
+    if places.size > _MOST_POINTS:
+        places = places[np.sort(np.random.default_rng(0).choice(places.size, _MOST_POINTS, replace=False))]
+    return np.asarray(points[places])
 
 
 def _some_lines(verdicts: Array) -> Array:

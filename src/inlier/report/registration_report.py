@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from inlier.matching import PairMatcher
 from inlier.registration import Registration
 from inlier.report.charts import q_chart, residual_chart, score_chart
-from inlier.report.match_report import MatchReport, answer, pairs_table, settings, tried
-from inlier.report.match_summary import summarise
+from inlier.report.match_report import MatchReport, answer, evidence_parts, settings, tried
+from inlier.report.match_summary import VERDICTS, summarise
 from inlier.report.overlay import Overlay
 from inlier.report.page import Part, render_page
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
@@ -53,25 +51,26 @@ def report_on(matcher: PairMatcher, keys: Any = None) -> MatchReport:
 
 def registration_parts(summary: RegistrationSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    head, last = answer(summary, _QUESTION), Part("settings.html", settings(summary))
+    head = answer(summary, _QUESTION)
     if summary.transformation is None:
-        return [Part("answer.html", {**head, "counts": {}}), last]
+        return [Part("answer.html", {**head, "counts": {}}), Part("settings.html", settings(summary))]
     parts = [Part("answer.html", {**head, "details": summary.about_the_pairs})]
     if summary.overlay is not None:
         parts.append(Part("overlay.html", _overlay(summary.overlay), script="overlay.js"))
     parts.append(Part("transformation.html", _transformation(summary, summary.transformation)))
-    parts.append(Part("charts.html", {"charts": _charts(summary), "explanation": _explanation(summary)}))
-    return [*parts, Part("pairs.html", pairs_table(summary), script="pairs.js"), last]
+    return [*parts, *evidence_parts(summary, _charts(summary), _explanation(summary))]
 
 
-def _charts(summary: RegistrationSummary) -> list[dict[str, Any]]:
+def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
     assert summary.residuals is not None
     assert summary.noise_bound is not None
     by_residual = summary.scores_are_residuals
     null = -summary.null_scores if by_residual and summary.null_scores is not None else None
-    charts = [residual_chart(summary, summary.residuals, null, summary.noise_bound)]
-    others = [None if by_residual else score_chart(summary), None if summary.bound_was_given else q_chart(summary)]
-    return charts + [chart for chart in others if chart is not None]
+    return [
+        residual_chart(summary, summary.residuals, null, summary.noise_bound),
+        None if by_residual else score_chart(summary),
+        None if summary.bound_was_given else q_chart(summary),
+    ]
 
 
 def _explanation(summary: RegistrationSummary) -> str:
@@ -108,11 +107,7 @@ def _overlay(overlay: Overlay) -> dict[str, Any]:
         "is_flat": overlay.is_flat,
         "has_before": overlay.has_before,
         "sentences": _sentences(overlay),
-        "lines": [
-            name
-            for code, name in enumerate(("real", "doubtful", "wrong"))
-            if code in np.unique(overlay.view["verdicts"])
-        ],
+        "lines": [name for code, name in enumerate(VERDICTS) if code in overlay.view["verdicts"]],
     }
 
 

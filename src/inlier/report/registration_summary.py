@@ -23,7 +23,6 @@ MAP_NAMES = {
     "affine": "affine map",
 }
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
-Clouds = tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,7 @@ def summarise_registration(
     rows: Array | None = None,
     keys: Sequence[str] | Array | None = None,
     ends: tuple[Array, Array] | None = None,
-    clouds: Clouds | None = None,
+    clouds: tuple[Array, Array] | None = None,
     origin: Origin | None = None,
 ) -> RegistrationSummary:
     """Summarise what a fitted registration found.

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from inlier.engine.blocks import FloatArray
 
+_MOST_TICKS = 6
 _TAIL_WIDTH = 0.35  # share of the axis that a long lower tail gets
 
 
@@ -23,16 +24,16 @@ class Scale:
     break_at: float | None = None  # where a compressed tail ends, in [0, 1]
 
 
-def linear(low: float, high: float, most_ticks: int = 6) -> Scale:
+def linear(low: float, high: float, most_ticks: int = _MOST_TICKS) -> Scale:
     """Evenly spaced."""
     width = (high - low) or 1.0
     return Scale(lambda values: (np.asarray(values) - low) / width, round_numbers(low, high, most_ticks))
 
 
-def logarithmic(low: float, high: float, most_ticks: int = 6) -> Scale:
+def logarithmic(low: float, high: float) -> Scale:
     """Powers of ten; both ends positive."""
     first, last = log10(low), log10(high)
-    step = max(1, ceil((last - first) / most_ticks))
+    step = max(1, ceil((last - first) / _MOST_TICKS))
     ticks = [10.0**power for power in range(ceil(first - 1e-9), floor(last + 1e-9) + 1, step)]
     width = (last - first) or 1.0
     return Scale(lambda values: (np.log10(np.asarray(values)) - first) / width, ticks)
