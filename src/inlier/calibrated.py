@@ -25,9 +25,9 @@ MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and 
 class CalibratedMatcher(PairMatcher):
     """Matching with p-values, q-values and a false discovery rate: the default choice.
 
-    Learns the linear map between the two sets from the pairs that agree, scores each pair by a map that was
-    learned without it, and compares with re-paired data. Says "nothing matches" when nothing does, and keeps
-    everything when everything does.
+    Learns the linear map between the two sets from the pairs that agree, or where these are few, which of them vouch
+    for each other; scores each pair by what was learned without it, and compares with re-paired data. Says "nothing
+    matches" when nothing does, and keeps everything when everything does.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ class CalibratedMatcher(PairMatcher):
     detection_p_value_ : float
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
-        Log likelihood ratio of "real" against "wrong", by a map that has not seen the pair.
+        Log likelihood ratio of "real" against "wrong", by a map that has not seen the pair. Where pairs had to vouch
+        for each other, how far it is above the median re-pairing, over how far the highest hundredth of them is.
     null_scores_ : ndarray
         Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
     n_re_pairings_ : int

@@ -1,8 +1,8 @@
-"""Score every pair by a map learned without it, and re-pairings in the same way.
+"""Score every pair by what was learned without it, and re-pairings in the same way.
 
-The pairs are dealt into folds. For each fold the map is learned on the others, then scores the fold's pairs and
-its re-pairings: x_i with y_j, j != i. A wrong pair's x and y are independent, so it scores as a re-pairing does,
-whatever the data look like and however the map was learned.
+The pairs are dealt into folds. What is learned on the others (see `inlier.learning`) scores the fold's pairs and its
+re-pairings: x_i with y_j, j != i. A wrong pair's x and y are independent, so it scores as a re-pairing does, whatever
+the data look like and whatever was learned.
 """
 
 from __future__ import annotations
