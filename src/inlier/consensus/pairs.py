@@ -12,7 +12,7 @@ from inlier.consensus.kernels import (
     LOWEST_BIN,
     N_BINS,
     common_support,
-    histograms,
+    histogram,
     near_moments,
     re_paired_squares,
     squared_residuals,
@@ -46,38 +46,57 @@ class ResidualCounts:
 
 @dataclass(frozen=True, eq=False)
 class ColumnPairs:
-    """n pairs in random order, as columns x (d_x, n), y (d_y, n), with weights."""
+    """n pairs as columns x (d_x, n), y (d_y, n), with weights.
+
+    Attributes
+    ----------
+    x, y, weights : ndarray
+        The pairs, in random order unless ``shuffled`` is given.
+    shuffled : ColumnPairs, optional
+        A sample of the pairs in random order, which stands for all where pairs are re-paired: neighbours in a table are
+        often neighbours in space.
+    """
 
     x: FloatArray
     y: FloatArray
     weights: FloatArray
+    shuffled: ColumnPairs | None = None
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
         return int(self.x.shape[1])
 
+    @property
+    def in_random_order(self) -> ColumnPairs:
+        """Pairs that may be re-paired with their neighbours."""
+        return self.shuffled or self
+
     @cached_property
     def spread(self) -> float:
-        """Root mean square of y about its mean."""
-        return float(np.sqrt(np.sum(np.var(self.y, axis=1)))) or 1.0
+        """Root mean square of y about its mean; of a sample, where there is one."""
+        y = self.in_random_order.y
+        return float(np.sqrt(np.sum(np.var(y, axis=1)))) or 1.0
 
     @staticmethod
-    def from_rows(X: Array, Y: Array, weights: FloatArray, order: Array, centred: bool) -> ColumnPairs:
-        """Copy tables in this order; about their means if ``centred``, so that little is lost to large coordinates."""
-        columns = []
-        for table in (X, Y):
-            shuffled = np.take(table, order, axis=0).T.astype(np.float64, order="C")  # whole rows are gathered faster
-            columns.append(shuffled - shuffled.mean(axis=1, keepdims=True) if centred else shuffled)
-        return ColumnPairs(columns[0], columns[1], weights[order])
+    def from_rows(X: Array, Y: Array, weights: FloatArray, centred: bool) -> ColumnPairs:
+        """Copy tables; about their means if ``centred``, so that little is lost to large coordinates."""
+        x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (X, Y))
+        if centred:
+            for columns in (x, y):
+                columns -= columns.mean(axis=1, keepdims=True)
+        return ColumnPairs(x, y, weights)
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
-        return ColumnPairs(self.x[:, which], self.y[:, which], self.weights[which])
+        # np.take keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
+        return ColumnPairs(*(np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights)))
 
     def first(self, count: int) -> ColumnPairs:
-        """Return the first pairs; they come in random order, so these are as good as any."""
-        return self if count >= self.n_pairs else self.take(np.arange(count))
+        """Return the first pairs; where they come in random order, these are as good as any."""
+        if count >= self.n_pairs:
+            return self
+        return ColumnPairs(*(np.ascontiguousarray(part[..., :count]) for part in (self.x, self.y, self.weights)))
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
@@ -91,18 +110,23 @@ class ColumnPairs:
 
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
-        n, unit = self.n_pairs, unit or self.spread
-        rounds = self._rounds(re_pairings)
+        unit, sample = unit or self.spread, self.in_random_order
+        pairs = self._cumulative(maps, unit, range(1))
+        re_paired = sample._cumulative(maps, unit, range(1, sample._rounds(re_pairings) + 1))
+        return ResidualCounts(unit * _EDGES, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
+
+    def _cumulative(self, maps: Maps, unit: float, steps: range) -> Array:
+        """How many residuals of x_i and y_(i + step), for all these steps, lie below each edge."""
         linear, shift = _first_of(maps)
+        first, last = steps[0], steps[-1]
         parts = run_in_threads(
-            n,
-            lambda rows: histograms(linear, shift, self.x, self.y, rounds, unit**2, rows.start, rows.stop),
+            self.n_pairs,
+            lambda rows: histogram(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
         )
-        pairs, re_paired = np.cumsum(np.sum(parts, axis=0), axis=1)
-        return ResidualCounts(unit * _EDGES, pairs, re_paired, n, int(re_paired[-1]))
+        return np.cumsum(sum(parts[1:], start=parts[0]))
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
-        """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map."""
+        """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
         rounds = self._rounds(re_pairings)
         squared = np.empty((rounds, self.n_pairs))
         linear, shift = _first_of(maps)

@@ -37,6 +37,7 @@ _FAR_BETTER = 1.2  # times the surprise
 _AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
 _DECIDING_RE_PAIRINGS = 200_000
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
+_MOST_PARTNERS = 16  # that a point is re-paired with, where there are other points
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
@@ -96,17 +97,16 @@ def find_consensus(
     suggestion : ndarray of int, optional
         Pairs that are likely real: the map that fits them is where to start.
     """
-    order = rng.permutation(len(X))
-    pairs = ColumnPairs.from_rows(X, Y, weights, order, centred=model.has_shift)
-    place = np.empty(len(X), dtype=np.intp)
-    place[order] = np.arange(len(X))
+    pairs = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
     search = ConsensusSearch(model, pairs, noise_bound, rng)
-    found = search.finish(search.run(None if suggestion is None else place[suggestion]))
-    maps = found.map
-    nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
+    start = None
+    if suggestion is not None and suggestion.size >= model.fewest_pairs:
+        start = pairs.take(suggestion).fit(model)
+    found = search.finish(search.run(start))
+    nearness = closeness(pairs.squared_residuals(found.map), found.evidence.bound)
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
     re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
-    null = pairs.first(re_pairings).re_paired_residuals(maps, re_pairings)
+    null = search.re_paired_residuals(found.map, re_pairings)
     return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
 
 
@@ -125,19 +125,20 @@ class ConsensusSearch:
     def __init__(
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
     ) -> None:
-        self._model, self._pairs, self._rng = model, pairs, rng
-        self._judges = self._sample(_WEIGHED_ON)
+        self._model, self._rng = model, rng
+        shuffled = pairs.take(_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
+        self._pairs = replace(pairs, shuffled=shuffled) if pairs.n_pairs > _WEIGHED_ON else shuffled
+        self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
         self.refiner = Refiner(model, Chance(model, self._scales.disagreements, Crowding(self._judges)), noise_bound)
         self._start = self._gram_start()
 
-    def run(self, suggestion: Array | None = None) -> Finding:
+    def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
         best = self._refine(self._start)
-        if suggestion is not None and suggestion.size >= self._model.fewest_pairs:
-            start = self._pairs.take(suggestion).fit(self._model)
-            best = better_of(best, self._refine(start))
+        if suggestion is not None:
+            best = better_of(best, self._refine(suggestion))
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return self._on_all_pairs(best)
         size = _SMALLEST_SAMPLE
@@ -158,6 +159,13 @@ class ConsensusSearch:
             return found
         log_alarms = min(found.evidence.log_false_alarms, polished.evidence.log_false_alarms)
         return replace(polished, evidence=replace(polished.evidence, log_false_alarms=log_alarms))
+
+    def re_paired_residuals(self, maps: Maps, count: int) -> FloatArray:
+        """Residuals of about so many re-pairings, at least as many as there are in the sample of pairs for that."""
+        sample = self._pairs.in_random_order
+        if count > _MOST_PARTNERS * sample.n_pairs and sample is not self._pairs:
+            sample = self._pairs.take(_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
+        return sample.re_paired_residuals(maps, count)
 
     def _at_its_own_scale(self, found: Finding) -> Finding:
         """Let the bound grow where it stands at the limit of what was looked at, or where nothing fine was found."""
@@ -265,7 +273,7 @@ class ConsensusSearch:
     def _sample(self, size: int) -> ColumnPairs:
         """Draw pairs, the more likely the larger their weights."""
         pairs, weights = self._pairs, self._pairs.weights
-        if float(np.ptp(weights)) == 0:
+        if _all_equal(weights):
             return pairs if size >= pairs.n_pairs else pairs.take(_distinct(pairs.n_pairs, size, self._rng))
         usable = int(np.count_nonzero(weights))
         share = weights / weights.sum()
@@ -278,6 +286,10 @@ def _is_found(found: Finding) -> bool:
 
 def _is_sure(found: Finding) -> bool:
     return _is_found(found) and found.evidence.by_chance <= FINE
+
+
+def _all_equal(weights: FloatArray) -> bool:
+    return float(np.ptp(weights)) == 0
 
 
 def _distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
