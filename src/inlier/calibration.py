@@ -7,7 +7,7 @@ are known to be wrong (re-pairings), and `calibrate` says which scores are too l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong th
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
 _FEWEST_IN_TAIL = 20
+_DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
+_N_BINS = 64 << 8  # 64 octaves below the largest distance; what is smaller counts with the smallest
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
 
 
@@ -98,6 +100,53 @@ def calibrate(
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return Calibration(p[place], q[place], 1.0 - share, error, detection)
+
+
+def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tuple[Calibration, FloatArray]:
+    """Judge distances, which are small for real pairs, against those of wrong pairs.
+
+    Both are rounded up to 256 values an octave, so that a histogram says it all and nothing has to be sorted: p-values
+    are never too small for it, and too large by hardly more than a hundredth of themselves.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n,)
+        Not negative.
+    null_distances : ndarray of shape (m,)
+        Of wrong pairs.
+
+    Returns
+    -------
+    Calibration
+        One entry per distance.
+    null_scores : ndarray of shape (m,)
+        Minus the rounded distances of wrong pairs, in rising order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.calibration import calibrate_distances
+    >>> rng = np.random.default_rng(0)
+    >>> distances = np.abs(np.concatenate([rng.normal(0, 0.01, 300), rng.uniform(0, 50, 700)]))
+    >>> found, _ = calibrate_distances(distances, rng.uniform(0, 50, 100_000))
+    >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
+    (300, '0.30')
+    """
+    largest = np.array([max(distances.max(), null_distances.max())])
+    lowest = max(_octave_part(largest)[0] - _N_BINS + 1, 0)
+    bins, null_bins = (np.maximum(_octave_part(values) - lowest, 0) for values in (distances, null_distances))
+    counts, null_counts = (np.bincount(numbers, minlength=_N_BINS) for numbers in (bins, null_bins))
+    upper_ends = ((np.arange(_N_BINS) + lowest + 1) << _DROPPED_BITS).view(np.float64)
+    null_scores = np.repeat(-upper_ends[::-1], null_counts[::-1])
+    taken = np.flatnonzero(counts)
+    found = calibrate(-upper_ends[taken], null_scores, counts=counts[taken])
+    place = np.cumsum(counts > 0)[bins] - 1
+    return replace(found, p_values=found.p_values[place], q_values=found.q_values[place]), null_scores
+
+
+def _octave_part(values: FloatArray) -> Array:
+    """Exponent and first bits of the fraction of positive numbers, as one number that rises with them."""
+    return values.view(np.int64) >> _DROPPED_BITS
 
 
 def rising(values: FloatArray) -> FloatArray:

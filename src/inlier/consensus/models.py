@@ -113,6 +113,17 @@ class Moments:
             x, y = np.zeros_like(x), np.zeros_like(y)
         return Moments(x[None], y[None], cross[None], scatter[None])
 
+    def determine(self, model: MapModel, smallest: float) -> bool:
+        """Whether the first set fixes a motion of this model, by singular values of ``cross`` above ``smallest``.
+
+        The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
+        """
+        cross = self.cross[0]
+        values = np.linalg.svd(cross, compute_uv=False)
+        if model.may_mirror or values.size == 1:
+            return bool(values[-1] > smallest)
+        return bool(min(values[-2], values[-2] + np.sign(np.linalg.det(cross)) * values[-1]) > smallest)
+
 
 def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:
     """Weighted least squares, one map per set: x (s, k, d_x), y (s, k, d_y), weights (s, k)."""

@@ -19,9 +19,11 @@ from inlier.consensus.kernels import (
     support,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
+from inlier.consensus.space_kernels import refit_in_space
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import run_in_threads
 
+_WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 
 # Upper ends of the bins of squared residuals.
@@ -79,13 +81,17 @@ class ColumnPairs:
         return float(np.sqrt(np.sum(np.var(y, axis=1)))) or 1.0
 
     @staticmethod
-    def from_rows(X: Array, Y: Array, weights: FloatArray, centred: bool) -> ColumnPairs:
-        """Copy tables; about their means if ``centred``, so that little is lost to large coordinates."""
+    def from_rows(
+        X: Array, Y: Array, weights: FloatArray, centred: bool
+    ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
+        """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
         x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (X, Y))
+        origin = np.zeros(len(x)), np.zeros(len(y))
         if centred:
-            for columns in (x, y):
-                columns -= columns.mean(axis=1, keepdims=True)
-        return ColumnPairs(x, y, weights)
+            origin = x.mean(axis=1), y.mean(axis=1)
+            for columns, mean in zip((x, y), origin, strict=True):
+                columns -= mean[:, None]
+        return ColumnPairs(x, y, weights), origin
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
@@ -152,40 +158,63 @@ class ColumnPairs:
     def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
         """Least squares, with the pairs' weights times a factor."""
         weights = self.weights if factor is None else self.weights * factor
-        if self._is_wide:
+        if self.is_wide:
             return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
-        return self._fit_in_a_loop(model, None, weights, np.inf, 0.0)[0]
+        return maps_of(model, self._moments(model, None, weights, np.inf, 0.0)[0])
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
         """Least squares on the pairs within reach of the first map, and how many they are.
 
         The weight of a pair with residual e is divided by (1 + sharpness e^2)^2.
         """
-        if self._is_wide:
+        if self.is_wide:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        return self._fit_in_a_loop(model, maps, self.weights, reach, sharpness)
+        moments, n_near = self.moments_near(model, maps, reach, sharpness)
+        return maps_of(model, moments), n_near
+
+    def refit(
+        self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
+    ) -> Maps:
+        """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
+        if self.x.shape[0] == self.y.shape[0] == 3 and model.name not in _WITH_SCATTER:
+            options = model.has_shift, model.may_mirror, steady
+            linear, shift = refit_in_space(
+                *_first_of(maps), self.x, self.y, self.weights, reach**2, sharpnesses, *options
+            )
+            return Maps(linear[None], shift[None])
+        for sharpness in sharpnesses.tolist():
+            before = maps.linear
+            maps, _ = self.fit_near(model, maps, reach, sharpness)
+            if np.abs(maps.linear - before).max() < steady:
+                break
+        return maps
+
+    def moments_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
+        """What that fit rests on, and how many pairs are within reach; not for wide ones."""
+        return self._moments(model, maps, self.weights, reach, sharpness)
 
     @property
-    def _is_wide(self) -> bool:
+    def is_wide(self) -> bool:
+        """Whether there are so many columns that matrix products are faster than loops."""
         return max(len(self.x), len(self.y)) > _NARROW
 
-    def _fit_in_a_loop(
+    def _moments(
         self, model: MapModel, maps: Maps | None, weights: FloatArray, reach: float, sharpness: float
-    ) -> tuple[Maps, int]:
+    ) -> tuple[Moments, int]:
         """Gather the moments of the pairs within reach in one pass; within reach of no map are all."""
         d_x, d_y = len(self.x), len(self.y)
         linear, shift = (np.zeros((d_y, d_x)), np.zeros(d_y)) if maps is None else _first_of(maps)
-        scattered = model.name in ("similarity", "affine")  # the others need no scatter
+        scattered = model.name in _WITH_SCATTER
         parts = run_in_threads(
             self.n_pairs,
             lambda rows: near_moments(
                 linear, shift, self.x, self.y, weights, reach**2, sharpness, scattered, rows.start, rows.stop
             ),
         )
-        near, total, sum_x, sum_y, cross, scatter = (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
-        return maps_of(model, Moments.from_sums(model, total, sum_x, sum_y, cross, scatter)), int(near)
+        near, *sums = parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
+        return Moments.from_sums(model, *sums), int(near)
 
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:

@@ -15,13 +15,16 @@ import numpy as np
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.models import MapModel, Maps, fit_maps
+from inlier.consensus.outcome import Consensus
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
 from inlier.consensus.scales import Scales, closest_friends
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.namespaces import rounding_of
 from inlier.overlap.agreement import Agreement
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE, _GROWTH = 100, 16_000, 4  # pairs
+_LARGEST_FIRST_SAMPLE = 800
 _MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
 _CIRCLE = 20  # friends, with the pair itself
 _SEEDS = 24  # strongest circles of one tolerance that are fitted
@@ -44,28 +47,6 @@ _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within
 _WORTH_A_CLOSER_LOOK = 400  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
 _MORE_THAN_RELIABLE = 19  # members that the next sample aims at; with so many, unlikely tolerances are left out
-
-
-@dataclass(frozen=True, eq=False)
-class Consensus:
-    """What was found.
-
-    Attributes
-    ----------
-    evidence : Evidence
-        What speaks for it.
-    weights : ndarray of shape (n,)
-        How near each pair is, between 0 and 1: weights for a final fit.
-    re_paired_residuals : ndarray
-        What residuals are like where nothing is paired.
-    better_mirrored : bool
-        Whether a reflection, which the model does not allow, would fit the same pairs far better.
-    """
-
-    evidence: Evidence
-    weights: FloatArray
-    re_paired_residuals: FloatArray
-    better_mirrored: bool
 
 
 def find_consensus(
@@ -97,17 +78,18 @@ def find_consensus(
     suggestion : ndarray of int, optional
         Pairs that are likely real: the map that fits them is where to start.
     """
-    pairs = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
+    pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
     search = ConsensusSearch(model, pairs, noise_bound, rng)
     start = None
     if suggestion is not None and suggestion.size >= model.fewest_pairs:
         start = pairs.take(suggestion).fit(model)
     found = search.finish(search.run(start))
-    nearness = closeness(pairs.squared_residuals(found.map), found.evidence.bound)
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
     re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
     null = search.re_paired_residuals(found.map, re_pairings)
-    return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
+    rounding = rounding_of(X), rounding_of(Y)
+    mirrored = search.is_better_mirrored(found)
+    return Consensus(model, found.evidence, found.map, pairs, origin, rounding, null, mirrored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,20 +118,25 @@ class ConsensusSearch:
 
     def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self._refine(self._start)
+        best = self._refine(self.refiner.narrow(self._judges, self._start))
         if suggestion is not None:
             best = better_of(best, self._refine(suggestion))
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return self._on_all_pairs(best)
-        size = _SMALLEST_SAMPLE
+        size = self._first_size(best)
         while True:
             best = self._from_agreement(size, best)
             whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
             expected = self._independent_members(whole, size)
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
                 return self._on_all_pairs(best)
-            growth = _MORE_THAN_RELIABLE / expected if expected else _GROWTH
-            size = min(int(np.ceil(growth * size)), _LARGEST_SAMPLE)
+            size = min(_large_enough(size, expected) if expected else _GROWTH * size, _LARGEST_SAMPLE)
+
+    def _first_size(self, found: Finding) -> int:
+        """As many pairs as confirm a sure map with much support; where it has little, a smaller sample may do better."""
+        expected = self._independent_members(found, _SMALLEST_SAMPLE)
+        size = _large_enough(_SMALLEST_SAMPLE, expected) if expected else _SMALLEST_SAMPLE
+        return size if size <= _LARGEST_FIRST_SAMPLE else _SMALLEST_SAMPLE
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
@@ -286,6 +273,11 @@ def _is_found(found: Finding) -> bool:
 
 def _is_sure(found: Finding) -> bool:
     return _is_found(found) and found.evidence.by_chance <= FINE
+
+
+def _large_enough(size: int, expected: float) -> int:
+    """How large a sample it takes, where one of this size is expected to hold so many members of a consensus."""
+    return max(size, int(np.ceil(_MORE_THAN_RELIABLE / expected * size)))
 
 
 def _all_equal(weights: FloatArray) -> bool:
