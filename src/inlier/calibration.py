@@ -92,10 +92,11 @@ def calibrate(
     share, error = estimate_null_fraction(p, counts) if null_fraction is None else null_fraction
     share, error = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
     cautious = min(1.0, share + error)
-    detection = float(_step_up(p, 1.0, counts)[0])
+    stepped_up = _step_up(p, counts)
+    detection = float(min(stepped_up[0], 1.0))
     wrong = _local_fdr(scores, rising_null, p, cautious, counts)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
-    q = np.maximum(_step_up(p, cautious, counts), detection)
+    q = np.maximum(np.minimum(cautious * stepped_up, 1.0), detection)
     q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
@@ -187,7 +188,7 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
     order = np.argsort(p)
     q = np.empty(p.size)
     share = check_number(null_fraction, "null_fraction", low=0, high=1)
-    q[order] = _step_up(p[order], share, np.ones(p.size, dtype=np.int64))
+    q[order] = np.minimum(share * _step_up(p[order], np.ones(p.size, dtype=np.int64)), 1.0)
     return q
 
 
@@ -284,11 +285,10 @@ def _null_density(rising_null: FloatArray) -> tuple[Callable[[FloatArray], Float
     return density, scale
 
 
-def _step_up(rising_p: FloatArray, null_fraction: float, counts: Array) -> FloatArray:
-    """Benjamini and Hochberg: min over k >= rank of null_fraction n p_(k) / k."""
+def _step_up(rising_p: FloatArray, counts: Array) -> FloatArray:
+    """Benjamini and Hochberg: min over k >= rank of n p_(k) / k, which the share of wrong pairs is a factor of."""
     rank = np.cumsum(counts)
-    ratio = null_fraction * rank[-1] * rising_p / rank
-    return np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
+    return np.minimum.accumulate((rank[-1] * rising_p / rank)[::-1])[::-1]
 
 
 def _as_scores(values: Any, name: str) -> FloatArray:

@@ -44,9 +44,8 @@ def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
     """Logarithms of distances (row 0), and of the share of pairs of points that are no farther apart (row 1)."""
     d = len(points)
     itself = Maps(np.eye(d)[None], np.zeros((1, d)))
-    counts = ColumnPairs(points, points, weights).count_residuals(itself, _NEIGHBOURS)
-    shares = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, d)
-    return np.log([counts.bounds, shares])
+    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, _NEIGHBOURS)
+    return np.log([bounds, shares_within(bounds, counts, int(counts[-1]), d)])
 
 
 def places(points: FloatArray, side: float) -> int:

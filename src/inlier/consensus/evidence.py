@@ -66,6 +66,11 @@ class Evidence:
         share = self.n_supporting / self.n_pairs
         return max(0.0, (share - self.by_chance) / (1 - min(self.by_chance, 0.999)))
 
+    @property
+    def surprise_per_pair(self) -> float:
+        """To compare what a sample says with what all pairs say."""
+        return self.surprise / self.n_pairs
+
 
 class Chance:
     """What re-paired data do: how often distances agree, and how much a map can bring together.

@@ -78,7 +78,8 @@ class ColumnPairs:
     def spread(self) -> float:
         """Root mean square of y about its mean; of a sample, where there is one."""
         y = self.in_random_order.y
-        return float(np.sqrt(np.sum(np.var(y, axis=1)))) or 1.0
+        off_mean = y - y.mean(axis=1, keepdims=True)
+        return float(np.sqrt(np.vdot(off_mean, off_mean) / y.shape[1])) or 1.0
 
     @staticmethod
     def from_rows(
@@ -116,10 +117,15 @@ class ColumnPairs:
 
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
-        unit, sample = unit or self.spread, self.in_random_order
+        unit = unit or self.spread
         pairs = self._cumulative(maps, unit, range(1))
-        re_paired = sample._cumulative(maps, unit, range(1, sample._rounds(re_pairings) + 1))
-        return ResidualCounts(unit * _EDGES, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
+        bounds, re_paired = self.in_random_order.count_re_paired(maps, re_pairings, unit)
+        return ResidualCounts(bounds, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
+
+    def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:
+        """Bounds, and how many of at least n re-pairings lie within each; in random order only."""
+        unit = unit or self.spread
+        return unit * _EDGES, self._cumulative(maps, unit, range(1, self._rounds(re_pairings) + 1))
 
     def _cumulative(self, maps: Maps, unit: float, steps: range) -> Array:
         """How many residuals of x_i and y_(i + step), for all these steps, lie below each edge."""

@@ -142,8 +142,8 @@ class ConsensusSearch:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
         found = self._at_its_own_scale(found)
         polished = self._judged_closely(self.refiner.weigh(self._pairs, self.refiner.polish(self._pairs, found)))
-        if polished.evidence.surprise < _LITTLE_LOST * found.evidence.surprise:
-            return found
+        if polished.evidence.surprise_per_pair < _LITTLE_LOST * found.evidence.surprise_per_pair:
+            return self.refiner.weigh(self._pairs, found.map) if found.evidence.n_pairs < self._pairs.n_pairs else found
         log_alarms = min(found.evidence.log_false_alarms, polished.evidence.log_false_alarms)
         return replace(polished, evidence=replace(polished.evidence, log_false_alarms=log_alarms))
 
@@ -174,9 +174,10 @@ class ConsensusSearch:
             return False
         judges, mirroring = self._judges, replace(self._model, reflection=True)
         near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
-        mirrored = replace(self.refiner, model=mirroring).refine(judges, judges.fit(mirroring, near))
-        if np.linalg.det(mirrored.map.linear[0]) > 0:
+        start = judges.fit(mirroring, near)
+        if np.linalg.det(start.linear[0]) > 0:
             return False
+        mirrored = replace(self.refiner, model=mirroring).refine(judges, start)
         return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
 
     def _gram_start(self) -> Maps:
@@ -245,15 +246,15 @@ class ConsensusSearch:
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""
+        if _is_beyond_doubt(found):
+            return found
         if self._judges is not self._pairs:
-            certain = found.evidence.log_false_alarms < _BEYOND_DOUBT
-            again = (self.refiner.weigh if certain else self.refiner.refine)(self._pairs, found.map)
-            found = replace(again, breadth=found.breadth)
+            found = replace(self.refiner.refine(self._pairs, found.map), breadth=found.breadth)
         return self._judged_closely(found)
 
     def _judged_closely(self, found: Finding) -> Finding:
         """Weigh again beside many more re-pairings, where it might matter."""
-        if found.evidence.log_false_alarms < _BEYOND_DOUBT:
+        if _is_beyond_doubt(found):
             return found
         return replace(self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS), breadth=found.breadth)
 
@@ -273,6 +274,10 @@ def _is_found(found: Finding) -> bool:
 
 def _is_sure(found: Finding) -> bool:
     return _is_found(found) and found.evidence.by_chance <= FINE
+
+
+def _is_beyond_doubt(found: Finding) -> bool:
+    return found.evidence.log_false_alarms < _BEYOND_DOUBT
 
 
 def _large_enough(size: int, expected: float) -> int:

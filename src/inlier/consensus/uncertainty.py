@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from inlier.consensus.refine import closeness, closeness_slope
 from inlier.engine.blocks import Array, FloatArray
 from inlier.transforms import SimilarityTransformation
 
-_ENOUGH = 2000  # pairs that the covariance is estimated from; of more, every so many
+_ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +103,12 @@ def _along(arm: FloatArray, residual: FloatArray, has_shift: bool, has_scale: bo
 def _squared_jacobians(arm: FloatArray, say: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
     """Sum of say J^T J. A turn moves points across their arms, a stretch along them, and the arms add up to 0."""
     scatter, d = (say * arm) @ arm.T, len(arm)
-    length = np.trace(scatter)
-    turn = [[length]] if d == 2 else length * np.eye(3) - scatter
-    return block_diag(turn, *([say.sum() * np.eye(d)] if has_shift else []), *([[[length]]] if has_scale else []))
+    length, turns = np.trace(scatter), 1 if d == 2 else 3
+    diagonal = [length] * turns + [say.sum()] * d * has_shift + [length] * has_scale
+    squares = np.diag(np.array(diagonal, dtype=np.float64))
+    if d == 3:
+        squares[:3, :3] -= scatter
+    return squares
 
 
 def _movement(arm: FloatArray, has_scale: bool) -> FloatArray:
