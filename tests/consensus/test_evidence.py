@@ -37,6 +37,21 @@ def test_counts_are_those_of_all_residuals():
     assert pairs.support(maps, 0.5)[0] == (own <= 0.5).sum()
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_a_shuffled_sample_stands_for_all_pairs_where_they_are_re_paired(d):
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(2, d, 900))
+    sample = ColumnPairs(x[:, ::3].copy(), y[:, ::3].copy(), np.ones(300))
+    maps = Maps(np.eye(d)[None], np.full((1, d), 0.2))
+    counts = ColumnPairs(x, y, np.ones(900), shuffled=sample).count_residuals(maps, 600)
+    own = np.linalg.norm(y - x - 0.2, axis=0)
+    others = [np.linalg.norm(np.roll(sample.y, -step, axis=1) - sample.x - 0.2, axis=0) for step in (1, 2)]
+    for residuals, counted in ((own, counts.pairs), (np.concatenate(others), counts.re_pairings)):
+        expected = [(residuals < bound).sum() for bound in counts.bounds]
+        assert np.abs(counted - expected).max() <= 1  # a residual on an edge
+    assert (counts.n_pairs, counts.n_re_pairings) == (900, 600)
+
+
 def test_equal_points_are_never_re_paired():
     pairs = column_pairs(50, n_real=10)
     pairs.y[:, :25] = pairs.y[:, [0]]

@@ -40,7 +40,7 @@ def shares_within(bounds, counts, total, dimension):
 
 @compiled
 def most_by_chance(bounds, stretches, of_x, of_y):
-    """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from the logarithms of distances (row 0) and shares (row 1)."""
+    """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1)."""
     tiny = np.finfo(np.float64).tiny
     log_bounds, log_stretches = np.log(np.maximum(bounds, tiny)), np.log(np.maximum(stretches, tiny))
     in_x = np.interp(log_bounds - log_stretches, of_x[0], of_x[1])

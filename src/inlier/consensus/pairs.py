@@ -97,13 +97,15 @@ class ColumnPairs:
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
         # np.take keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
-        return ColumnPairs(*(np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights)))
+        x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
+        return ColumnPairs(x, y, weights)
 
     def first(self, count: int) -> ColumnPairs:
         """Return the first pairs; where they come in random order, these are as good as any."""
         if count >= self.n_pairs:
             return self
-        return ColumnPairs(*(np.ascontiguousarray(part[..., :count]) for part in (self.x, self.y, self.weights)))
+        x, y, weights = (np.ascontiguousarray(part[..., :count]) for part in (self.x, self.y, self.weights))
+        return ColumnPairs(x, y, weights)
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
@@ -180,9 +182,7 @@ class ColumnPairs:
         moments, n_near = self.moments_near(model, maps, reach, sharpness)
         return maps_of(model, moments), n_near
 
-    def refit(
-        self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
-    ) -> Maps:
+    def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
         if self.x.shape[0] == self.y.shape[0] == 3 and model.name not in _WITH_SCATTER:
             options = model.has_shift, model.may_mirror, steady
@@ -219,7 +219,9 @@ class ColumnPairs:
                 linear, shift, self.x, self.y, weights, reach**2, sharpness, scattered, rows.start, rows.stop
             ),
         )
-        near, *sums = parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
+        near, *sums = (
+            parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
+        )
         return Moments.from_sums(model, *sums), int(near)
 
 

@@ -18,7 +18,7 @@ FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
 _SETTLING_ROUNDS = 3
-_POLISHED_ON = 5_000  # pairs; the last fit is to all of them
+_POLISHED_ON = 5_000  # pairs, or less than twice as many; the last fit is to all of them
 NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _SHORT_LIST = 6  # maps whose support is compared with that by re-pairings
@@ -121,7 +121,7 @@ class Refiner:
         nearby = pairs
         if pairs.n_pairs > _POLISHED_ON:
             near = np.flatnonzero(pairs.squared_residuals(maps) <= (NEAR * bound) ** 2)
-            nearby = pairs.take(near[:: -(-near.size // _POLISHED_ON) or 1])
+            nearby = pairs.take(near[:: max(1, near.size // _POLISHED_ON)])
         reach, sharpness = fall_off(bound)
         return nearby.refit(self.model, maps, reach, np.full(_MOST_ROUNDS, sharpness), _STEADY)
 

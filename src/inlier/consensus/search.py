@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
-from inlier.consensus.evidence import Chance, Evidence
+from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps, fit_maps
 from inlier.consensus.outcome import Consensus
 from inlier.consensus.pairs import ColumnPairs
@@ -133,7 +133,7 @@ class ConsensusSearch:
             size = min(_large_enough(size, expected) if expected else _GROWTH * size, _LARGEST_SAMPLE)
 
     def _first_size(self, found: Finding) -> int:
-        """As many pairs as confirm a sure map with much support; where it has little, a smaller sample may do better."""
+        """As many pairs as confirm a sure map with much support; with little, a smaller sample may do better."""
         expected = self._independent_members(found, _SMALLEST_SAMPLE)
         size = _large_enough(_SMALLEST_SAMPLE, expected) if expected else _SMALLEST_SAMPLE
         return size if size <= _LARGEST_FIRST_SAMPLE else _SMALLEST_SAMPLE

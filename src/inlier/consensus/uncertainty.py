@@ -127,7 +127,7 @@ def _in_units(
     """From turn, shift of the centroid and stretch to rotation in degrees, translation and scale."""
     d, turns = centre.size, 1 if centre.size == 2 else 3
     # t = image of the centroid - scale R centroid: it moves with all three.
-    to_translation = np.zeros((d, len(spread)))
+    to_translation: FloatArray = np.zeros((d, len(spread)))
     if has_shift:
         to_translation = _movement(-(motion.linear @ centre), has_scale)
     change = np.vstack(
