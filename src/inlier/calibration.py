@@ -23,7 +23,7 @@ _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-
 _TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
 _FEWEST_IN_TAIL = 20
 _DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
-_N_BINS = 64 << 8  # 64 octaves below the largest distance; what is smaller counts with the smallest
+_N_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
 
 
@@ -135,19 +135,21 @@ def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tu
     """
     largest = np.array([max(distances.max(), null_distances.max())])
     lowest = max(_octave_part(largest)[0] - _N_BINS + 1, 0)
-    bins, null_bins = (np.maximum(_octave_part(values) - lowest, 0) for values in (distances, null_distances))
+    bins, null_bins = (_octave_part(values, lowest) for values in (distances, null_distances))
     counts, null_counts = (np.bincount(numbers, minlength=_N_BINS) for numbers in (bins, null_bins))
     upper_ends = ((np.arange(_N_BINS) + lowest + 1) << _DROPPED_BITS).view(np.float64)
     null_scores = np.repeat(-upper_ends[::-1], null_counts[::-1])
     taken = np.flatnonzero(counts)
     found = calibrate(-upper_ends[taken], null_scores, counts=counts[taken])
-    place = np.cumsum(counts > 0)[bins] - 1
+    place = (np.cumsum(counts > 0) - 1)[bins]
     return replace(found, p_values=found.p_values[place], q_values=found.q_values[place]), null_scores
 
 
-def _octave_part(values: FloatArray) -> Array:
-    """Exponent and first bits of the fraction of positive numbers, as one number that rises with them."""
-    return values.view(np.int64) >> _DROPPED_BITS
+def _octave_part(values: FloatArray, lowest: int = 0) -> Array:
+    """Exponent and first bits of the fraction of positive numbers, as a number that rises with them from 0."""
+    part = values.view(np.int64) >> _DROPPED_BITS
+    part -= lowest
+    return np.maximum(part, 0, out=part)
 
 
 def rising(values: FloatArray) -> FloatArray:
@@ -203,7 +205,8 @@ def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
     p = _as_p_values(p)
     counts = np.ones(p.size, dtype=np.int64) if counts is None else np.asarray(counts)
     n = int(counts.sum())
-    beyond = np.array([counts[p > level].sum() for level in _LAMBDAS])
+    per_gap = np.bincount(np.searchsorted(_LAMBDAS, p), weights=counts, minlength=_LAMBDAS.size + 1)
+    beyond = np.cumsum(per_gap[::-1])[-2::-1]  # with p > lambda, for each
     estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
     # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
     error = np.sqrt(n * estimate * _LAMBDAS * (1 - _LAMBDAS) + 1) / (n * (1 - _LAMBDAS))

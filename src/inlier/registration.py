@@ -315,7 +315,7 @@ class Registration(TransformerMixin, PairMatcher):
         n_others = max(most // 3, most - accepted.size)
         rows = np.concatenate([_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others)])
         rows.sort()
-        self._drawn_pairs = rows, np.array(X[rows]), np.array(Y[rows])
+        self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
         self.transformation_ = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)

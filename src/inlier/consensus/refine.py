@@ -119,7 +119,8 @@ class Refiner:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
         nearby = pairs
-        if pairs.n_pairs > _POLISHED_ON:
+        in_vain = (1 - found.evidence.inlier_fraction) * pairs.n_pairs
+        if in_vain > _POLISHED_ON or pairs.n_pairs > 2 * _POLISHED_ON:
             near = np.flatnonzero(pairs.squared_residuals(maps) <= (NEAR * bound) ** 2)
             nearby = pairs.take(near[:: max(1, near.size // _POLISHED_ON)])
         reach, sharpness = fall_off(bound)

@@ -1,5 +1,6 @@
 """Look for the map that most pairs agree on: Gram overlap first, then agreement on samples that grow.
 
+The Gram overlap is the start of a fit that gives far pairs ever less say; it finds what outweighs wrong pairs all about.
 A search in a sample of m pairs finds any consensus of some 15 of them. So a sure map that a share r of all pairs
 supports, pairs in one place counted as one, is taken as soon as r m reaches that: a better one would have been found.
 One with a clear majority is taken at once. Otherwise the sample grows, until it holds all pairs or is as large as the
@@ -118,11 +119,12 @@ class ConsensusSearch:
 
     def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self._refine(self.refiner.narrow(self._judges, self._start))
+        best = self.refiner.refine(self._judges, self.refiner.narrow(self._judges, self._start))
         if suggestion is not None:
-            best = better_of(best, self._refine(suggestion))
-        if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
+            best = better_of(self._with_breadth(best), self._refine(suggestion))
+        if _has_clear_majority(best):
             return self._on_all_pairs(best)
+        best = self._with_breadth(best)
         size = self._first_size(best)
         while True:
             best = self._from_agreement(size, best)
@@ -222,7 +224,9 @@ class ConsensusSearch:
 
     def _refine(self, maps: Maps) -> Finding:
         """Improve a map on the judges, and see how many places its support lies in."""
-        found = self.refiner.refine(self._judges, maps)
+        return self._with_breadth(self.refiner.refine(self._judges, maps))
+
+    def _with_breadth(self, found: Finding) -> Finding:
         return replace(found, breadth=self.refiner.breadth(self._judges, found))
 
     def _leads_to(self, found: Finding, suggestion: _Suggestion) -> bool:
@@ -274,6 +278,10 @@ def _is_found(found: Finding) -> bool:
 
 def _is_sure(found: Finding) -> bool:
     return _is_found(found) and found.evidence.by_chance <= FINE
+
+
+def _has_clear_majority(found: Finding) -> bool:
+    return _is_sure(found) and found.evidence.inlier_fraction >= _CLEAR_MAJORITY
 
 
 def _is_beyond_doubt(found: Finding) -> bool:
