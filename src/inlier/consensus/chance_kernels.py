@@ -1,4 +1,7 @@
-"""Compiled formulas of `crowding` and `evidence`: each is a line or two, but a search asks them hundreds of times."""
+"""Compiled formulas of `crowding` and `evidence`: each is a line or two, but a search asks them hundreds of times.
+
+Written in loops throughout: array expressions would take the compiler many times as long.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import numpy as np
 from inlier.engine.compiled import compiled
 
 _FEW, _SOME = 20, 100  # counts between which a density is read off and continued downwards
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @compiled
@@ -27,22 +31,45 @@ def surprises(found, n, p):
 @compiled
 def shares_within(bounds, counts, total, dimension):
     """counts / total; where hardly any were counted, a power of the bound, and never less than could be seen."""
-    shares = (counts + 1.0) / (total + 1.0)
-    few = min(np.searchsorted(counts, _FEW), bounds.size - 1)
-    more = min(np.searchsorted(counts, _SOME), bounds.size - 1)
+    last = bounds.size - 1
+    shares = np.empty(bounds.size)
+    few = more = last  # first bounds with so many counts
+    for k in range(last, -1, -1):
+        shares[k] = (counts[k] + 1.0) / (total + 1.0)
+        few = k if counts[k] >= _FEW else few
+        more = k if counts[k] >= _SOME else more
     if few < more:
         rise = np.log(counts[more] / counts[few]) / np.log(bounds[more] / bounds[few])
         rise = min(max(rise, 1.0), float(dimension))
         for k in range(few):
-            shares[k] = shares[few] * (bounds[k] / bounds[few]) ** rise
-    return np.maximum(shares, 1 / (total + 1.0))
+            shares[k] = max(shares[few] * (bounds[k] / bounds[few]) ** rise, 1.0 / (total + 1.0))
+    return shares
 
 
 @compiled
 def most_by_chance(bounds, stretches, of_x, of_y):
     """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1)."""
-    tiny = np.finfo(np.float64).tiny
-    log_bounds, log_stretches = np.log(np.maximum(bounds, tiny)), np.log(np.maximum(stretches, tiny))
-    in_x = np.interp(log_bounds - log_stretches, of_x[0], of_x[1])
-    in_y = np.interp(log_bounds, of_y[0], of_y[1])
-    return np.exp((in_x + in_y) / 2)
+    most = np.empty(max(bounds.size, stretches.size))
+    for k in range(most.size):
+        log_bound = np.log(max(bounds[k if bounds.size > 1 else 0], _TINY))
+        log_stretch = np.log(max(stretches[k if stretches.size > 1 else 0], _TINY))
+        most[k] = np.exp((_between(of_x, log_bound - log_stretch) + _between(of_y, log_bound)) / 2)
+    return most
+
+
+@compiled
+def _between(line, place):
+    """Value of a broken line (row 1) at this place, its corners at rising places (row 0); beyond them, the last one."""
+    low, high = 0, line.shape[1] - 1
+    if place <= line[0, low]:
+        return line[1, low]
+    if place >= line[0, high]:
+        return line[1, high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if line[0, middle] <= place:
+            low = middle
+        else:
+            high = middle
+    part = (place - line[0, low]) / (line[0, high] - line[0, low])
+    return line[1, low] + part * (line[1, high] - line[1, low])

@@ -252,14 +252,14 @@ def histogram(linear, shift, x, y, first_step, last_step, unit, start, stop):
         count = min(_TILE, stop - first)
         _move(linear, shift, x, first, count, moved)
         for step in range(first_step, last_step + 1):
-            ahead = min(max(n - step - first, 0), count)  # partners before the end, the others are at the beginning
-            beginning = first + ahead + step - n
-            _squared_distances(moved, 0, y, first + step, ahead, squared)
-            _squared_distances(moved, ahead, y, beginning, count - ahead, squared)
+            ahead = min(max(n - step - first, 0), count)  # partners before the end; the others are at the beginning
+            parts = ((0, first + step, ahead), (ahead, first + ahead + step - n, count - ahead))
+            for offset, partner, length in parts:
+                _squared_distances(moved, offset, y, partner, length, squared)
             _to_bins(squared, unit, count)
-            if step > 0:
-                _mark_same_points(x, y, first, first + step, ahead, bins)
-                _mark_same_points(x, y, first + ahead, beginning, count - ahead, bins[ahead:])
+            for offset, partner, length in parts:
+                if step > 0:
+                    _mark_same_points(x, y, first + offset, partner, length, bins[offset:])
             for t in range(count):
                 if bins[t] >= 0:
                     counts[bins[t]] += 1
@@ -295,7 +295,9 @@ def count_places(points, side):
     d, n = points.shape
     number, row = np.zeros(n), np.empty(n)
     for a in range(d):  # numbered like digits; beyond 2^53 two cubes may share a number
-        lowest, most = points[a].min(), 0.0
+        lowest, most = points[a, 0], 0.0
+        for t in range(n):
+            lowest = min(lowest, points[a, t])
         for t in range(n):
             row[t] = np.floor((points[a, t] - lowest) / side)
             most = max(most, row[t])
@@ -310,7 +312,9 @@ def _distinct(numbers):
     size, shift = 16, 60
     while size < 2 * numbers.size:
         size, shift = 2 * size, shift - 1
-    table = np.full(size, -1.0)
+    table = np.empty(size)
+    for k in range(size):
+        table[k] = -1.0
     bits = numbers.view(np.uint64)
     found = 0
     for t in range(numbers.size):
@@ -330,8 +334,8 @@ def re_paired_squares(linear, shift, x, y, rounds, out):
     moved = np.empty((len(y), n))
     _move(linear, shift, x, 0, n, moved)
     for step in range(1, rounds + 1):
-        _squared_distances(moved, 0, y, step, n - step, out[step - 1])
-        _squared_distances(moved, n - step, y, 0, step, out[step - 1])
+        for offset, partner, length in ((0, step, n - step), (n - step, 0, step)):
+            _squared_distances(moved, offset, y, partner, length, out[step - 1])
         for i in range(n):
             j = i + step - (n if i + step >= n else 0)
             if _same_point(x, i, j) or _same_point(y, i, j):

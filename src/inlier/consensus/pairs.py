@@ -185,9 +185,9 @@ class ColumnPairs:
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
         if self.x.shape[0] == self.y.shape[0] == 3 and model.name not in _WITH_SCATTER:
-            options = model.has_shift, model.may_mirror, steady
+            options = model.has_shift, model.may_mirror, False
             linear, shift = refit_in_space(
-                *_first_of(maps), self.x, self.y, self.weights, reach**2, sharpnesses, *options
+                *_first_of(maps), self.x, self.y, self.weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
             )
             return Maps(linear[None], shift[None])
         for sharpness in sharpnesses.tolist():

@@ -1,6 +1,6 @@
 """Look for the map that most pairs agree on: Gram overlap first, then agreement on samples that grow.
 
-The Gram overlap is the start of a fit that gives far pairs ever less say; it finds what outweighs wrong pairs all about.
+The Gram overlap starts a fit that gives far pairs ever less say: it finds what outweighs wrong pairs all about.
 A search in a sample of m pairs finds any consensus of some 15 of them. So a sure map that a share r of all pairs
 supports, pairs in one place counted as one, is taken as soon as r m reaches that: a better one would have been found.
 One with a clear majority is taken at once. Otherwise the sample grows, until it holds all pairs or is as large as the

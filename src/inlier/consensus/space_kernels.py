@@ -1,4 +1,7 @@
-"""Compiled fits of motions in space: what `models` does in any dimension, without leaving the loop over the pairs."""
+"""Compiled fits of motions in space: what `models` does in any dimension, without leaving the loop over the pairs.
+
+Written in loops throughout: array expressions would take the compiler many times as long.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ def rotation_in_space(cross, mirrored):
     By Jacobi: turns V of the columns until they are orthogonal, cross V = U S. The direction of the smallest singular
     value is across the two others on either side, so it needs no size of its own, and its sign no determinant of U.
     """
-    columns, turns = np.ascontiguousarray(cross.T), np.eye(3)  # rows of these are columns of cross V and of V
+    columns, turns, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    for a in range(3):  # rows of these become columns of cross V and of V
+        for b in range(3):
+            columns[b, a] = cross[a, b]
+            turns[a, b] = rotation[a, b] = 1.0 if a == b else 0.0
     for _ in range(_MOST_SWEEPS):
         steady = True
         for p in range(2):
@@ -27,64 +34,81 @@ def rotation_in_space(cross, mirrored):
                 steady &= _made_orthogonal(columns, turns, p, q)
         if steady:
             break
-    lengths = np.sqrt((columns**2).sum(axis=1))
-    smallest = np.argmin(lengths)
+    smallest = 0
+    for k in (1, 2):
+        if _dot(columns[k], columns[k]) < _dot(columns[smallest], columns[smallest]):
+            smallest = k
     p, q = (smallest + 1) % 3, (smallest + 2) % 3
-    if min(lengths[p], lengths[q]) <= _NOTHING:
-        return np.eye(3)
-    u, v = columns[p] / lengths[p], columns[q] / lengths[q]
-    across_u, across_v = _across(u, v), _across(turns[p], turns[q])
-    if mirrored and (_across(cross[0], cross[1]) * cross[2]).sum() < 0:
-        across_u = -across_u
-    rotation = np.empty((3, 3))
+    length_p, length_q = np.sqrt(_dot(columns[p], columns[p])), np.sqrt(_dot(columns[q], columns[q]))
+    if min(length_p, length_q) <= _NOTHING:
+        return rotation
+    determinant = 0.0
+    for k in range(3):
+        determinant += cross[2, k] * _across(cross[0], cross[1], k)
+    per_length = (-1.0 if mirrored and determinant < 0 else 1.0) / (length_p * length_q)
     for a in range(3):
+        u, v, w = columns[p, a] / length_p, columns[q, a] / length_q, per_length * _across(columns[p], columns[q], a)
         for b in range(3):
-            rotation[a, b] = u[a] * turns[p, b] + v[a] * turns[q, b] + across_u[a] * across_v[b]
+            rotation[a, b] = u * turns[p, b] + v * turns[q, b] + w * _across(turns[p], turns[q], b)
     return rotation
 
 
 @compiled
 def _made_orthogonal(columns, turns, p, q):
     """Turn two rows into each other until they are orthogonal; whether they were."""
-    a, b, c = (columns[p] ** 2).sum(), (columns[q] ** 2).sum(), (columns[p] * columns[q]).sum()
+    a, b, c = _dot(columns[p], columns[p]), _dot(columns[q], columns[q]), _dot(columns[p], columns[q])
     if abs(c) <= _ORTHOGONAL * np.sqrt(a * b):
         return True
     ratio = (b - a) / (2 * c)
     tangent = (1.0 if ratio >= 0 else -1.0) / (abs(ratio) + np.sqrt(1 + ratio * ratio))
     cosine = 1 / np.sqrt(1 + tangent * tangent)
     sine = cosine * tangent
-    for rows in (columns, turns):
-        for k in range(3):
-            rows[p, k], rows[q, k] = cosine * rows[p, k] - sine * rows[q, k], sine * rows[p, k] + cosine * rows[q, k]
+    for k in range(3):
+        u, v = columns[p, k], columns[q, k]
+        columns[p, k], columns[q, k] = cosine * u - sine * v, sine * u + cosine * v
+        u, v = turns[p, k], turns[q, k]
+        turns[p, k], turns[q, k] = cosine * u - sine * v, sine * u + cosine * v
     return False
 
 
 @compiled
-def _across(u, v):
-    return np.array([u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
+def _dot(u, v):
+    return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
 
 @compiled
-def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, has_shift, mirrored, steady):
+def _across(u, v, k):
+    """Coordinate k of the vector product."""
+    i, j = (k + 1) % 3, (k + 2) % 3
+    return u[i] * v[j] - u[j] * v[i]
+
+
+@compiled
+def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, options, steady, start, stop):
     """Fit to the pairs within reach, and again to those within reach of that, with each sharpness in turn.
 
-    Until no coefficient of the rotation changes by ``steady``.
+    Until no coefficient of the rotation changes by ``steady``. The options: whether there is a shift, whether the
+    motion may be mirrored, and False, for no scatter is needed. (With constants in their place, the sums would be
+    compiled once more.)
     """
+    has_shift, mirrored, scattered = options
     for sharpness in sharpnesses:
         _, total, x_bar, y_bar, cross, _ = near_moments(
-            linear, shift, x, y, weights, reach, sharpness, False, 0, x.shape[1]
+            linear, shift, x, y, weights, reach, sharpness, scattered, start, stop
         )
         total = max(total, _NOTHING)
-        cross /= total
-        x_bar, y_bar = (x_bar / total, y_bar / total) if has_shift else (np.zeros(3), np.zeros(3))
+        for a in range(3):
+            x_bar[a] *= has_shift / total
+            y_bar[a] *= has_shift / total
         for a in range(3):
             for b in range(3):
-                cross[a, b] -= y_bar[a] * x_bar[b]
+                cross[a, b] = cross[a, b] / total - y_bar[a] * x_bar[b]
         before, linear = linear, rotation_in_space(cross, mirrored)
-        shift = y_bar.copy()
+        shift, change = y_bar, 0.0
         for a in range(3):
+            shift[a] -= _dot(linear[a], x_bar)
             for b in range(3):
-                shift[a] -= linear[a, b] * x_bar[b]
-        if np.abs(linear - before).max() < steady:
+                change = max(change, abs(linear[a, b] - before[a, b]))
+        if change < steady:
             break
     return linear, shift
