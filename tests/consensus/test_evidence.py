@@ -5,9 +5,8 @@ import pytest
 from scipy.special import comb
 from scipy.stats import binom
 
-from inlier.consensus.chance_kernels import surprises
 from inlier.consensus.crowding import Crowding
-from inlier.consensus.evidence import Chance
+from inlier.consensus.evidence import Chance, surprise_of
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
 
@@ -90,8 +89,12 @@ def test_false_alarms_are_maps_times_a_binomial_tail():
 def test_surprise_is_the_divergence_and_nothing_below_chance():
     share, p = 0.3, 0.1
     expected = 50 * (share * np.log(share / p) + (1 - share) * np.log((1 - share) / (1 - p)))
-    assert surprises(np.array([15.0]), 50, np.array([p]))[0] == pytest.approx(expected)
-    assert surprises(np.array([5.0]), 50, np.array([0.2]))[0] == 0
+    assert surprise_of(np.array([15.0]), 50, np.array([p]))[0] == pytest.approx(expected)
+    assert surprise_of(np.array([5.0]), 50, np.array([0.2]))[0] == 0
+    assert surprise_of(np.array([50]), 50, np.array([p]))[0] == pytest.approx(-50 * np.log(p))
+    table = surprise_of(np.array([[15, 5], [15, 2]]), 50, np.array([[0.1, 0.2], [0.1, 0.001]]))
+    np.testing.assert_allclose(table[:, 0], expected)
+    assert table[0, 1] == 0 < table[1, 1]
 
 
 def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():

@@ -37,7 +37,8 @@ class Crowding:
 
     def most_by_chance(self, bound: float | FloatArray, stretch: float | FloatArray) -> FloatArray:
         """The largest share of re-pairings that maps which lengthen by ``stretch`` may bring within the bound."""
-        return most_by_chance(np.atleast_1d(bound), np.atleast_1d(stretch), self._of_x, self._of_y)
+        bounds, stretches = np.broadcast_arrays(bound, stretch)
+        return most_by_chance(np.ravel(bounds), np.ravel(stretches), self._of_x, self._of_y).reshape(bounds.shape)
 
 
 def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:

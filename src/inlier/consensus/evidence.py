@@ -105,7 +105,7 @@ class Chance:
         best = int(np.argmax(surprise))
         bound, supporting = float(counts.bounds[best]), int(counts.pairs[best])
         tail = betainc(max(supporting - s, 1), n - max(supporting, s + 1) + 1, p[best])  # P(binomial >= support)
-        log_chance = np.log(tail) if tail > 0 else -float(surprises(counts.pairs - s, n - s, p)[best])
+        log_chance = np.log(tail) if tail > 0 else -float(surprise_of(counts.pairs - s, n - s, p)[best])
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(float(log_alarms), float(surprise[best]), bound, supporting, float(p[best]), n)
 
@@ -115,7 +115,7 @@ class Chance:
         """How surprising support is beside the most that chance can do for any map; p is what it does for this one."""
         s = self._model.fewest_pairs  # of the supporting pairs prove nothing: any s pairs have a map that fits them
         beside_most, beside_own = (
-            surprises(support - s, n_pairs - s, np.minimum(_CAUTION * chance, 1.0))
+            surprise_of(support - s, n_pairs - s, np.minimum(_CAUTION * chance, 1.0))
             for chance in (np.maximum(p, self._most_by_chance(bounds, maps)), p)
         )
         return beside_most + _WHISPER * beside_own
@@ -124,9 +124,14 @@ class Chance:
         """How surprising it is to find support in so many places, all pairs of a place counted as one."""
         s = self._model.fewest_pairs
         by_chance = self._most_by_chance(bound, maps[0])
-        return float(surprises(np.array([n_places - s]), n_pairs - s, by_chance)[0])
+        return float(surprise_of(np.array(n_places - s), n_pairs - s, by_chance))
 
     def _most_by_chance(self, bound: float | FloatArray, maps: Maps) -> FloatArray:
         """Largest share of re-pairings that these maps can bring within the bound; 0 where it is not known."""
         of_one_dimension = maps.linear.shape[1] == maps.linear.shape[2]  # else the two sides have no common density
         return self._crowding.most_by_chance(bound, maps.stretch) if of_one_dimension else np.zeros(1)
+
+
+def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:
+    """n KL(found / n || p) where there are more than p n, else 0; one p for each, or one for all."""
+    return surprises(np.ravel(found).astype(np.float64), n, np.ravel(p)).reshape(found.shape)
