@@ -48,10 +48,14 @@ def shares_within(bounds, counts, total, dimension):
 
 @compiled
 def most_by_chance(bounds, stretches, of_x, of_y):
-    """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1)."""
+    """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1).
+
+    One stretch for each bound, or one for all.
+    """
     most = np.empty(bounds.size)
     for k in range(most.size):
-        log_bound, log_stretch = np.log(max(bounds[k], _TINY)), np.log(max(stretches[k], _TINY))
+        log_bound, stretch = np.log(max(bounds[k], _TINY)), stretches[k if stretches.size > 1 else 0]
+        log_stretch = np.log(max(stretch, _TINY))
         most[k] = np.exp((_between(of_x, log_bound - log_stretch) + _between(of_y, log_bound)) / 2)
     return most
 

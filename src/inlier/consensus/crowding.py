@@ -37,8 +37,9 @@ class Crowding:
 
     def most_by_chance(self, bound: float | FloatArray, stretch: float | FloatArray) -> FloatArray:
         """The largest share of re-pairings that maps which lengthen by ``stretch`` may bring within the bound."""
-        bounds, stretches = np.broadcast_arrays(bound, stretch)
-        return most_by_chance(np.ravel(bounds), np.ravel(stretches), self._of_x, self._of_y).reshape(bounds.shape)
+        if np.size(stretch) > 1:  # one for all needs no table
+            bound, stretch = np.broadcast_arrays(bound, stretch)
+        return most_by_chance(np.ravel(bound), np.ravel(stretch), self._of_x, self._of_y).reshape(np.shape(bound))
 
 
 def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
