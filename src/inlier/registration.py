@@ -115,7 +115,8 @@ class Registration(TransformerMixin, PairMatcher):
         Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
         `CalibratedMatcher` where that found the pairs.
     null_scores_ : ndarray
-        Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
+        Scores of re-pairings, which are wrong for sure, in rising order and rounded (256 values an octave); of more
+        than 10,000, evenly spaced ones.
     n_re_pairings_ : int
         How many re-pairings the p-values come from.
     result_ : MatchResult
