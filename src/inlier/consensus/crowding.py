@@ -37,9 +37,10 @@ class Crowding:
 
     def most_by_chance(self, bound: float | FloatArray, stretch: float | FloatArray) -> FloatArray:
         """The largest share of re-pairings that maps which lengthen by ``stretch`` may bring within the bound."""
+        shape = np.broadcast_shapes(np.shape(bound), np.shape(stretch))
         if np.size(stretch) > 1:  # one for all needs no table
-            bound, stretch = np.broadcast_arrays(bound, stretch)
-        return most_by_chance(np.ravel(bound), np.ravel(stretch), self._of_x, self._of_y).reshape(np.shape(bound))
+            bound, stretch = np.broadcast_to(bound, shape), np.broadcast_to(stretch, shape)
+        return most_by_chance(np.ravel(bound), np.ravel(stretch), self._of_x, self._of_y).reshape(shape)
 
 
 def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:

@@ -124,7 +124,7 @@ class Chance:
         """How surprising it is to find support in so many places, all pairs of a place counted as one."""
         s = self._model.fewest_pairs
         by_chance = self._most_by_chance(bound, maps[0])
-        return float(surprise_of(np.array(n_places - s), n_pairs - s, by_chance))
+        return float(surprise_of(np.array([n_places - s]), n_pairs - s, by_chance)[0])
 
     def _most_by_chance(self, bound: float | FloatArray, maps: Maps) -> FloatArray:
         """Largest share of re-pairings that these maps can bring within the bound; 0 where it is not known."""
@@ -134,4 +134,5 @@ class Chance:
 
 def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:
     """n KL(found / n || p) where there are more than p n, else 0; one p for each, or one for all."""
-    return surprises(np.ravel(found).astype(np.float64), n, np.ravel(p)).reshape(found.shape)
+    shape = np.broadcast_shapes(np.shape(found), np.shape(p))
+    return surprises(np.ravel(np.broadcast_to(found, shape)).astype(np.float64), n, np.ravel(p)).reshape(shape)
