@@ -8,7 +8,15 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control
 from scipy.stats import t as student
 
-from inlier.calibration import _student_density, calibrate, estimate_null_fraction, p_value_density, p_values, q_values
+from inlier.calibration import (
+    _student_density,
+    calibrate,
+    calibrate_distances,
+    estimate_null_fraction,
+    p_value_density,
+    p_values,
+    q_values,
+)
 
 numbers = st.floats(-50, 50, width=16)
 score_lists = arrays(np.float64, st.integers(1, 40), elements=numbers)
@@ -155,3 +163,35 @@ def test_bad_p_values():
 def test_bad_scores(scores, null, message):
     with pytest.raises(ValueError, match=message):
         calibrate(scores, null)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 1.0])
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e150])
+def test_distances_in_bins_are_judged_as_one_by_one(share, unit):
+    rng = np.random.default_rng(0)
+    real = rng.uniform(size=3000) < share
+    distances = unit * np.where(
+        real, np.linalg.norm(0.01 * rng.normal(size=(3, 3000)), axis=0), rng.uniform(0.0, 2.0, 3000)
+    )
+    null = unit * rng.uniform(0.0, 2.0, size=20_000)
+    distances[:3] = 0.0
+    exact = calibrate(-distances / unit, -null / unit)
+    binned, null_scores = calibrate_distances(distances, null)
+    assert (binned.p_values >= exact.p_values).all()
+    assert (binned.p_values <= 1.02 * exact.p_values + 1e-4).all()
+    np.testing.assert_array_equal(binned.accepted(0.01)[real], exact.accepted(0.01)[real])
+    assert np.abs(binned.accepted(0.05).mean() - exact.accepted(0.05).mean()) < 0.002
+    assert binned.inlier_fraction == pytest.approx(exact.inlier_fraction, abs=0.01)
+    assert (np.diff(null_scores) >= 0).all()
+    np.testing.assert_allclose(-null_scores[::-1], np.sort(null), rtol=1 / 256, atol=1e-9 * unit)
+    order = np.argsort(distances)
+    assert (np.diff(binned.p_values[order]) >= 0).all()
+    assert (np.diff(binned.q_values[order]) >= 0).all()
+
+
+def test_equal_distances_are_worth_the_same():
+    found, null_scores = calibrate_distances(np.zeros(20), np.zeros(30))
+    assert (found.p_values == 1).all()
+    assert null_scores.size == 30
+    found, _ = calibrate_distances(np.zeros(20), np.ones(30))
+    assert (found.p_values == 1 / 31).all()

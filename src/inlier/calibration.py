@@ -7,7 +7,7 @@ are known to be wrong (re-pairings), and `calibrate` says which scores are too l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong th
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TAIL_SHARE = 0.02  # the upper part of the null that its tail is fitted to
 _FEWEST_IN_TAIL = 20
+_DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
+_N_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
 
 
@@ -90,14 +92,64 @@ def calibrate(
     share, error = estimate_null_fraction(p, counts) if null_fraction is None else null_fraction
     share, error = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
     cautious = min(1.0, share + error)
-    detection = float(_step_up(p, 1.0, counts)[0])
+    stepped_up = _step_up(p, counts)
+    detection = float(min(stepped_up[0], 1.0))
     wrong = _local_fdr(scores, rising_null, p, cautious, counts)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
-    q = np.maximum(_step_up(p, cautious, counts), detection)
+    q = np.maximum(np.minimum(cautious * stepped_up, 1.0), detection)
     q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return Calibration(p[place], q[place], 1.0 - share, error, detection)
+
+
+def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tuple[Calibration, FloatArray]:
+    """Judge distances, which are small for real pairs, against those of wrong pairs.
+
+    Both are rounded up to 256 values an octave, so that a histogram says it all and nothing has to be sorted: p-values
+    are never too small for it, and too large by hardly more than a hundredth of themselves.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n,)
+        Not negative.
+    null_distances : ndarray of shape (m,)
+        Of wrong pairs.
+
+    Returns
+    -------
+    Calibration
+        One entry per distance.
+    null_scores : ndarray of shape (m,)
+        Minus the rounded distances of wrong pairs, in rising order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.calibration import calibrate_distances
+    >>> rng = np.random.default_rng(0)
+    >>> distances = np.abs(np.concatenate([rng.normal(0, 0.01, 300), rng.uniform(0, 50, 700)]))
+    >>> found, _ = calibrate_distances(distances, rng.uniform(0, 50, 100_000))
+    >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
+    (302, '0.30')
+    """
+    largest = np.array([max(distances.max(), null_distances.max())])
+    lowest = max(_octave_part(largest)[0] - _N_BINS + 1, 0)
+    bins, null_bins = (_octave_part(values, lowest) for values in (distances, null_distances))
+    counts, null_counts = (np.bincount(numbers, minlength=_N_BINS) for numbers in (bins, null_bins))
+    upper_ends = ((np.arange(_N_BINS) + lowest + 1) << _DROPPED_BITS).view(np.float64)
+    null_scores = np.repeat(-upper_ends[::-1], null_counts[::-1])
+    taken = np.flatnonzero(counts)
+    found = calibrate(-upper_ends[taken], null_scores, counts=counts[taken])
+    place = (np.cumsum(counts > 0) - 1)[bins]
+    return replace(found, p_values=found.p_values[place], q_values=found.q_values[place]), null_scores
+
+
+def _octave_part(values: FloatArray, lowest: int = 0) -> Array:
+    """Exponent and first bits of the fraction of positive numbers, as a number that rises with them from 0."""
+    part = values.view(np.int64) >> _DROPPED_BITS
+    part -= lowest
+    return np.maximum(part, 0, out=part)
 
 
 def rising(values: FloatArray) -> FloatArray:
@@ -138,7 +190,7 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
     order = np.argsort(p)
     q = np.empty(p.size)
     share = check_number(null_fraction, "null_fraction", low=0, high=1)
-    q[order] = _step_up(p[order], share, np.ones(p.size, dtype=np.int64))
+    q[order] = np.minimum(share * _step_up(p[order], np.ones(p.size, dtype=np.int64)), 1.0)
     return q
 
 
@@ -153,7 +205,8 @@ def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
     p = _as_p_values(p)
     counts = np.ones(p.size, dtype=np.int64) if counts is None else np.asarray(counts)
     n = int(counts.sum())
-    beyond = np.array([counts[p > level].sum() for level in _LAMBDAS])
+    per_gap = np.bincount(np.searchsorted(_LAMBDAS, p), weights=counts, minlength=_LAMBDAS.size + 1)
+    beyond = np.cumsum(per_gap[::-1])[-2::-1]  # with p > lambda, for each
     estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
     # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
     error = np.sqrt(n * estimate * _LAMBDAS * (1 - _LAMBDAS) + 1) / (n * (1 - _LAMBDAS))
@@ -235,11 +288,10 @@ def _null_density(rising_null: FloatArray) -> tuple[Callable[[FloatArray], Float
     return density, scale
 
 
-def _step_up(rising_p: FloatArray, null_fraction: float, counts: Array) -> FloatArray:
-    """Benjamini and Hochberg: min over k >= rank of null_fraction n p_(k) / k."""
+def _step_up(rising_p: FloatArray, counts: Array) -> FloatArray:
+    """Benjamini and Hochberg: min over k >= rank of n p_(k) / k, which the share of wrong pairs is a factor of."""
     rank = np.cumsum(counts)
-    ratio = null_fraction * rank[-1] * rising_p / rank
-    return np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
+    return np.minimum.accumulate((rank[-1] * rising_p / rank)[::-1])[::-1]
 
 
 def _as_scores(values: Any, name: str) -> FloatArray:

@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier.calibrated import CalibratedMatcher, thinned
-from inlier.calibration import calibrate
+from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
+from inlier.consensus.refine import NEAR
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
@@ -114,7 +115,8 @@ class Registration(TransformerMixin, PairMatcher):
         Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
         `CalibratedMatcher` where that found the pairs.
     null_scores_ : ndarray
-        Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
+        Scores of re-pairings, which are wrong for sure, in rising order and rounded (256 values an octave); of more
+        than 10,000, evenly spaced ones.
     n_re_pairings_ : int
         How many re-pairings the p-values come from.
     result_ : MatchResult
@@ -245,7 +247,12 @@ class Registration(TransformerMixin, PairMatcher):
             return self._fail(len(X), found.evidence)
         model = MapModel(self.model, X.shape[1], self.reflection)
         self.noise_bound_ = float(self.noise_bound or found.evidence.bound)
-        self._set_transformation(X, Y, weights * found.weights)
+        motion = found.motion()
+        if motion is None:
+            self._set_transformation(X, Y, weights * found.nearness())
+        else:
+            self.transformation_, self.residuals_ = motion
+            self.success_ = True
         self._set_uncertainty(X, Y, weights, found)
         self._judge_residuals(model, found, Y.shape[1])
         if _is_coarse(found) and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
@@ -278,11 +285,10 @@ class Registration(TransformerMixin, PairMatcher):
         return few[matcher.scores_ > 0]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
-        null = np.sort(-found.re_paired_residuals)
-        self.null_scores_, self.n_re_pairings_ = thinned(null), null.size
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
-        calibration = calibrate(-self.residuals_ / shortened, null)
+        calibration, null = calibrate_distances(self.residuals_ / shortened, found.re_paired_residuals)
+        self.null_scores_, self.n_re_pairings_ = thinned(null), null.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
         q = np.maximum(calibration.q_values, self.detection_p_value_)
@@ -310,7 +316,7 @@ class Registration(TransformerMixin, PairMatcher):
         n_others = max(most // 3, most - accepted.size)
         rows = np.concatenate([_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others)])
         rows.sort()
-        self._drawn_pairs = rows, np.array(X[rows]), np.array(Y[rows])
+        self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
         self.transformation_ = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
@@ -326,10 +332,11 @@ class Registration(TransformerMixin, PairMatcher):
             )
 
     def _set_uncertainty(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
-        motion, near = self.transformation_, np.flatnonzero(weights * found.weights)
+        motion, bound = self.transformation_, found.evidence.bound
+        near = np.flatnonzero((self.residuals_ <= NEAR * bound) & (weights > 0))
         self.uncertainty_ = None
         if isinstance(motion, SimilarityTransformation) and X.shape[1] in (2, 3) and motion.determined:
-            self.uncertainty_ = motion_uncertainty(motion, X, Y, weights, near, found.evidence.bound)
+            self.uncertainty_ = motion_uncertainty(motion, X, Y, weights, near, bound)
 
     def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
         """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""

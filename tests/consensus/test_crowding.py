@@ -6,7 +6,8 @@ from scipy.spatial.distance import cdist
 from scipy.stats import special_ortho_group
 
 from inlier import Registration
-from inlier.consensus.crowding import Crowding, places, shares_within
+from inlier.consensus.chance_kernels import shares_within
+from inlier.consensus.crowding import Crowding, places
 from inlier.consensus.pairs import ColumnPairs
 
 
@@ -45,6 +46,17 @@ def test_a_map_to_a_point_may_bring_all_together():
     crowding = Crowding(ColumnPairs(x, y, np.ones(x.shape[1])))
     of_y_alone = share_of_re_pairings(y, y, 0.2)
     assert crowding.most_by_chance(0.2, 0.0) == pytest.approx(np.sqrt(of_y_alone), rel=0.15)
+
+
+def test_many_bounds_and_stretches_at_once():
+    x, y = clouds()
+    crowding = Crowding(ColumnPairs(x, y, np.ones(x.shape[1])))
+    bounds, stretches = np.array([[1e-9], [0.03], [0.1], [1e9]]), np.array([0.5, 1.0, 0.0])
+    table = crowding.most_by_chance(bounds, stretches)
+    assert table.shape == (4, 3)
+    assert (np.diff(table, axis=0) >= 0).all()
+    for row, bound in zip(table, bounds[:, 0], strict=True):
+        np.testing.assert_allclose(row, [float(crowding.most_by_chance(bound, stretch)) for stretch in stretches])
 
 
 def test_shares_below_the_smallest_count_follow_the_rise_above_it():

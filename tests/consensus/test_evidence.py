@@ -36,6 +36,21 @@ def test_counts_are_those_of_all_residuals():
     assert pairs.support(maps, 0.5)[0] == (own <= 0.5).sum()
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_a_shuffled_sample_stands_for_all_pairs_where_they_are_re_paired(d):
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(2, d, 900))
+    sample = ColumnPairs(x[:, ::3].copy(), y[:, ::3].copy(), np.ones(300))
+    maps = Maps(np.eye(d)[None], np.full((1, d), 0.2))
+    counts = ColumnPairs(x, y, np.ones(900), shuffled=sample).count_residuals(maps, 600)
+    own = np.linalg.norm(y - x - 0.2, axis=0)
+    others = [np.linalg.norm(np.roll(sample.y, -step, axis=1) - sample.x - 0.2, axis=0) for step in (1, 2)]
+    for residuals, counted in ((own, counts.pairs), (np.concatenate(others), counts.re_pairings)):
+        expected = [(residuals < bound).sum() for bound in counts.bounds]
+        assert np.abs(counted - expected).max() <= 1  # a residual on an edge
+    assert (counts.n_pairs, counts.n_re_pairings) == (900, 600)
+
+
 def test_equal_points_are_never_re_paired():
     pairs = column_pairs(50, n_real=10)
     pairs.y[:, :25] = pairs.y[:, [0]]
@@ -76,6 +91,10 @@ def test_surprise_is_the_divergence_and_nothing_below_chance():
     expected = 50 * (share * np.log(share / p) + (1 - share) * np.log((1 - share) / (1 - p)))
     assert surprise_of(np.array([15.0]), 50, np.array([p]))[0] == pytest.approx(expected)
     assert surprise_of(np.array([5.0]), 50, np.array([0.2]))[0] == 0
+    assert surprise_of(np.array([50]), 50, np.array([p]))[0] == pytest.approx(-50 * np.log(p))
+    table = surprise_of(np.array([[15, 5], [15, 2]]), 50, np.array([[0.1, 0.2], [0.1, 0.001]]))
+    np.testing.assert_allclose(table[:, 0], expected)
+    assert table[0, 1] == 0 < table[1, 1]
 
 
 def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():

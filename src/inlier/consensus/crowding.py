@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from inlier.consensus.chance_kernels import most_by_chance, shares_within
+from inlier.consensus.kernels import count_places
 from inlier.consensus.models import Maps
 from inlier.consensus.pairs import ColumnPairs
-from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.blocks import FloatArray
 
-_FEW, _SOME = 20, 100  # counts between which a density is read off and continued downwards
-_TINY = float(np.finfo(np.float64).tiny)
 _NEIGHBOURS = 20_000  # pairs of points that are looked at, or as many as there are points
 
 
@@ -37,37 +37,20 @@ class Crowding:
 
     def most_by_chance(self, bound: float | FloatArray, stretch: float | FloatArray) -> FloatArray:
         """The largest share of re-pairings that maps which lengthen by ``stretch`` may bring within the bound."""
-        log_bound, log_stretch = (np.log(np.maximum(value, _TINY)) for value in (bound, stretch))
-        in_x, in_y = np.interp(log_bound - log_stretch, *self._of_x), np.interp(log_bound, *self._of_y)
-        return np.exp((in_x + in_y) / 2)
+        shape = np.broadcast_shapes(np.shape(bound), np.shape(stretch))
+        if np.size(stretch) > 1:  # one for all needs no table
+            bound, stretch = np.broadcast_to(bound, shape), np.broadcast_to(stretch, shape)
+        return most_by_chance(np.ravel(bound), np.ravel(stretch), self._of_x, self._of_y).reshape(shape)
 
 
-def _log_shares(points: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of distances, and of the share of pairs of points that are no farther apart."""
+def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
+    """Logarithms of distances (row 0), and of the share of pairs of points that are no farther apart (row 1)."""
     d = len(points)
     itself = Maps(np.eye(d)[None], np.zeros((1, d)))
-    counts = ColumnPairs(points, points, weights).count_residuals(itself, _NEIGHBOURS)
-    shares = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, d)
-    return np.log(counts.bounds), np.log(shares)
-
-
-def shares_within(bounds: FloatArray, counts: Array, total: int, dimension: int) -> FloatArray:
-    """counts / total; where hardly any were counted, a power of the bound, and never less than could be seen."""
-    shares = (counts + 1) / (total + 1)
-    few, more = (min(int(np.searchsorted(counts, level)), bounds.size - 1) for level in (_FEW, _SOME))
-    if few < more:
-        rise = np.log2(counts[more] / counts[few]) / np.log2(bounds[more] / bounds[few])
-        shares[:few] = shares[few] * (bounds[:few] / bounds[few]) ** np.clip(rise, 1.0, dimension)
-    return np.maximum(shares, 1 / (total + 1))
+    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, _NEIGHBOURS)
+    return np.log([bounds, shares_within(bounds, counts, int(counts[-1]), d)])
 
 
 def places(points: FloatArray, side: float) -> int:
     """How many cubes of this side hold some of the points."""
-    if points.shape[1] == 0 or side <= 0:
-        return 0
-    cubes = np.floor((points - points.min(axis=1, keepdims=True)) / side)
-    number = np.zeros(points.shape[1])
-    for row in cubes:  # numbered like digits; beyond 2^53 two cubes may share a number
-        number = number * (row.max() + 1) + row
-    number.sort()
-    return 1 + int(np.count_nonzero(number[1:] != number[:-1]))
+    return int(count_places(points, side)) if points.shape[1] and side > 0 else 0

@@ -21,9 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, gammaln, xlogy
+from scipy.special import betainc, gammaln
 
-from inlier.consensus.crowding import Crowding, shares_within
+from inlier.consensus.chance_kernels import shares_within, surprises
+from inlier.consensus.crowding import Crowding
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
 from inlier.engine.blocks import Array, FloatArray
@@ -64,6 +65,11 @@ class Evidence:
         """Share of supporting pairs that chance does not explain."""
         share = self.n_supporting / self.n_pairs
         return max(0.0, (share - self.by_chance) / (1 - min(self.by_chance, 0.999)))
+
+    @property
+    def surprise_per_pair(self) -> float:
+        """To compare what a sample says with what all pairs say."""
+        return self.surprise / self.n_pairs
 
 
 class Chance:
@@ -127,7 +133,6 @@ class Chance:
 
 
 def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:
-    """n KL(found / n || p) where there are more than p n, else 0."""
-    share, p = np.clip(found / max(n, 1), 0.0, 1.0), np.clip(p, 1e-15, 1 - 1e-12)
-    divergence = xlogy(share, share / p) + xlogy(1 - share, (1 - share) / (1 - p))
-    return np.where(share > p, max(n, 0) * divergence, 0.0)
+    """n KL(found / n || p) where there are more than p n, else 0; one p for each, or one for all."""
+    shape = np.broadcast_shapes(np.shape(found), np.shape(p))
+    return surprises(np.ravel(np.broadcast_to(found, shape)).astype(np.float64), n, np.ravel(p)).reshape(shape)

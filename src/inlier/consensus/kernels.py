@@ -35,9 +35,22 @@ def _move(linear, shift, x, start, count, moved):
 
 
 @compiled
+def _three_slices(points, start, count):
+    stop = start + count
+    return points[0, start:stop], points[1, start:stop], points[2, start:stop]
+
+
+@compiled
 def _squared_distances(moved, first, y, start, count, squared):
-    """|y_(start + t) - moved_(first + t)|^2 into squared[first + t]."""
+    """|y_(start + t) - moved_(first + t)|^2 into squared[first + t]; in space in one go."""
     squared = squared[first : first + count]
+    if len(y) == 3:
+        m0, m1, m2 = _three_slices(moved, first, count)
+        y0, y1, y2 = _three_slices(y, start, count)
+        for t in range(count):
+            u, v, w = y0[t] - m0[t], y1[t] - m1[t], y2[t] - m2[t]
+            squared[t] = u * u + v * v + w * w
+        return
     for t in range(count):
         squared[t] = 0.0
     for a in range(len(y)):
@@ -54,8 +67,8 @@ def _tile_of_squares(linear, shift, x, y, start, count, moved, squared):
     stop = start + count
     if d_y == 3 and d_x == 3:
         a, b, c = linear[0], linear[1], linear[2]
-        x0, x1, x2 = x[0, start:stop], x[1, start:stop], x[2, start:stop]
-        y0, y1, y2 = y[0, start:stop], y[1, start:stop], y[2, start:stop]
+        x0, x1, x2 = _three_slices(x, start, count)
+        y0, y1, y2 = _three_slices(y, start, count)
         for t in range(count):
             u = y0[t] - shift[0] - a[0] * x0[t] - a[1] * x1[t] - a[2] * x2[t]
             v = y1[t] - shift[1] - b[0] * x0[t] - b[1] * x1[t] - b[2] * x2[t]
@@ -97,23 +110,73 @@ def near_moments(linear, shift, x, y, weights, reach, sharpness, scattered, star
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _tile_of_squares(linear, shift, x, y, first, count, moved, squared)
-        trust = weights[first : first + count]
-        for t in range(count):
-            inside = squared[t] <= reach
-            falloff = 1.0 + sharpness * squared[t]
-            w[t] = trust[t] / (falloff * falloff) if inside else 0.0
-            near += inside
-            total += w[t]
-        for b in range(d_x):
-            sum_x[b] += _weighted_sum(w, x[b, first : first + count], moved[0])  # leaves w x_b in moved[0]
-            for a in range(d_y):
-                cross[a, b] += _dot(moved[0], y[a, first : first + count])
-            for c in range(b + 1 if scattered else 0):
-                scatter[b, c] += _dot(moved[0], x[c, first : first + count])
-                scatter[c, b] = scatter[b, c]
-        for a in range(d_y):
-            sum_y[a] += _dot(w, y[a, first : first + count])
+        tile_w, tile_x, tile_y = w[:count], x[:, first : first + count], y[:, first : first + count]
+        near += _weigh_tile(squared, weights[first : first + count], reach, sharpness, tile_w)
+        if d_x == 3 and d_y == 3 and not scattered:
+            total += _add_in_space(tile_w, tile_x, tile_y, sum_x, sum_y, cross)
+        else:
+            total += _add_tile(tile_w, tile_x, tile_y, scattered, moved[0], sum_x, sum_y, cross, scatter)
     return near, total, sum_x, sum_y, cross, scatter
+
+
+@compiled
+def _weigh_tile(squared, trust, reach, sharpness, w):
+    """w = trust / (1 + sharpness e)^2 within reach, else 0; how many are."""
+    near = 0
+    for t in range(w.size):
+        near += squared[t] <= reach
+    for t in range(w.size):
+        falloff = 1.0 + sharpness * squared[t]
+        w[t] = (trust[t] if squared[t] <= reach else 0.0) / (falloff * falloff)
+    return near
+
+
+@compiled
+def _add_tile(w, x, y, scattered, weighted, sum_x, sum_y, cross, scatter):
+    """Add a tile's sums; return that of its weights."""
+    total = 0.0
+    for t in range(w.size):
+        total += w[t]
+    for b in range(len(x)):
+        sum_x[b] += _weighted_sum(w, x[b], weighted)  # leaves w x_b in weighted
+        for a in range(len(y)):
+            cross[a, b] += _dot(weighted, y[a])
+        for c in range(b + 1 if scattered else 0):
+            scatter[b, c] += _dot(weighted, x[c])
+            scatter[c, b] = scatter[b, c]
+    for a in range(len(y)):
+        sum_y[a] += _dot(w, y[a])
+    return total
+
+
+@compiled
+def _add_in_space(w, x, y, sum_x, sum_y, cross):
+    """Do the same in three dimensions without the scatter: sixteen running sums in one loop, three times as fast."""
+    x0, x1, x2 = x[0], x[1], x[2]
+    y0, y1, y2 = y[0], y[1], y[2]
+    total = a0 = a1 = a2 = b0 = b1 = b2 = 0.0
+    c00 = c01 = c02 = c10 = c11 = c12 = c20 = c21 = c22 = 0.0
+    for t in range(w.size):
+        u0, u1, u2 = w[t] * x0[t], w[t] * x1[t], w[t] * x2[t]
+        v0, v1, v2 = y0[t], y1[t], y2[t]
+        total, a0, a1, a2 = total + w[t], a0 + u0, a1 + u1, a2 + u2
+        b0, b1, b2 = b0 + w[t] * v0, b1 + w[t] * v1, b2 + w[t] * v2
+        c00, c01, c02 = c00 + v0 * u0, c01 + v0 * u1, c02 + v0 * u2
+        c10, c11, c12 = c10 + v1 * u0, c11 + v1 * u1, c12 + v1 * u2
+        c20, c21, c22 = c20 + v2 * u0, c21 + v2 * u1, c22 + v2 * u2
+    _add_three(sum_x, a0, a1, a2)
+    _add_three(sum_y, b0, b1, b2)
+    _add_three(cross[0], c00, c01, c02)
+    _add_three(cross[1], c10, c11, c12)
+    _add_three(cross[2], c20, c21, c22)
+    return total
+
+
+@compiled
+def _add_three(sums, first, second, third):
+    sums[0] += first
+    sums[1] += second
+    sums[2] += third
 
 
 @compiled
@@ -175,33 +238,93 @@ def _same_point(points, i, j):
 
 
 @compiled
-def histograms(linear, shift, x, y, rounds, unit, start, stop):
-    """Count squared residuals, in units, of pairs (row 0) and of re-pairings (row 1), for rows start to stop.
+def histogram(linear, shift, x, y, first_step, last_step, unit, start, stop):
+    """Count squared residuals, in units, of x_i with y_(i + step), for rows start to stop and all these steps.
 
-    Pair i is re-paired with i + 1, ..., i + rounds, round and round, unless they share a point. So the pairs have to
-    come in random order.
+    Step 0 are the pairs themselves. Others re-pair them, round and round, unless they share a point; so the pairs have
+    to come in random order.
     """
     n = x.shape[1]
-    counts = np.zeros((2, N_BINS), dtype=np.int64)
+    counts = np.zeros(N_BINS, dtype=np.int64)
     moved, squared = np.empty((len(y), _TILE)), np.empty(_TILE)
-    bits = squared.view(np.int64)
+    bins = squared.view(np.int64)
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _move(linear, shift, x, first, count, moved)
-        for step in range(rounds + 1):
-            before_the_end = min(max(n - step - first, 0), count)
-            _squared_distances(moved, 0, y, first + step, before_the_end, squared)
-            _squared_distances(
-                moved, before_the_end, y, first + before_the_end + step - n, count - before_the_end, squared
-            )
+        for step in range(first_step, last_step + 1):
+            ahead = min(max(n - step - first, 0), count)  # partners before the end; the others are at the beginning
+            parts = ((0, first + step, ahead), (ahead, first + ahead + step - n, count - ahead))
+            for offset, partner, length in parts:
+                _squared_distances(moved, offset, y, partner, length, squared)
+            _to_bins(squared, unit, count)
+            for offset, partner, length in parts:
+                if step > 0:
+                    _mark_same_points(x, y, first + offset, partner, length, bins[offset:])
             for t in range(count):
-                i, j = first + t, first + t + step
-                j -= n if j >= n else 0
-                if step == 0 or not (_same_point(x, i, j) or _same_point(y, i, j)):
-                    squared[t] /= unit
-                    place = (bits[t] >> FRACTION_BITS) - LOWEST_BIN
-                    counts[min(step, 1), min(max(place, 0), N_BINS - 1)] += 1
+                if bins[t] >= 0:
+                    counts[bins[t]] += 1
     return counts
+
+
+@compiled
+def _to_bins(squared, unit, count):
+    """Replace each squared residual by the number of its bin, in the same memory."""
+    bins = squared.view(np.int64)
+    for t in range(count):
+        squared[t] /= unit
+    for t in range(count):
+        bins[t] = min(max((bins[t] >> FRACTION_BITS) - LOWEST_BIN, 0), N_BINS - 1)
+
+
+@compiled
+def _mark_same_points(x, y, i, j, count, bins):
+    """Bin -1 where columns i + t and j + t of x or of y are equal; coordinates that differ all over rule it out."""
+    alike = 0
+    for points in (x, y):
+        here, there = points[0, i : i + count], points[0, j : j + count]
+        for t in range(count):
+            alike += here[t] == there[t]
+    for t in range(count if alike else 0):
+        if _same_point(x, i + t, j + t) or _same_point(y, i + t, j + t):
+            bins[t] = -1
+
+
+@compiled
+def count_places(points, side):
+    """How many cubes of this side hold some of the points (columns)."""
+    d, n = points.shape
+    number, row = np.zeros(n), np.empty(n)
+    for a in range(d):  # numbered like digits; beyond 2^53 two cubes may share a number
+        lowest, most = points[a, 0], 0.0
+        for t in range(n):
+            lowest = min(lowest, points[a, t])
+        for t in range(n):
+            row[t] = np.floor((points[a, t] - lowest) / side)
+            most = max(most, row[t])
+        for t in range(n):
+            number[t] = number[t] * (most + 1.0) + row[t]
+    return _distinct(number)
+
+
+@compiled
+def _distinct(numbers):
+    """How many different numbers there are, none negative, by a table with open addresses."""
+    size, shift = 16, 60
+    while size < 2 * numbers.size:
+        size, shift = 2 * size, shift - 1
+    table = np.empty(size)
+    for k in range(size):
+        table[k] = -1.0
+    bits = numbers.view(np.uint64)
+    found = 0
+    for t in range(numbers.size):
+        place = np.intp((bits[t] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))  # the upper bits are mixed best
+        while table[place] != -1.0 and table[place] != numbers[t]:
+            place = (place + 1) & (size - 1)
+        if table[place] == -1.0:
+            table[place] = numbers[t]
+            found += 1
+    return found
 
 
 @compiled
@@ -211,8 +334,8 @@ def re_paired_squares(linear, shift, x, y, rounds, out):
     moved = np.empty((len(y), n))
     _move(linear, shift, x, 0, n, moved)
     for step in range(1, rounds + 1):
-        _squared_distances(moved, 0, y, step, n - step, out[step - 1])
-        _squared_distances(moved, n - step, y, 0, step, out[step - 1])
+        for offset, partner, length in ((0, step, n - step), (n - step, 0, step)):
+            _squared_distances(moved, offset, y, partner, length, out[step - 1])
         for i in range(n):
             j = i + step - (n if i + step >= n else 0)
             if _same_point(x, i, j) or _same_point(y, i, j):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inlier.consensus.space_kernels import rotation_in_space
 from inlier.engine.blocks import Array, FloatArray
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -108,10 +109,21 @@ class Moments:
         """Of one set, from its sums of w, w x, w y, w y x^T and w x x^T."""
         x, y, cross, scatter = (part / max(total, _TINY) for part in (x, y, cross, scatter))
         if model.has_shift:
-            cross, scatter = cross - np.outer(y, x), scatter - np.outer(x, x)
+            cross, scatter = cross - y[:, None] * x, scatter - x[:, None] * x
         else:
             x, y = np.zeros_like(x), np.zeros_like(y)
         return Moments(x[None], y[None], cross[None], scatter[None])
+
+    def determine(self, model: MapModel, smallest: float) -> bool:
+        """Whether the first set fixes a motion of this model, by singular values of ``cross`` above ``smallest``.
+
+        The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
+        """
+        cross = self.cross[0]
+        values = np.linalg.svd(cross, compute_uv=False)
+        if model.may_mirror or values.size == 1:
+            return bool(values[-1] > smallest)
+        return bool(min(values[-2], values[-2] + np.sign(np.linalg.det(cross)) * values[-1]) > smallest)
 
 
 def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:
@@ -135,6 +147,8 @@ def maps_of(model: MapModel, moments: Moments) -> Maps:
     """
     if model.name == "affine":
         linear = moments.cross @ np.linalg.pinv(moments.scatter, hermitian=True)
+    elif moments.cross.shape == (1, 3, 3) and model.name != "similarity":
+        linear = rotation_in_space(moments.cross[0], model.may_mirror)[None]
     else:
         linear = _conformal(model, moments.cross, np.trace(moments.scatter, axis1=1, axis2=2))
     return Maps(linear, moments.y_bar - (linear @ moments.x_bar[:, :, None])[:, :, 0])

@@ -12,16 +12,18 @@ from inlier.consensus.kernels import (
     LOWEST_BIN,
     N_BINS,
     common_support,
-    histograms,
+    histogram,
     near_moments,
     re_paired_squares,
     squared_residuals,
     support,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
+from inlier.consensus.space_kernels import refit_in_space
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import run_in_threads
 
+_WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 
 # Upper ends of the bins of squared residuals.
@@ -46,38 +48,64 @@ class ResidualCounts:
 
 @dataclass(frozen=True, eq=False)
 class ColumnPairs:
-    """n pairs in random order, as columns x (d_x, n), y (d_y, n), with weights."""
+    """n pairs as columns x (d_x, n), y (d_y, n), with weights.
+
+    Attributes
+    ----------
+    x, y, weights : ndarray
+        The pairs, in random order unless ``shuffled`` is given.
+    shuffled : ColumnPairs, optional
+        A sample of the pairs in random order, which stands for all where pairs are re-paired: neighbours in a table are
+        often neighbours in space.
+    """
 
     x: FloatArray
     y: FloatArray
     weights: FloatArray
+    shuffled: ColumnPairs | None = None
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
         return int(self.x.shape[1])
 
+    @property
+    def in_random_order(self) -> ColumnPairs:
+        """Pairs that may be re-paired with their neighbours."""
+        return self.shuffled or self
+
     @cached_property
     def spread(self) -> float:
-        """Root mean square of y about its mean."""
-        return float(np.sqrt(np.sum(np.var(self.y, axis=1)))) or 1.0
+        """Root mean square of y about its mean; of a sample, where there is one."""
+        y = self.in_random_order.y
+        off_mean = y - y.mean(axis=1, keepdims=True)
+        return float(np.sqrt(np.vdot(off_mean, off_mean) / y.shape[1])) or 1.0
 
     @staticmethod
-    def from_rows(X: Array, Y: Array, weights: FloatArray, order: Array, centred: bool) -> ColumnPairs:
-        """Copy tables in this order; about their means if ``centred``, so that little is lost to large coordinates."""
-        columns = []
-        for table in (X, Y):
-            shuffled = np.take(table, order, axis=0).T.astype(np.float64, order="C")  # whole rows are gathered faster
-            columns.append(shuffled - shuffled.mean(axis=1, keepdims=True) if centred else shuffled)
-        return ColumnPairs(columns[0], columns[1], weights[order])
+    def from_rows(
+        X: Array, Y: Array, weights: FloatArray, centred: bool
+    ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
+        """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
+        x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (X, Y))
+        origin = np.zeros(len(x)), np.zeros(len(y))
+        if centred:
+            origin = x.mean(axis=1), y.mean(axis=1)
+            for columns, mean in zip((x, y), origin, strict=True):
+                columns -= mean[:, None]
+        return ColumnPairs(x, y, weights), origin
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
-        return ColumnPairs(self.x[:, which], self.y[:, which], self.weights[which])
+        # np.take keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
+        x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
+        return ColumnPairs(x, y, weights)
 
     def first(self, count: int) -> ColumnPairs:
-        """Return the first pairs; they come in random order, so these are as good as any."""
-        return self if count >= self.n_pairs else self.take(np.arange(count))
+        """Return the first pairs; where they come in random order, these are as good as any."""
+        if count >= self.n_pairs:
+            return self
+        x, y, weights = (np.ascontiguousarray(part[..., :count]) for part in (self.x, self.y, self.weights))
+        return ColumnPairs(x, y, weights)
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
@@ -91,18 +119,28 @@ class ColumnPairs:
 
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
-        n, unit = self.n_pairs, unit or self.spread
-        rounds = self._rounds(re_pairings)
+        unit = unit or self.spread
+        pairs = self._cumulative(maps, unit, range(1))
+        bounds, re_paired = self.in_random_order.count_re_paired(maps, re_pairings, unit)
+        return ResidualCounts(bounds, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
+
+    def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:
+        """Bounds, and how many of at least n re-pairings lie within each; in random order only."""
+        unit = unit or self.spread
+        return unit * _EDGES, self._cumulative(maps, unit, range(1, self._rounds(re_pairings) + 1))
+
+    def _cumulative(self, maps: Maps, unit: float, steps: range) -> Array:
+        """How many residuals of x_i and y_(i + step), for all these steps, lie below each edge."""
         linear, shift = _first_of(maps)
+        first, last = steps[0], steps[-1]
         parts = run_in_threads(
-            n,
-            lambda rows: histograms(linear, shift, self.x, self.y, rounds, unit**2, rows.start, rows.stop),
+            self.n_pairs,
+            lambda rows: histogram(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
         )
-        pairs, re_paired = np.cumsum(np.sum(parts, axis=0), axis=1)
-        return ResidualCounts(unit * _EDGES, pairs, re_paired, n, int(re_paired[-1]))
+        return np.cumsum(sum(parts[1:], start=parts[0]))
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
-        """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map."""
+        """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
         rounds = self._rounds(re_pairings)
         squared = np.empty((rounds, self.n_pairs))
         linear, shift = _first_of(maps)
@@ -128,40 +166,63 @@ class ColumnPairs:
     def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
         """Least squares, with the pairs' weights times a factor."""
         weights = self.weights if factor is None else self.weights * factor
-        if self._is_wide:
+        if self.is_wide:
             return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
-        return self._fit_in_a_loop(model, None, weights, np.inf, 0.0)[0]
+        return maps_of(model, self._moments(model, None, weights, np.inf, 0.0)[0])
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
         """Least squares on the pairs within reach of the first map, and how many they are.
 
         The weight of a pair with residual e is divided by (1 + sharpness e^2)^2.
         """
-        if self._is_wide:
+        if self.is_wide:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        return self._fit_in_a_loop(model, maps, self.weights, reach, sharpness)
+        moments, n_near = self.moments_near(model, maps, reach, sharpness)
+        return maps_of(model, moments), n_near
+
+    def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
+        """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
+        if self.x.shape[0] == self.y.shape[0] == 3 and model.name not in _WITH_SCATTER:
+            options = model.has_shift, model.may_mirror, False
+            linear, shift = refit_in_space(
+                *_first_of(maps), self.x, self.y, self.weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
+            )
+            return Maps(linear[None], shift[None])
+        for sharpness in sharpnesses.tolist():
+            before = maps.linear
+            maps, _ = self.fit_near(model, maps, reach, sharpness)
+            if np.abs(maps.linear - before).max() < steady:
+                break
+        return maps
+
+    def moments_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
+        """What that fit rests on, and how many pairs are within reach; not for wide ones."""
+        return self._moments(model, maps, self.weights, reach, sharpness)
 
     @property
-    def _is_wide(self) -> bool:
+    def is_wide(self) -> bool:
+        """Whether there are so many columns that matrix products are faster than loops."""
         return max(len(self.x), len(self.y)) > _NARROW
 
-    def _fit_in_a_loop(
+    def _moments(
         self, model: MapModel, maps: Maps | None, weights: FloatArray, reach: float, sharpness: float
-    ) -> tuple[Maps, int]:
+    ) -> tuple[Moments, int]:
         """Gather the moments of the pairs within reach in one pass; within reach of no map are all."""
         d_x, d_y = len(self.x), len(self.y)
         linear, shift = (np.zeros((d_y, d_x)), np.zeros(d_y)) if maps is None else _first_of(maps)
-        scattered = model.name in ("similarity", "affine")  # the others need no scatter
+        scattered = model.name in _WITH_SCATTER
         parts = run_in_threads(
             self.n_pairs,
             lambda rows: near_moments(
                 linear, shift, self.x, self.y, weights, reach**2, sharpness, scattered, rows.start, rows.stop
             ),
         )
-        near, total, sum_x, sum_y, cross, scatter = (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
-        return maps_of(model, Moments.from_sums(model, total, sum_x, sum_y, cross, scatter)), int(near)
+        near, *sums = (
+            parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
+        )
+        return Moments.from_sums(model, *sums), int(near)
 
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:

@@ -18,11 +18,12 @@ FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
 _SETTLING_ROUNDS = 3
-_POLISHED_ON = 5_000  # pairs; the last fit is to all of them
-_NEAR = 3.0  # bounds: beyond, a pair has no say
+_POLISHED_ON = 5_000  # pairs, or less than twice as many; the last fit is to all of them
+NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _SHORT_LIST = 6  # maps whose support is compared with that by re-pairings
 _SHIFTS = (1, 2)  # of the two sides against each other: re-pairings for a quick look
+_NARROWING = 1.4 ** -np.arange(9.0)  # of the spread of y: where a pair's weight has fallen to a quarter
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in surprise, relative to it, that ends the rounds
 
@@ -77,6 +78,16 @@ class Refiner:
             maps = fitted
         return maps
 
+    def narrow(self, pairs: ColumnPairs, maps: Maps) -> Maps:
+        """Fit again and again with weights that fall with the residual, ever more sharply (Geman and McClure).
+
+        So wrong pairs lose their say little by little, before it is known how far off a pair must be to be one. Maps
+        that may shrink are left as they are: with little say for far pairs they might bring all points to one place.
+        """
+        if self.model.name in ("similarity", "affine") or pairs.is_wide:
+            return maps
+        return pairs.refit(self.model, maps, np.inf, 1 / (_NARROWING * pairs.spread) ** 2)
+
     def refine(self, pairs: ColumnPairs, maps: Maps) -> Finding:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
         found = self.weigh(pairs, maps)
@@ -108,23 +119,25 @@ class Refiner:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
         nearby = pairs
-        if pairs.n_pairs > _POLISHED_ON:
-            near = np.flatnonzero(pairs.squared_residuals(maps) <= (_NEAR * bound) ** 2)
-            nearby = pairs.take(near[:_POLISHED_ON])
-        for _ in range(_MOST_ROUNDS):
-            before = maps.linear
-            maps, _ = nearby.fit_near(self.model, maps, _NEAR * bound, 1 / (_SCALE * bound) ** 2)
-            if np.abs(maps.linear - before).max() < _STEADY:
-                break
-        return maps
+        in_vain = (1 - found.evidence.inlier_fraction) * pairs.n_pairs
+        if in_vain > _POLISHED_ON or pairs.n_pairs > 2 * _POLISHED_ON:
+            near = np.flatnonzero(pairs.squared_residuals(maps) <= (NEAR * bound) ** 2)
+            nearby = pairs.take(near[:: max(1, near.size // _POLISHED_ON)])
+        reach, sharpness = fall_off(bound)
+        return nearby.refit(self.model, maps, reach, np.full(_MOST_ROUNDS, sharpness), _STEADY)
+
+
+def fall_off(bound: float) -> tuple[float, float]:
+    """Reach and sharpness of a fit whose weights are `closeness`."""
+    return NEAR * bound, 1 / (_SCALE * bound) ** 2
 
 
 def closeness(squared: FloatArray, bound: float) -> FloatArray:
     """Weights that fall with the residual: a quarter at half the bound, 0 beyond three bounds."""
-    return np.where(squared <= (_NEAR * bound) ** 2, 1 / (1 + squared / (_SCALE * bound) ** 2) ** 2, 0.0)
+    return np.where(squared <= (NEAR * bound) ** 2, 1 / (1 + squared / (_SCALE * bound) ** 2) ** 2, 0.0)
 
 
 def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
     """Derivative of `closeness` by the squared residual."""
     unit = (_SCALE * bound) ** 2
-    return np.where(squared <= (_NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)
+    return np.where(squared <= (NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)

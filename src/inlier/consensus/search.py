@@ -1,5 +1,6 @@
 """Look for the map that most pairs agree on: Gram overlap first, then agreement on samples that grow.
 
+The Gram overlap starts a fit that gives far pairs ever less say: it finds what outweighs wrong pairs all about.
 A search in a sample of m pairs finds any consensus of some 15 of them. So a sure map that a share r of all pairs
 supports, pairs in one place counted as one, is taken as soon as r m reaches that: a better one would have been found.
 One with a clear majority is taken at once. Otherwise the sample grows, until it holds all pairs or is as large as the
@@ -13,15 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
-from inlier.consensus.evidence import Chance, Evidence
+from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps, fit_maps
+from inlier.consensus.outcome import Consensus
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
 from inlier.consensus.scales import Scales, closest_friends
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.namespaces import rounding_of
 from inlier.overlap.agreement import Agreement
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE, _GROWTH = 100, 16_000, 4  # pairs
+_LARGEST_FIRST_SAMPLE = 800
 _MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
 _CIRCLE = 20  # friends, with the pair itself
 _SEEDS = 24  # strongest circles of one tolerance that are fitted
@@ -37,34 +41,13 @@ _FAR_BETTER = 1.2  # times the surprise
 _AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
 _DECIDING_RE_PAIRINGS = 200_000
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
+_MOST_PARTNERS = 16  # that a point is re-paired with, where there are other points
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
 _WORTH_A_CLOSER_LOOK = 400  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
 _MORE_THAN_RELIABLE = 19  # members that the next sample aims at; with so many, unlikely tolerances are left out
-
-
-@dataclass(frozen=True, eq=False)
-class Consensus:
-    """What was found.
-
-    Attributes
-    ----------
-    evidence : Evidence
-        What speaks for it.
-    weights : ndarray of shape (n,)
-        How near each pair is, between 0 and 1: weights for a final fit.
-    re_paired_residuals : ndarray
-        What residuals are like where nothing is paired.
-    better_mirrored : bool
-        Whether a reflection, which the model does not allow, would fit the same pairs far better.
-    """
-
-    evidence: Evidence
-    weights: FloatArray
-    re_paired_residuals: FloatArray
-    better_mirrored: bool
 
 
 def find_consensus(
@@ -96,18 +79,18 @@ def find_consensus(
     suggestion : ndarray of int, optional
         Pairs that are likely real: the map that fits them is where to start.
     """
-    order = rng.permutation(len(X))
-    pairs = ColumnPairs.from_rows(X, Y, weights, order, centred=model.has_shift)
-    place = np.empty(len(X), dtype=np.intp)
-    place[order] = np.arange(len(X))
+    pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
     search = ConsensusSearch(model, pairs, noise_bound, rng)
-    found = search.finish(search.run(None if suggestion is None else place[suggestion]))
-    maps = found.map
-    nearness = closeness(pairs.squared_residuals(maps), found.evidence.bound)[place]
+    start = None
+    if suggestion is not None and suggestion.size >= model.fewest_pairs:
+        start = pairs.take(suggestion).fit(model)
+    found = search.finish(search.run(start))
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
     re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
-    null = pairs.first(re_pairings).re_paired_residuals(maps, re_pairings)
-    return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
+    null = search.re_paired_residuals(found.map, re_pairings)
+    rounding = rounding_of(X), rounding_of(Y)
+    mirrored = search.is_better_mirrored(found)
+    return Consensus(model, found.evidence, found.map, pairs, origin, rounding, null, mirrored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,39 +108,53 @@ class ConsensusSearch:
     def __init__(
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
     ) -> None:
-        self._model, self._pairs, self._rng = model, pairs, rng
-        self._judges = self._sample(_WEIGHED_ON)
+        self._model, self._rng = model, rng
+        shuffled = pairs.take(_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
+        self._pairs = replace(pairs, shuffled=shuffled) if pairs.n_pairs > _WEIGHED_ON else shuffled
+        self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
         self.refiner = Refiner(model, Chance(model, self._scales.disagreements, Crowding(self._judges)), noise_bound)
         self._start = self._gram_start()
 
-    def run(self, suggestion: Array | None = None) -> Finding:
+    def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
-        best = self._refine(self._start)
-        if suggestion is not None and suggestion.size >= self._model.fewest_pairs:
-            start = self._pairs.take(suggestion).fit(self._model)
-            best = better_of(best, self._refine(start))
-        if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
+        best = self.refiner.refine(self._judges, self.refiner.narrow(self._judges, self._start))
+        if suggestion is not None:
+            best = better_of(self._with_breadth(best), self._refine(suggestion))
+        if _has_clear_majority(best):
             return self._on_all_pairs(best)
-        size = _SMALLEST_SAMPLE
+        best = self._with_breadth(best)
+        size = self._first_size(best)
         while True:
             best = self._from_agreement(size, best)
             whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
             expected = self._independent_members(whole, size)
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
                 return self._on_all_pairs(best)
-            growth = _MORE_THAN_RELIABLE / expected if expected else _GROWTH
-            size = min(int(np.ceil(growth * size)), _LARGEST_SAMPLE)
+            size = min(_large_enough(size, expected) if expected else _GROWTH * size, _LARGEST_SAMPLE)
+
+    def _first_size(self, found: Finding) -> int:
+        """As many pairs as confirm a sure map with much support; with little, a smaller sample may do better."""
+        expected = self._independent_members(found, _SMALLEST_SAMPLE)
+        size = _large_enough(_SMALLEST_SAMPLE, expected) if expected else _SMALLEST_SAMPLE
+        return size if size <= _LARGEST_FIRST_SAMPLE else _SMALLEST_SAMPLE
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
         found = self._at_its_own_scale(found)
         polished = self._judged_closely(self.refiner.weigh(self._pairs, self.refiner.polish(self._pairs, found)))
-        if polished.evidence.surprise < _LITTLE_LOST * found.evidence.surprise:
-            return found
+        if polished.evidence.surprise_per_pair < _LITTLE_LOST * found.evidence.surprise_per_pair:
+            return self.refiner.weigh(self._pairs, found.map) if found.evidence.n_pairs < self._pairs.n_pairs else found
         log_alarms = min(found.evidence.log_false_alarms, polished.evidence.log_false_alarms)
         return replace(polished, evidence=replace(polished.evidence, log_false_alarms=log_alarms))
+
+    def re_paired_residuals(self, maps: Maps, count: int) -> FloatArray:
+        """Residuals of about so many re-pairings, at least as many as there are in the sample of pairs for that."""
+        sample = self._pairs.in_random_order
+        if count > _MOST_PARTNERS * sample.n_pairs and sample is not self._pairs:
+            sample = self._pairs.take(_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
+        return sample.re_paired_residuals(maps, count)
 
     def _at_its_own_scale(self, found: Finding) -> Finding:
         """Let the bound grow where it stands at the limit of what was looked at, or where nothing fine was found."""
@@ -179,9 +176,10 @@ class ConsensusSearch:
             return False
         judges, mirroring = self._judges, replace(self._model, reflection=True)
         near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
-        mirrored = replace(self.refiner, model=mirroring).refine(judges, judges.fit(mirroring, near))
-        if np.linalg.det(mirrored.map.linear[0]) > 0:
+        start = judges.fit(mirroring, near)
+        if np.linalg.det(start.linear[0]) > 0:
             return False
+        mirrored = replace(self.refiner, model=mirroring).refine(judges, start)
         return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
 
     def _gram_start(self) -> Maps:
@@ -226,7 +224,9 @@ class ConsensusSearch:
 
     def _refine(self, maps: Maps) -> Finding:
         """Improve a map on the judges, and see how many places its support lies in."""
-        found = self.refiner.refine(self._judges, maps)
+        return self._with_breadth(self.refiner.refine(self._judges, maps))
+
+    def _with_breadth(self, found: Finding) -> Finding:
         return replace(found, breadth=self.refiner.breadth(self._judges, found))
 
     def _leads_to(self, found: Finding, suggestion: _Suggestion) -> bool:
@@ -250,22 +250,22 @@ class ConsensusSearch:
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""
+        if _is_beyond_doubt(found):
+            return found
         if self._judges is not self._pairs:
-            certain = found.evidence.log_false_alarms < _BEYOND_DOUBT
-            again = (self.refiner.weigh if certain else self.refiner.refine)(self._pairs, found.map)
-            found = replace(again, breadth=found.breadth)
+            found = replace(self.refiner.refine(self._pairs, found.map), breadth=found.breadth)
         return self._judged_closely(found)
 
     def _judged_closely(self, found: Finding) -> Finding:
         """Weigh again beside many more re-pairings, where it might matter."""
-        if found.evidence.log_false_alarms < _BEYOND_DOUBT:
+        if _is_beyond_doubt(found):
             return found
         return replace(self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS), breadth=found.breadth)
 
     def _sample(self, size: int) -> ColumnPairs:
         """Draw pairs, the more likely the larger their weights."""
         pairs, weights = self._pairs, self._pairs.weights
-        if float(np.ptp(weights)) == 0:
+        if _all_equal(weights):
             return pairs if size >= pairs.n_pairs else pairs.take(_distinct(pairs.n_pairs, size, self._rng))
         usable = int(np.count_nonzero(weights))
         share = weights / weights.sum()
@@ -278,6 +278,23 @@ def _is_found(found: Finding) -> bool:
 
 def _is_sure(found: Finding) -> bool:
     return _is_found(found) and found.evidence.by_chance <= FINE
+
+
+def _has_clear_majority(found: Finding) -> bool:
+    return _is_sure(found) and found.evidence.inlier_fraction >= _CLEAR_MAJORITY
+
+
+def _is_beyond_doubt(found: Finding) -> bool:
+    return found.evidence.log_false_alarms < _BEYOND_DOUBT
+
+
+def _large_enough(size: int, expected: float) -> int:
+    """How large a sample it takes, where one of this size is expected to hold so many members of a consensus."""
+    return max(size, int(np.ceil(_MORE_THAN_RELIABLE / expected * size)))
+
+
+def _all_equal(weights: FloatArray) -> bool:
+    return float(np.ptp(weights)) == 0
 
 
 def _distinct(n: int, size: int, rng: np.random.RandomState) -> Array:

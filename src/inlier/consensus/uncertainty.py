@@ -20,7 +20,7 @@ from inlier.consensus.refine import closeness, closeness_slope
 from inlier.engine.blocks import Array, FloatArray
 from inlier.transforms import SimilarityTransformation
 
-_ENOUGH = 2000  # pairs that the covariance is estimated from; of more, every so many
+_ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,43 +64,61 @@ def motion_uncertainty(
         Residual scale of the closeness weights.
     """
     some = near[:: max(1, near.size // _ENOUGH)]
+    if not some.size:
+        return None
     share, weights = some.size / near.size, weights[some]
-    X, Y = (np.asarray(table[some], dtype=np.float64) for table in (X, Y))
-    d = X.shape[1]
+    x, y = (np.array(table[some].T, dtype=np.float64, order="C") for table in (X, Y))
     has_shift, has_scale = motion.model in ("rigid", "similarity"), motion.model == "similarity"
-    residual = Y - X @ motion.linear.T - motion.translation
-    squared = np.sum(residual**2, axis=1)
+    residual = y - motion.linear @ x - motion.translation[:, None]
+    squared = np.einsum("ij,ij->j", residual, residual)
     say = weights * closeness(squared, bound)
-    centre = say @ X / say.sum() if has_shift else np.zeros(d)
-    arm = (X - centre) @ motion.linear.T  # from the centroid's image to each point's
-    jacobian = _jacobian(arm, has_shift, has_scale)
-    along = (residual[:, None] @ jacobian)[:, 0]  # J_i^T r_i
-    pull = say[:, None] * along
+    centre = x @ say / say.sum() if has_shift else np.zeros(len(x))
+    arm = motion.linear @ (x - centre[:, None])  # from the centroid's image to each point's
+    along = _along(arm, residual, has_shift, has_scale)  # J_i^T r_i
     # psi'(r) = weight I + 2 weight' r r^T, so that A needs only J^T J and J^T r.
-    rows = jacobian.reshape(-1, jacobian.shape[2])
     slope = 2 * weights * closeness_slope(squared, bound)
-    bread = (np.repeat(say, d)[:, None] * rows).T @ rows + (slope[:, None] * along).T @ along
+    bread = _squared_jacobians(arm, say, has_shift, has_scale) + (slope * along) @ along.T
     if np.linalg.cond(bread) > 1e12:
         return None
     inverse = np.linalg.inv(bread)
-    spread = share * inverse @ (pull.T @ pull) @ inverse.T  # as many more pairs, so much less
+    pull = say * along
+    spread = share * inverse @ (pull @ pull.T) @ inverse.T  # as many more pairs, so much less
     return _in_units(spread, motion, centre, has_shift, has_scale)
 
 
-def _jacobian(arm: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
-    """Movement of each point by a turn, a shift and a stretch, as (n, d, parameters)."""
-    n, d = arm.shape
-    if d == 2:
-        parts = [np.stack([-arm[:, 1], arm[:, 0]], axis=1)[:, :, None]]
-    else:  # the columns of w -> w x arm
-        x, y, z = arm.T
-        zero = np.zeros(n)
-        parts = [np.stack([zero, z, -y, -z, zero, x, y, -x, zero], axis=1).reshape(n, 3, 3)]
+def _along(arm: FloatArray, residual: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
+    """J_i^T r_i, as (parameters, n): how far a turn, a shift and a stretch would move each point along its residual."""
+    if len(arm) == 2:
+        parts = [(arm[0] * residual[1] - arm[1] * residual[0])[None]]
+    else:  # (w x arm) . r = w . (arm x r)
+        (a, b, c), (u, v, w) = arm, residual
+        parts = [np.stack([b * w - c * v, c * u - a * w, a * v - b * u])]
     if has_shift:
-        parts.append(np.broadcast_to(np.eye(d), (n, d, d)))
+        parts.append(residual)
     if has_scale:
-        parts.append(arm[:, :, None])
-    return np.concatenate(parts, axis=2)
+        parts.append(np.einsum("ij,ij->j", arm, residual)[None])
+    return np.concatenate(parts)
+
+
+def _squared_jacobians(arm: FloatArray, say: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
+    """Sum of say J^T J. A turn moves points across their arms, a stretch along them, and the arms add up to 0."""
+    scatter, d = (say * arm) @ arm.T, len(arm)
+    length, turns = np.trace(scatter), 1 if d == 2 else 3
+    diagonal = [length] * turns + [say.sum()] * d * has_shift + [length] * has_scale
+    squares = np.diag(np.array(diagonal, dtype=np.float64))
+    if d == 3:
+        squares[:3, :3] -= scatter
+    return squares
+
+
+def _movement(arm: FloatArray, has_scale: bool) -> FloatArray:
+    """J of one point, for a motion with a shift: its movement by a turn, a shift and a stretch."""
+    if arm.size == 2:
+        turn = np.array([[-arm[1]], [arm[0]]])
+    else:  # the columns of w -> w x arm
+        x, y, z = arm
+        turn = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+    return np.hstack([turn, np.eye(arm.size), *([arm[:, None]] if has_scale else [])])
 
 
 def _in_units(
@@ -109,9 +127,9 @@ def _in_units(
     """From turn, shift of the centroid and stretch to rotation in degrees, translation and scale."""
     d, turns = centre.size, 1 if centre.size == 2 else 3
     # t = image of the centroid - scale R centroid: it moves with all three.
-    to_translation = np.zeros((d, len(spread)))
+    to_translation: FloatArray = np.zeros((d, len(spread)))
     if has_shift:
-        to_translation = _jacobian(-(motion.linear @ centre)[None], has_shift, has_scale)[0]
+        to_translation = _movement(-(motion.linear @ centre), has_scale)
     change = np.vstack(
         [
             np.degrees(np.eye(len(spread))[:turns]),

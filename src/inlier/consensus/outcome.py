@@ -1,0 +1,82 @@
+"""What a search found, and the motion that fits it best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlier.consensus.evidence import Evidence
+from inlier.consensus.models import MapModel, Maps, maps_of
+from inlier.consensus.pairs import ColumnPairs
+from inlier.consensus.refine import closeness, fall_off
+from inlier.engine.blocks import FloatArray
+from inlier.transforms import SimilarityTransformation
+
+_OF_LARGEST = 1e-6  # moments that are smaller, beside what the largest coordinates would give, take a closer look
+_FAR_ABOVE = 10.0  # times what the rounding of the input makes of a moment
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """The map that most pairs agree on, and what speaks for it.
+
+    Attributes
+    ----------
+    model : MapModel
+        What was looked for.
+    evidence : Evidence
+        What speaks for it.
+    map : Maps
+        One map, between the pairs as the search saw them.
+    pairs : ColumnPairs
+        All pairs, about their means where the model has a shift.
+    origin : (ndarray, ndarray)
+        Those means of x and y, or zeros.
+    rounding : (float, float)
+        Relative rounding error of the numbers that x and y came as.
+    re_paired_residuals : ndarray
+        What residuals are like where nothing is paired.
+    better_mirrored : bool
+        Whether a reflection, which the model does not allow, would fit the same pairs far better.
+    """
+
+    model: MapModel
+    evidence: Evidence
+    map: Maps
+    pairs: ColumnPairs
+    origin: tuple[FloatArray, FloatArray]
+    rounding: tuple[float, float]
+    re_paired_residuals: FloatArray
+    better_mirrored: bool
+
+    def nearness(self) -> FloatArray:
+        """How near each pair is, between 0 and 1: weights for a final fit."""
+        return closeness(self.pairs.squared_residuals(self.map), self.evidence.bound)
+
+    def motion(self) -> tuple[SimilarityTransformation, FloatArray] | None:
+        """The least-squares motion of all pairs, weighted by their nearness too, and the residuals.
+
+        None where it takes a closer look: for other maps, in many dimensions, and where the pairs hardly determine it.
+        """
+        model = self.model
+        if model.name == "affine" or self.pairs.is_wide:
+            return None
+        moments, _ = self.pairs.moments_near(model, self.map, *fall_off(self.evidence.bound))
+        if not moments.determine(model, self._doubtful()):
+            return None
+        maps = maps_of(model, moments)
+        scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
+        x, y = self.origin
+        shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
+        found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
+        return found, np.sqrt(self.pairs.squared_residuals(maps))
+
+    def _doubtful(self) -> float:
+        """Means of products x y that rounding, of the input or of sums, might have a part in."""
+        (reach_x, off_x), (reach_y, off_y) = (
+            (reach, rounding * (reach + np.linalg.norm(mean)))
+            for points, mean, rounding in zip((self.pairs.x, self.pairs.y), self.origin, self.rounding, strict=True)
+            for reach in [np.linalg.norm(np.abs(points).max(axis=1))]
+        )
+        return float(_OF_LARGEST * reach_x * reach_y + _FAR_ABOVE * (off_x * reach_y + off_y * reach_x))

@@ -1,0 +1,114 @@
+"""Compiled fits of motions in space: what `models` does in any dimension, without leaving the loop over the pairs.
+
+Written in loops throughout: array expressions would take the compiler many times as long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inlier.consensus.kernels import near_moments
+from inlier.engine.compiled import compiled
+
+_MOST_SWEEPS = 30
+_ORTHOGONAL = 1e-15  # cosine between columns
+_NOTHING = 1e-300
+
+
+@compiled
+def rotation_in_space(cross, mirrored):
+    """R = U D V^T for cross = U S V^T: det R = 1, or where it may be mirrored the sign of det(cross).
+
+    By Jacobi: turns V of the columns until they are orthogonal, cross V = U S. The direction of the smallest singular
+    value is across the two others on either side, so it needs no size of its own, and its sign no determinant of U.
+    """
+    columns, turns, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    for a in range(3):  # rows of these become columns of cross V and of V
+        for b in range(3):
+            columns[b, a] = cross[a, b]
+            turns[a, b] = rotation[a, b] = 1.0 if a == b else 0.0
+    for _ in range(_MOST_SWEEPS):
+        steady = True
+        for p in range(2):
+            for q in range(p + 1, 3):
+                steady &= _made_orthogonal(columns, turns, p, q)
+        if steady:
+            break
+    smallest = 0
+    for k in (1, 2):
+        if _dot(columns[k], columns[k]) < _dot(columns[smallest], columns[smallest]):
+            smallest = k
+    p, q = (smallest + 1) % 3, (smallest + 2) % 3
+    length_p, length_q = np.sqrt(_dot(columns[p], columns[p])), np.sqrt(_dot(columns[q], columns[q]))
+    if min(length_p, length_q) <= _NOTHING:
+        return rotation
+    determinant = 0.0
+    for k in range(3):
+        determinant += cross[2, k] * _across(cross[0], cross[1], k)
+    per_length = (-1.0 if mirrored and determinant < 0 else 1.0) / (length_p * length_q)
+    for a in range(3):
+        u, v, w = columns[p, a] / length_p, columns[q, a] / length_q, per_length * _across(columns[p], columns[q], a)
+        for b in range(3):
+            rotation[a, b] = u * turns[p, b] + v * turns[q, b] + w * _across(turns[p], turns[q], b)
+    return rotation
+
+
+@compiled
+def _made_orthogonal(columns, turns, p, q):
+    """Turn two rows into each other until they are orthogonal; whether they were."""
+    a, b, c = _dot(columns[p], columns[p]), _dot(columns[q], columns[q]), _dot(columns[p], columns[q])
+    if abs(c) <= _ORTHOGONAL * np.sqrt(a * b):
+        return True
+    ratio = (b - a) / (2 * c)
+    tangent = (1.0 if ratio >= 0 else -1.0) / (abs(ratio) + np.sqrt(1 + ratio * ratio))
+    cosine = 1 / np.sqrt(1 + tangent * tangent)
+    sine = cosine * tangent
+    for k in range(3):
+        u, v = columns[p, k], columns[q, k]
+        columns[p, k], columns[q, k] = cosine * u - sine * v, sine * u + cosine * v
+        u, v = turns[p, k], turns[q, k]
+        turns[p, k], turns[q, k] = cosine * u - sine * v, sine * u + cosine * v
+    return False
+
+
+@compiled
+def _dot(u, v):
+    return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
+
+@compiled
+def _across(u, v, k):
+    """Coordinate k of the vector product."""
+    i, j = (k + 1) % 3, (k + 2) % 3
+    return u[i] * v[j] - u[j] * v[i]
+
+
+@compiled
+def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, options, steady, start, stop):
+    """Fit to the pairs within reach, and again to those within reach of that, with each sharpness in turn.
+
+    Until no coefficient of the rotation changes by ``steady``. The options: whether there is a shift, whether the
+    motion may be mirrored, and False, for no scatter is needed. (With constants in their place, the sums would be
+    compiled once more.)
+    """
+    has_shift, mirrored, scattered = options
+    for sharpness in sharpnesses:
+        _, total, x_bar, y_bar, cross, _ = near_moments(
+            linear, shift, x, y, weights, reach, sharpness, scattered, start, stop
+        )
+        total = max(total, _NOTHING)
+        for a in range(3):
+            x_bar[a] *= has_shift / total
+            y_bar[a] *= has_shift / total
+        for a in range(3):
+            for b in range(3):
+                cross[a, b] = cross[a, b] / total - y_bar[a] * x_bar[b]
+        before, linear = linear, rotation_in_space(cross, mirrored)
+        shift, change = y_bar, 0.0
+        for a in range(3):
+            shift[a] -= _dot(linear[a], x_bar)
+            for b in range(3):
+                change = max(change, abs(linear[a, b] - before[a, b]))
+        if change < steady:
+            break
+    return linear, shift
