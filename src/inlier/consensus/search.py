@@ -8,26 +8,23 @@ time allows. In large samples only the pairs with the most friends are looked at
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.evidence import Chance, Evidence
-from inlier.consensus.models import MapModel, Maps, fit_maps
+from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
-from inlier.consensus.scales import Scales, closest_friends
+from inlier.consensus.scales import Scales
+from inlier.consensus.suggestions import suggestions
 from inlier.engine.blocks import Array, FloatArray
-from inlier.overlap.agreement import Agreement
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE, _GROWTH = 100, 16_000, 4  # pairs
-_MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
-_CIRCLE = 20  # friends, with the pair itself
-_SEEDS = 24  # strongest circles of one tolerance that are fitted
-_RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
-_FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
-_REFINED = 6  # of those of all tolerances, how many are refined
+_REFINED = 3  # most promising maps of one round that are refined
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _BEYOND_DOUBT = -200.0  # log of the false alarms
@@ -108,15 +105,6 @@ def find_consensus(
     re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
     null = pairs.first(re_pairings).re_paired_residuals(maps, re_pairings)
     return Consensus(found.evidence, nearness, null, search.is_better_mirrored(found))
-
-
-@dataclass(frozen=True, eq=False)
-class _Suggestion:
-    """A rough map, the bound at which it has support, and how promising that looks."""
-
-    promise: float
-    map: Maps
-    bound: float
 
 
 class ConsensusSearch:
@@ -200,14 +188,9 @@ class ConsensusSearch:
         for likely, scale, tolerances in self._scales:
             if not likely and size < _WORTH_A_CLOSER_LOOK:
                 break
-            suggested: list[_Suggestion] = []
-            rivals = closest_friends(sample, scale, tolerances, self._model, _MOST_CANDIDATES, self._rng)
-            for tolerance, candidates in zip(tolerances, rivals, strict=True):
-                suggested += self._suggestions(sample.take(candidates), scale, tolerance)
-            for suggestion in sorted(suggested, key=lambda suggestion: -suggestion.promise)[:_REFINED]:
-                if not self._leads_to(best, suggestion):
-                    settled = self.refiner.settle(self._judges, suggestion.map, suggestion.bound)
-                    best = better_of(best, self._refine(settled))
+            for maps, bound in self._suggestions(sample, scale, tolerances):
+                if not self._leads_to(best, maps, bound):
+                    best = better_of(best, self._refine(maps))
             enough = _MORE_THAN_RELIABLE if size < self._pairs.n_pairs else 0.0  # no larger sample would tell more
             if self._independent_members(best, size) > enough:
                 break
@@ -229,24 +212,17 @@ class ConsensusSearch:
         found = self.refiner.refine(self._judges, maps)
         return replace(found, breadth=self.refiner.breadth(self._judges, found))
 
-    def _leads_to(self, found: Finding, suggestion: _Suggestion) -> bool:
-        """Whether most pairs that support the suggestion support what was found, no more coarsely: it is the same."""
-        if not _is_sure(found) or found.evidence.bound > _AS_FINE * suggestion.bound:
+    def _leads_to(self, found: Finding, maps: Maps, bound: float) -> bool:
+        """Whether most pairs that support this map support what was found, no more coarsely: it is the same."""
+        if not _is_sure(found) or found.evidence.bound > _AS_FINE * bound:
             return False
-        share = self._judges.common_support(suggestion.map, suggestion.bound, found.map, found.evidence.bound)
-        return share > _MOST
+        return self._judges.common_support(maps, bound, found.map, found.evidence.bound) > _MOST
 
-    def _suggestions(self, chosen: ColumnPairs, scale: float, tolerance: float) -> list[_Suggestion]:
-        """Maps of the tightest circles among these pairs at one tolerance, each with how promising it looks."""
-        if chosen.n_pairs < self._model.fewest_pairs:
-            return []
-        circles = Agreement(scale * chosen.x, chosen.y, tolerance).circles(_CIRCLE)
-        seeds = np.argsort(-circles.strength, kind="stable")[:_SEEDS]
-        members, weights = circles.members[seeds], circles.weights[seeds]
-        maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights * chosen.weights[members])
-        bound = _RESIDUAL * tolerance
-        followed = self.refiner.most_promising(self._jury, maps, bound, _FOLLOWED)
-        return [_Suggestion(promise, map_, bound) for promise, map_ in followed]
+    def _suggestions(self, sample: ColumnPairs, scale: float, tolerances: FloatArray) -> Iterator[tuple[Maps, float]]:
+        """Maps that circles of friends in a sample suggest, each with the bound of its support; the best first."""
+        chance, rng = self.refiner.chance, self._rng
+        found = suggestions(self._model, chance, sample, scale, tolerances, self._jury, self._judges, rng)
+        return iter(()) if found is None else islice(found, _REFINED)
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""
