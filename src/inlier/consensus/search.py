@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -20,11 +19,15 @@ from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
 from inlier.consensus.scales import Scales
-from inlier.consensus.suggestions import suggestions
+from inlier.consensus.suggestions import QuickLook, maps_of_circles
 from inlier.engine.blocks import Array, FloatArray
 
-_SMALLEST_SAMPLE, _LARGEST_SAMPLE, _GROWTH = 100, 16_000, 4  # pairs
-_REFINED = 3  # most promising maps of one round that are refined
+_SMALLEST_SAMPLE, _LARGEST_SAMPLE = 100, 16_000  # pairs
+_FIRST_SAMPLE, _GROWTH = 1000, 4  # where no map is sure that would tell how large a sample should be
+_FOLLOWED = 6  # most promising maps of a round that are fitted again
+_SETTLING_ROUNDS = 2  # ... so often
+_REFINED = 3  # of those, how many are refined
+_FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _BEYOND_DOUBT = -200.0  # log of the false alarms
@@ -37,7 +40,7 @@ _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
-_WORTH_A_CLOSER_LOOK = 400  # pairs in a sample in which unlikely tolerances are tried too
+_WORTH_A_CLOSER_LOOK = 200  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
 _MORE_THAN_RELIABLE = 19  # members that the next sample aims at; with so many, unlikely tolerances are left out
 
@@ -117,7 +120,9 @@ class ConsensusSearch:
         self._judges = self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
-        self.refiner = Refiner(model, Chance(model, self._scales.disagreements, Crowding(self._judges)), noise_bound)
+        chance = Chance(model, self._scales.disagreements, Crowding(self._judges))
+        self.refiner = Refiner(model, chance, noise_bound)
+        self._look_of_jury, self._look_of_judges = (QuickLook(chance, some) for some in (self._jury, self._judges))
         self._start = self._gram_start()
 
     def run(self, suggestion: Array | None = None) -> Finding:
@@ -128,15 +133,14 @@ class ConsensusSearch:
             best = better_of(best, self._refine(start))
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return self._on_all_pairs(best)
-        size = _SMALLEST_SAMPLE
+        size = self._telling_size(best, _FIRST_SAMPLE)
         while True:
             best = self._from_agreement(size, best)
             whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
             expected = self._independent_members(whole, size)
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
                 return self._on_all_pairs(best)
-            growth = _MORE_THAN_RELIABLE / expected if expected else _GROWTH
-            size = min(int(np.ceil(growth * size)), _LARGEST_SAMPLE)
+            size = self._telling_size(whole, _GROWTH * size)
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
@@ -186,10 +190,10 @@ class ConsensusSearch:
             return best  # distances in spaces of different dimension have nothing to do with each other
         sample = self._sample(size)
         for likely, scale, tolerances in self._scales:
-            if not likely and size < _WORTH_A_CLOSER_LOOK:
+            if not likely and sample.n_pairs < _WORTH_A_CLOSER_LOOK:
                 break
-            for maps, bound in self._suggestions(sample, scale, tolerances):
-                if not self._leads_to(best, maps, bound):
+            for maps, bound, promise in self._suggestions(sample, scale, tolerances, best):
+                if not (self._leads_to(best, maps, bound) or self._outshines(best, promise)):
                     best = better_of(best, self._refine(maps))
             enough = _MORE_THAN_RELIABLE if size < self._pairs.n_pairs else 0.0  # no larger sample would tell more
             if self._independent_members(best, size) > enough:
@@ -202,6 +206,12 @@ class ConsensusSearch:
             return 0.0
         n_near, n_places = self.refiner.support_and_places(self._jury, found)
         return found.evidence.inlier_fraction * n_places / max(n_near, 1) * size
+
+    def _telling_size(self, found: Finding, otherwise: int) -> int:
+        """Size of a sample in which a sure map that is as good as this one is not missed; or another, if it is not sure."""
+        share = self._independent_members(found, 1)
+        size = int(np.ceil(_MORE_THAN_RELIABLE / share)) if share else otherwise
+        return min(max(size, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
 
     def _is_broad(self, found: Finding) -> bool:
         """Whether support lies in more places than any of the maps that wrong pairs suggest would find."""
@@ -218,11 +228,24 @@ class ConsensusSearch:
             return False
         return self._judges.common_support(maps, bound, found.map, found.evidence.bound) > _MOST
 
-    def _suggestions(self, sample: ColumnPairs, scale: float, tolerances: FloatArray) -> Iterator[tuple[Maps, float]]:
-        """Maps that circles of friends in a sample suggest, each with the bound of its support; the best first."""
-        chance, rng = self.refiner.chance, self._rng
-        found = suggestions(self._model, chance, sample, scale, tolerances, self._jury, self._judges, rng)
-        return iter(()) if found is None else islice(found, _REFINED)
+    def _outshines(self, found: Finding, promise: float) -> bool:
+        """Whether what was found is sure, broad, and far more surprising than a suggestion."""
+        return promise < _FAR_LESS * found.evidence.surprise and _is_sure(found) and self._is_broad(found)
+
+    def _suggestions(
+        self, sample: ColumnPairs, scale: float, tolerances: FloatArray, best: Finding
+    ) -> Iterator[tuple[Maps, float, float]]:
+        """Maps that circles of friends in a sample suggest, with bounds and promises; the most promising first."""
+        rough = maps_of_circles(self._model, sample, scale, tolerances, self._rng)
+        if rough is None:
+            return
+        spread = self._judges.spread
+        found = self._look_of_jury(*rough).different(spread, _FOLLOWED)
+        new = [not self._leads_to(best, maps, bound) for maps, bound, _ in found.one_by_one()]
+        found = found[np.flatnonzero(new)]
+        for _ in range(_SETTLING_ROUNDS if len(found) else 0):
+            found = self._look_of_judges(found.fitted_again(self._model, self._judges), found.bounds)
+        yield from found.different(spread, _REFINED).one_by_one()
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""
