@@ -33,6 +33,8 @@ _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
+_SCARCE = -40.0  # log of the false alarms: a little more evidence may decide
+_OTHER_BOUNDS = 1.5, 3.0  # times the bound that was found
 _FAR_BETTER = 1.2  # times the surprise
 _AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
 _DECIDING_RE_PAIRINGS = 200_000
@@ -192,13 +194,24 @@ class ConsensusSearch:
         for likely, scale, tolerances in self._scales:
             if not likely and sample.n_pairs < _WORTH_A_CLOSER_LOOK:
                 break
+            before = best
             for maps, bound, promise in self._suggestions(sample, scale, tolerances, best):
                 if not (self._leads_to(best, maps, bound) or self._outshines(best, promise)):
                     best = better_of(best, self._refine(maps))
+            if best is not before:
+                best = self._from_other_bounds(best)
             enough = _MORE_THAN_RELIABLE if size < self._pairs.n_pairs else 0.0  # no larger sample would tell more
             if self._independent_members(best, size) > enough:
                 break
         return best
+
+    def _from_other_bounds(self, found: Finding) -> Finding:
+        """Where evidence is scarce, start again from coarser and finer fits: a refinement may have got stuck."""
+        for factor in _OTHER_BOUNDS if _is_sure(found) and found.evidence.log_false_alarms > _SCARCE else ():
+            fitted, n_near = self._judges.fit_near(self._model, found.map, factor * found.evidence.bound)
+            if n_near >= self._model.fewest_pairs:
+                found = better_of(found, self._refine(fitted))
+        return found
 
     def _independent_members(self, found: Finding, size: int) -> float:
         """Pairs in a sample of this size that support a sure map, each from another place; 0 if it is not sure."""

@@ -23,6 +23,7 @@ from inlier.overlap.agreement import Agreement
 _MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
 _CIRCLE = 20  # friends, with the pair itself
 _SEEDS = 24  # tightest circles of one tolerance that are fitted
+_SHARPNESS = 8  # power of the weights in a circle: those who agree with only some of it have little say
 _RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
 _FINER = 0.5 ** np.arange(4)  # shares of a bound, at which support is looked at
 _SHIFTS = (1, 2)  # of the two sides against each other: re-pairings for a quick look
@@ -122,7 +123,7 @@ def maps_of_circles(
             circles = agreement.tightest_circles(which, _CIRCLE, _SEEDS)
             x.append(chosen.x.T[circles.members])
             y.append(chosen.y.T[circles.members])
-            weights.append(circles.weights * chosen.weights[circles.members])
+            weights.append(circles.weights**_SHARPNESS * chosen.weights[circles.members])
             bounds.append(np.full(len(circles.weights), _RESIDUAL * tolerance))
     if not bounds:
         return None
