@@ -3,7 +3,8 @@
 A search in a sample of m pairs finds any consensus of some 15 of them. So a sure map that a share r of all pairs
 supports, pairs in one place counted as one, is taken as soon as r m reaches that: a better one would have been found.
 One with a clear majority is taken at once. Otherwise the sample grows, until it holds all pairs or is as large as the
-time allows. In large samples only the pairs with the most friends are looked at closely.
+time allows. In large samples only the pairs with the most friends are looked at closely. How large the first sample is
+depends on whether the Gram overlap has led to a sure map, which only has to be compared with others.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from inlier.engine.blocks import Array, FloatArray
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 100, 16_000  # pairs
 _FIRST_SAMPLE, _GROWTH = 1000, 4  # where no map is sure that would tell how large a sample should be
 _FOLLOWED = 6  # most promising maps of a round that are fitted again
-_SETTLING_ROUNDS = 2  # ... so often
 _REFINED = 3  # of those, how many are refined
 _FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
@@ -34,7 +34,7 @@ _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
 _SCARCE = -40.0  # log of the false alarms: a little more evidence may decide
-_OTHER_BOUNDS = 1.5, 3.0  # times the bound that was found
+_COARSER_FITS = 1.5, 3.0  # times the bound that was found
 _FAR_BETTER = 1.2  # times the surprise
 _AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
 _DECIDING_RE_PAIRINGS = 200_000
@@ -44,7 +44,7 @@ _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
 _WORTH_A_CLOSER_LOOK = 200  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
-_MORE_THAN_RELIABLE = 19  # members that the next sample aims at; with so many, unlikely tolerances are left out
+_MORE_THAN_RELIABLE = 19  # members that the next sample aims at
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,15 +199,16 @@ class ConsensusSearch:
                 if not (self._leads_to(best, maps, bound) or self._outshines(best, promise)):
                     best = better_of(best, self._refine(maps))
             if best is not before:
-                best = self._from_other_bounds(best)
-            enough = _MORE_THAN_RELIABLE if size < self._pairs.n_pairs else 0.0  # no larger sample would tell more
-            if self._independent_members(best, size) > enough:
+                best = self._from_coarser_fits(best)
+            if self._independent_members(best, size) > 0:  # sure and broad: no need to try unlikely tolerances
                 break
         return best
 
-    def _from_other_bounds(self, found: Finding) -> Finding:
-        """Where evidence is scarce, start again from coarser and finer fits: a refinement may have got stuck."""
-        for factor in _OTHER_BOUNDS if _is_sure(found) and found.evidence.log_false_alarms > _SCARCE else ():
+    def _from_coarser_fits(self, found: Finding) -> Finding:
+        """Where evidence is scarce, start again from coarser fits: a refinement may have stopped too early."""
+        if not _is_sure(found) or found.evidence.log_false_alarms < _SCARCE:
+            return found
+        for factor in _COARSER_FITS:
             fitted, n_near = self._judges.fit_near(self._model, found.map, factor * found.evidence.bound)
             if n_near >= self._model.fewest_pairs:
                 found = better_of(found, self._refine(fitted))
@@ -221,7 +222,7 @@ class ConsensusSearch:
         return found.evidence.inlier_fraction * n_places / max(n_near, 1) * size
 
     def _telling_size(self, found: Finding, otherwise: int) -> int:
-        """Size of a sample in which a sure map that is as good as this one is not missed; or another, if it is not sure."""
+        """Size of a sample that would not miss a map as good as this one, if it is sure."""
         share = self._independent_members(found, 1)
         size = int(np.ceil(_MORE_THAN_RELIABLE / share)) if share else otherwise
         return min(max(size, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
@@ -242,7 +243,7 @@ class ConsensusSearch:
         return self._judges.common_support(maps, bound, found.map, found.evidence.bound) > _MOST
 
     def _outshines(self, found: Finding, promise: float) -> bool:
-        """Whether what was found is sure, broad, and far more surprising than a suggestion."""
+        """Whether what was found is sure, broad, and far more surprising than a suggestion promises to be."""
         return promise < _FAR_LESS * found.evidence.surprise and _is_sure(found) and self._is_broad(found)
 
     def _suggestions(
@@ -256,9 +257,9 @@ class ConsensusSearch:
         found = self._look_of_jury(*rough).different(spread, _FOLLOWED)
         new = [not self._leads_to(best, maps, bound) for maps, bound, _ in found.one_by_one()]
         found = found[np.flatnonzero(new)]
-        for _ in range(_SETTLING_ROUNDS if len(found) else 0):
-            found = self._look_of_judges(found.fitted_again(self._model, self._judges), found.bounds)
-        yield from found.different(spread, _REFINED).one_by_one()
+        if len(found):
+            settled = self._look_of_judges(found.fitted_again(self._model, self._judges), found.bounds)
+            yield from settled.different(spread, _REFINED).one_by_one()
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -87,7 +88,10 @@ class QuickLook:
 
     def __init__(self, chance: Chance, pairs: ColumnPairs) -> None:
         self._chance, self._pairs = chance, pairs
-        self._re_paired = [np.roll(pairs.y, -shift, axis=1) for shift in _SHIFTS]
+
+    @cached_property
+    def _re_paired(self) -> list[FloatArray]:
+        return [np.roll(self._pairs.y, -shift, axis=1) for shift in _SHIFTS]
 
     def __call__(self, maps: Maps, bounds: FloatArray) -> Suggestions:
         """Find the bounds, up to the given ones, within which the support of each map surprises most."""
@@ -112,7 +116,7 @@ def maps_of_circles(
 ) -> tuple[Maps, FloatArray] | None:
     """Fit the tightest circles of friends to each tolerance; also the residuals that their pairs may have.
 
-    None where a tolerance leaves too few pairs.
+    None if there are too few pairs to choose from.
     """
     x, y, weights, bounds = [], [], [], []
     for chosen, some in closest_friends(sample, scale, tolerances, model, _MOST_CANDIDATES, rng):

@@ -22,7 +22,8 @@ from inlier.overlap.agreement_kernels import agreement_bits, circle_weights, cir
 _ROWS_AT_ONCE = 128
 _FEW_ROWS = 1024  # up to which handing work to threads takes longer than doing it
 _WORD = 64
-_ROUNDING = 1e-9  # of a tolerance: pairs that disagree by just the tolerance agree, however that is rounded
+_SINGLE = 1e4  # tolerances that fit into the extent of the points, up to which single precision will do
+_ROUNDING_ERRORS, _MOST_LOST = 4, 0.01  # in the difference of two distances; of a tolerance
 _NO_TOLERANCE = 1e-60  # stands for 0, where only equal distances agree
 
 
@@ -99,10 +100,18 @@ def excess_of_friends(x: FloatArray, y: FloatArray, tolerances: FloatArray, rng:
     return excess
 
 
-def _in_a_common_unit(x: FloatArray, y: FloatArray, tolerances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Measure in the largest tolerance: the kernels take fourth powers, which must not overflow."""
+def _in_a_common_unit(x: FloatArray, y: FloatArray, tolerances: FloatArray) -> tuple[Array, Array, Array]:
+    """Measure in the largest tolerance: the kernels take fourth powers, which must not overflow.
+
+    Single precision, which is faster, is enough unless the tolerances are a tiny part of the distances. Tolerances grow
+    by what may be lost to it, so that pairs that disagree by just the tolerance agree: on a grid there are many.
+    """
     unit = float(np.max(tolerances)) or 1.0
-    return x / unit, y / unit, np.maximum(tolerances / unit * (1 + _ROUNDING), _NO_TOLERANCE)
+    x, y, tolerances = x / unit, y / unit, np.maximum(tolerances / unit, _NO_TOLERANCE)
+    length = max(float(np.ptp(side, axis=1).max(initial=0.0)) for side in (x, y)) / float(tolerances.min())
+    kind = np.float32 if length < _SINGLE else np.float64
+    lost = min(_ROUNDING_ERRORS * float(np.finfo(kind).eps) * length, _MOST_LOST)
+    return x.astype(kind), y.astype(kind), (tolerances * (1 + lost)).astype(kind)
 
 
 def _over_rows(n_rows: int, work: Callable[[int, int], None]) -> None:

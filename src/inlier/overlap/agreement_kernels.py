@@ -1,11 +1,11 @@
 """Compiled loops over pairs of pairs: who agrees with whom, and who has friends in common.
 
-Points come as columns (d, m), so that the inner loops run along memory; a tile of them stays in cache. A kernel covers a
-range of rows and releases the interpreter, so that ranges can run in threads.
+Points come as columns (d, m), so that the inner loops run along memory; a tile of them stays in cache. A kernel covers
+a range of rows and releases the interpreter, so that ranges can run in threads.
 
 Two pairs agree when their distances a and b differ by no more than the tolerance t, |a - b| <= t, and a + b > t: two
-pairs nearer than that on both sides agree whatever the transformation is, and say nothing. Then a, b and t are the sides
-of a triangle, and by Heron's formula that is (a^2 - b^2)^2 <= t^2 (2 (a^2 + b^2) - t^2): no square root is taken.
+pairs nearer than that on both sides agree whatever the transformation is, and say nothing. Then a, b and t are the
+sides of a triangle, and by Heron's formula that is (a^2 - b^2)^2 <= t^2 (2 (a^2 + b^2) - t^2): no square root is taken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from inlier.engine.compiled import compiled
 
 _WORD = 64
-_TILE = 256  # columns at a time, some words
+_TILE = 512  # columns at a time, some words
 _ROUNDS = 10  # of power iteration
 
 
@@ -45,16 +45,17 @@ def _compare(in_x, in_y, difference, total):
     """(a^2 - b^2)^2 and 2 (a^2 + b^2) from a^2 and b^2."""
     for j in range(in_x.size):
         step = in_x[j] - in_y[j]
+        half = in_x[j] + in_y[j]
         difference[j] = step * step
-        total[j] = 2.0 * (in_x[j] + in_y[j])
+        total[j] = half + half
 
 
 @compiled
 def agreement_bits(x, y, tolerances, start, stop, bits):
     """Set bit j of bits[t, i] where pairs i and j agree to tolerance t, for rows start to stop."""
     m = x.shape[1]
-    in_x, in_y = np.empty(_TILE), np.empty(_TILE)
-    difference, total = np.empty(_TILE), np.empty(_TILE)
+    in_x, in_y = np.empty(_TILE, x.dtype), np.empty(_TILE, x.dtype)
+    difference, total = np.empty(_TILE, x.dtype), np.empty(_TILE, x.dtype)
     for first in range(0, m, _TILE):
         count = min(_TILE, m - first)
         difference[count:] = 1.0  # beyond the last column nobody agrees
@@ -78,9 +79,9 @@ def _count_agreeing(in_x, in_y, difference, total, tolerances, counts):
     """Add to counts[t] how many of a tile agree to tolerance t."""
     _compare(in_x, in_y, difference, total)
     for t in range(tolerances.size):
-        square, agreeing = tolerances[t] * tolerances[t], 0
+        square, agreeing = tolerances[t] * tolerances[t], np.float32(0.0)  # counts as wide as the numbers compared
         for j in range(in_x.size):
-            agreeing += difference[j] <= square * (total[j] - square)
+            agreeing += np.float32(difference[j] <= square * (total[j] - square))
         counts[t] += agreeing
 
 
@@ -91,8 +92,8 @@ def excess_degrees(x, y, re_paired, tolerances, start, stop, excess):
     ``re_paired`` holds the columns of y in another order.
     """
     m = x.shape[1]
-    in_x, in_y = np.empty(_TILE), np.empty(_TILE)
-    difference, total = np.empty(_TILE), np.empty(_TILE)
+    in_x, in_y = np.empty(_TILE, x.dtype), np.empty(_TILE, x.dtype)
+    difference, total = np.empty(_TILE, x.dtype), np.empty(_TILE, x.dtype)
     friends = np.zeros((stop - start, tolerances.size))
     strangers = np.zeros((stop - start, tolerances.size))
     for first in range(0, m, _TILE):
