@@ -97,7 +97,7 @@ class QuickLook:
         """Find the bounds, up to the given ones, within which the support of each map surprises most."""
         within = _FINER[:, None] * bounds
         support = self._support(maps, within, self._pairs.y)
-        by_chance = sum(self._support(maps, within, y) for y in self._re_paired)
+        by_chance = np.sum([self._support(maps, within, y) for y in self._re_paired], axis=0)
         own = (by_chance + 1) / (self._pairs.n_pairs * len(_SHIFTS) + 1)
         surprise = self._chance.surprise(support, self._pairs.n_pairs, own, within, maps)
         best = np.argmax(surprise, axis=0), np.arange(len(maps))
