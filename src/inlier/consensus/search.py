@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -136,13 +137,22 @@ class ConsensusSearch:
         if _is_sure(best) and best.evidence.inlier_fraction >= _CLEAR_MAJORITY:
             return self._on_all_pairs(best)
         size = self._telling_size(best, _FIRST_SAMPLE)
+        on_all: list[Finding] = []
         while True:
             best = self._from_agreement(size, best)
-            whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
+            sure = _is_sure(best)
+            whole = best if sure else self._on_all_pairs(best)  # all pairs may tell what a part does not
+            on_all += [] if sure else [whole]
             expected = self._independent_members(whole, size)
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
-                return self._on_all_pairs(best)
+                return self._best_of_all([*on_all, self._on_all_pairs(best)] if sure else on_all)
             size = self._telling_size(whole, _GROWTH * size)
+
+    def _best_of_all(self, findings: list[Finding]) -> Finding:
+        """The best of what was found on all pairs: a part of them may have preferred another one."""
+        if len(findings) == 1:
+            return findings[0]
+        return reduce(better_of, (replace(f, breadth=self.refiner.breadth(self._pairs, f)) for f in findings))
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
