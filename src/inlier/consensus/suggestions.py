@@ -90,15 +90,19 @@ class QuickLook:
         self._chance, self._pairs = chance, pairs
 
     @cached_property
-    def _re_paired(self) -> list[FloatArray]:
-        return [np.roll(self._pairs.y, -shift, axis=1) for shift in _SHIFTS]
+    def _x(self) -> FloatArray:
+        return np.ascontiguousarray(self._pairs.x)
+
+    @cached_property
+    def _y(self) -> list[FloatArray]:
+        """Of the pairs, and of re-pairings."""
+        return [np.ascontiguousarray(np.roll(self._pairs.y, -shift, axis=1)) for shift in (0, *_SHIFTS)]
 
     def __call__(self, maps: Maps, bounds: FloatArray) -> Suggestions:
         """Find the bounds, up to the given ones, within which the support of each map surprises most."""
         within = _FINER[:, None] * bounds
-        support = self._support(maps, within, self._pairs.y)
-        by_chance = np.sum([self._support(maps, within, y) for y in self._re_paired], axis=0)
-        own = (by_chance + 1) / (self._pairs.n_pairs * len(_SHIFTS) + 1)
+        support, *by_chance = (self._support(maps, within, y) for y in self._y)
+        own = (np.sum(by_chance, axis=0) + 1) / (self._pairs.n_pairs * len(_SHIFTS) + 1)
         surprise = self._chance.surprise(support, self._pairs.n_pairs, own, within, maps)
         best = np.argmax(surprise, axis=0), np.arange(len(maps))
         return Suggestions(maps, within[best], surprise[best])
@@ -107,7 +111,7 @@ class QuickLook:
         """How many pairs (x_i, y_i) each map brings within each bound."""
         found = np.empty(within.shape)
         linear, shift = np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift)
-        support_within(linear, shift, self._pairs.x, y, within, found)
+        support_within(linear, shift, self._x, y, within, found)
         return found
 
 

@@ -95,8 +95,8 @@ def excess_of_friends(x: FloatArray, y: FloatArray, tolerances: FloatArray, rng:
     partner[order] = np.roll(order, 1)
     excess = np.empty((m, tolerances.size))
     x, y, tolerances = _in_a_common_unit(x, y, tolerances)
-    re_paired = np.ascontiguousarray(y[:, partner])
-    _over_rows(m, lambda start, stop: excess_degrees(x, y, re_paired, tolerances, start, stop, excess))
+    sides = np.stack([y, y[:, partner]])
+    _over_rows(m, lambda start, stop: excess_degrees(x, sides, tolerances, start, stop, excess))
     return excess
 
 
@@ -111,7 +111,8 @@ def _in_a_common_unit(x: FloatArray, y: FloatArray, tolerances: FloatArray) -> t
     length = max(float(np.ptp(side, axis=1).max(initial=0.0)) for side in (x, y)) / float(tolerances.min())
     kind = np.float32 if length < _SINGLE else np.float64
     lost = min(_ROUNDING_ERRORS * float(np.finfo(kind).eps) * length, _MOST_LOST)
-    return x.astype(kind), y.astype(kind), (tolerances * (1 + lost)).astype(kind)
+    x, y = x.astype(kind, order="C"), y.astype(kind, order="C")
+    return x, y, (tolerances * (1 + lost)).astype(kind)
 
 
 def _over_rows(n_rows: int, work: Callable[[int, int], None]) -> None:

@@ -86,29 +86,25 @@ def _count_agreeing(in_x, in_y, difference, total, tolerances, counts):
 
 
 @compiled
-def excess_degrees(x, y, re_paired, tolerances, start, stop, excess):
+def excess_degrees(x, sides, tolerances, start, stop, excess):
     """Write, for rows start to stop and each tolerance, friends minus friends among re-paired columns, in their sd.
 
-    ``re_paired`` holds the columns of y in another order.
+    ``sides`` holds y and, beneath it, its columns in another order.
     """
     m = x.shape[1]
     in_x, in_y = np.empty(_TILE, x.dtype), np.empty(_TILE, x.dtype)
     difference, total = np.empty(_TILE, x.dtype), np.empty(_TILE, x.dtype)
-    friends = np.zeros((stop - start, tolerances.size))
-    strangers = np.zeros((stop - start, tolerances.size))
+    counts = np.zeros((2, stop - start, tolerances.size))
     for first in range(0, m, _TILE):
-        count = min(_TILE, m - first)
-        a, b = in_x[:count], in_y[:count]
+        a, b = in_x[: min(_TILE, m - first)], in_y[: min(_TILE, m - first)]
         for i in range(start, stop):
             _squared_distances(x, i, x, first, a)
-            _squared_distances(y, i, y, first, b)
-            _count_agreeing(a, b, difference, total, tolerances, friends[i - start])
-            _squared_distances(y, i, re_paired, first, b)
-            _count_agreeing(a, b, difference, total, tolerances, strangers[i - start])
-    for i in range(start, stop):
+            for side in range(2):
+                _squared_distances(sides[0], i, sides[side], first, b)
+                _count_agreeing(a, b, difference, total, tolerances, counts[side, i - start])
+    for i in range(stop - start):
         for t in range(tolerances.size):
-            by_chance = strangers[i - start, t]
-            excess[i, t] = (friends[i - start, t] - by_chance) / np.sqrt(by_chance + 1.0)
+            excess[start + i, t] = (counts[0, i, t] - counts[1, i, t]) / np.sqrt(counts[1, i, t] + 1.0)
 
 
 @compiled
