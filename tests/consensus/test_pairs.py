@@ -88,5 +88,3 @@ def test_common_support_is_a_share_of_the_first_ones(d):
     first, second = residuals(pairs, maps) <= 0.4, residuals(pairs, other) <= 0.5
     assert pairs.common_support(maps, 0.4, other, 0.5) == (first & second).sum() / first.sum()
     assert pairs.common_support(other, 0.5, maps, 0.4) == (first & second).sum() / second.sum()
-    both = Maps(np.concatenate([maps.linear, other.linear]), np.concatenate([maps.shift, other.shift]))
-    np.testing.assert_array_equal(pairs.support(both, 0.5), [(residuals(pairs, m) <= 0.5).sum() for m in (maps, other)])

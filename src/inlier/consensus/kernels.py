@@ -197,21 +197,6 @@ def _dot(tile, values):
 
 
 @compiled
-def support(linear, shift, x, y, squared_bound, found):
-    """How many pairs each map brings within the bound."""
-    moved, squared = np.empty((len(y), _TILE)), np.empty(_TILE)
-    found[:] = 0
-    for first in range(0, x.shape[1], _TILE):
-        count = min(_TILE, x.shape[1] - first)
-        for s in range(len(linear)):
-            _tile_of_squares(linear[s], shift[s], x, y, first, count, moved, squared)
-            within = 0
-            for t in range(count):
-                within += squared[t] <= squared_bound
-            found[s] += within
-
-
-@compiled
 def common_support(linear, shift, squared_bounds, x, y):
     """How many pairs the first map brings within its bound, and how many of those the second brings within its own."""
     moved, squared, inside = np.empty((len(y), _TILE)), np.empty(_TILE), np.empty(_TILE, dtype=np.bool_)

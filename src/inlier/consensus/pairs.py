@@ -16,7 +16,6 @@ from inlier.consensus.kernels import (
     near_moments,
     re_paired_squares,
     squared_residuals,
-    support,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space
@@ -149,13 +148,6 @@ class ColumnPairs:
 
     def _rounds(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
-
-    def support(self, maps: Maps, bound: float, shift: int = 0) -> Array:
-        """How many pairs, or x_i with y_(i + shift), each map brings within the bound."""
-        count = np.empty(len(maps), dtype=np.int64)
-        y = np.roll(self.y, -shift, axis=1) if shift else self.y
-        support(np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift), self.x, y, bound**2, count)
-        return count
 
     def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
         """Of the pairs that the first map brings within its bound, the share that the second does."""

@@ -17,12 +17,9 @@ from inlier.engine.blocks import FloatArray
 FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
-_SETTLING_ROUNDS = 3
 _POLISHED_ON = 5_000  # pairs, or less than twice as many; the last fit is to all of them
 NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
-_SHORT_LIST = 6  # maps whose support is compared with that by re-pairings
-_SHIFTS = (1, 2)  # of the two sides against each other: re-pairings for a quick look
 _NARROWING = 1.4 ** -np.arange(9.0)  # of the spread of y: where a pair's weight has fallen to a quarter
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in surprise, relative to it, that ends the rounds
@@ -58,25 +55,6 @@ class Refiner:
         if self.noise_bound is not None:  # real pairs lie within it, and the best of them nearer still
             return Finding(maps, self.chance.weigh(counts.up_to(self.noise_bound), maps))
         return Finding(maps, self.chance.weigh(counts, maps, self.most_by_chance))
-
-    def most_promising(self, pairs: ColumnPairs, maps: Maps, bound: float, most: int) -> list[tuple[float, Maps]]:
-        """A quick look at many maps: those whose support within this bound surprises most, and by how much."""
-        support = pairs.support(maps, bound)
-        ahead = np.argsort(-support, kind="stable")[:_SHORT_LIST]
-        maps, support = maps[ahead], support[ahead]
-        by_chance = np.sum([pairs.support(maps, bound, shift) for shift in _SHIFTS], axis=0)
-        own = (by_chance + 1) / (pairs.n_pairs * len(_SHIFTS) + 1)
-        promise = self.chance.surprise(support, pairs.n_pairs, own, bound, maps)
-        return [(float(promise[best]), maps[best]) for best in np.argsort(-promise, kind="stable")[:most].tolist()]
-
-    def settle(self, pairs: ColumnPairs, maps: Maps, bound: float) -> Maps:
-        """Fit again, a few times, to the pairs within this bound: a rough map has its evidence at too large a one."""
-        for _ in range(_SETTLING_ROUNDS):
-            fitted, n_within = pairs.fit_near(self.model, maps, bound)
-            if n_within <= self.model.fewest_pairs:
-                break
-            maps = fitted
-        return maps
 
     def narrow(self, pairs: ColumnPairs, maps: Maps) -> Maps:
         """Fit again and again with weights that fall with the residual, ever more sharply (Geman and McClure).

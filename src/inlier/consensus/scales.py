@@ -15,7 +15,7 @@ from scipy.ndimage import uniform_filter1d
 from inlier.consensus.kernels import distances_between
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
-from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.blocks import FloatArray
 from inlier.overlap.agreement import excess_of_friends
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
@@ -111,8 +111,11 @@ def closest_friends(
     model: MapModel,
     most: int,
     rng: np.random.RandomState,
-) -> Iterator[Array]:
-    """Yield, for each tolerance, the pairs worth comparing: all, or those with the most friends beyond chance."""
+) -> Iterator[tuple[ColumnPairs, FloatArray]]:
+    """Yield the pairs worth comparing, and to which tolerances: all, or those with the most friends beyond chance."""
+    if sample.n_pairs <= most and model.has_shift:
+        yield sample, tolerances
+        return
     x = scale * sample.x
     excess = excess_of_friends(x, sample.y, tolerances, rng) if sample.n_pairs > most else None
     lengths = np.abs(np.linalg.norm(x, axis=0) - np.linalg.norm(sample.y, axis=0))
@@ -120,4 +123,5 @@ def closest_friends(
         rank = np.zeros(sample.n_pairs) if excess is None else -excess[:, column]
         # A rotation about the origin keeps lengths too.
         possible = np.arange(rank.size) if model.has_shift else np.flatnonzero(lengths <= tolerance)
-        yield possible[np.argsort(rank[possible], kind="stable")[:most]]
+        chosen = possible[np.argsort(rank[possible], kind="stable")[:most]]
+        yield sample.take(chosen), tolerances[column : column + 1]

@@ -4,39 +4,41 @@ The Gram overlap starts a fit that gives far pairs ever less say: it finds what 
 A search in a sample of m pairs finds any consensus of some 15 of them. So a sure map that a share r of all pairs
 supports, pairs in one place counted as one, is taken as soon as r m reaches that: a better one would have been found.
 One with a clear majority is taken at once. Otherwise the sample grows, until it holds all pairs or is as large as the
-time allows. In large samples only the pairs with the most friends are looked at closely.
+time allows. In large samples only the pairs with the most friends are looked at closely. How large the first sample is
+depends on whether the Gram overlap has led to a sure map, which only has to be compared with others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.evidence import Chance
-from inlier.consensus.models import MapModel, Maps, fit_maps
+from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.outcome import Consensus
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
-from inlier.consensus.scales import Scales, closest_friends
+from inlier.consensus.scales import Scales
+from inlier.consensus.suggestions import QuickLook, maps_of_circles
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import rounding_of
-from inlier.overlap.agreement import Agreement
 
-_SMALLEST_SAMPLE, _LARGEST_SAMPLE, _GROWTH = 100, 16_000, 4  # pairs
-_LARGEST_FIRST_SAMPLE = 800
-_MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
-_CIRCLE = 20  # friends, with the pair itself
-_SEEDS = 24  # strongest circles of one tolerance that are fitted
-_RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
-_FOLLOWED = 2  # most promising maps of one tolerance that are kept in mind
-_REFINED = 6  # of those of all tolerances, how many are refined
+_SMALLEST_SAMPLE, _LARGEST_SAMPLE = 100, 16_000  # pairs
+_FIRST_SAMPLE, _GROWTH = 1000, 4  # where no map is sure that would tell how large a sample should be
+_FOLLOWED = 6  # most promising maps of a round that are fitted again
+_REFINED = 3  # of those, how many are refined
+_FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
+_SCARCE = -40.0  # log of the false alarms: a little more evidence may decide
+_COARSER_FITS = 1.5, 3.0  # times the bound that was found
 _FAR_BETTER = 1.2  # times the surprise
 _AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
 _DECIDING_RE_PAIRINGS = 200_000
@@ -45,9 +47,9 @@ _MOST_PARTNERS = 16  # that a point is re-paired with, where there are other poi
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound
-_WORTH_A_CLOSER_LOOK = 400  # pairs in a sample in which unlikely tolerances are tried too
+_WORTH_A_CLOSER_LOOK = 200  # pairs in a sample in which unlikely tolerances are tried too
 _RELIABLE = 15  # members of a consensus that a search does not miss
-_MORE_THAN_RELIABLE = 19  # members that the next sample aims at; with so many, unlikely tolerances are left out
+_MORE_THAN_RELIABLE = 19  # members that the next sample aims at
 
 
 def find_consensus(
@@ -93,15 +95,6 @@ def find_consensus(
     return Consensus(model, found.evidence, found.map, pairs, origin, rounding, null, mirrored)
 
 
-@dataclass(frozen=True, eq=False)
-class _Suggestion:
-    """A rough map, the bound at which it has support, and how promising that looks."""
-
-    promise: float
-    map: Maps
-    bound: float
-
-
 class ConsensusSearch:
     """One search; `run` gives the best map found and what speaks for it."""
 
@@ -114,7 +107,9 @@ class ConsensusSearch:
         self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
         self._scales = Scales(model, self._judges, noise_bound, rng)
-        self.refiner = Refiner(model, Chance(model, self._scales.disagreements, Crowding(self._judges)), noise_bound)
+        chance = Chance(model, self._scales.disagreements, Crowding(self._judges))
+        self.refiner = Refiner(model, chance, noise_bound)
+        self._look_of_jury, self._look_of_judges = (QuickLook(chance, some) for some in (self._jury, self._judges))
         self._start = self._gram_start()
 
     def run(self, suggestion: Maps | None = None) -> Finding:
@@ -125,20 +120,23 @@ class ConsensusSearch:
         if _has_clear_majority(best):
             return self._on_all_pairs(best)
         best = self._with_breadth(best)
-        size = self._first_size(best)
+        size = self._telling_size(best, _FIRST_SAMPLE)
+        on_all: list[Finding] = []
         while True:
             best = self._from_agreement(size, best)
-            whole = best if _is_sure(best) else self._on_all_pairs(best)  # all pairs may tell what a part does not
+            sure = _is_sure(best)
+            whole = best if sure else self._on_all_pairs(best)  # all pairs may tell what a part does not
+            on_all += [] if sure else [whole]
             expected = self._independent_members(whole, size)
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
-                return self._on_all_pairs(best)
-            size = min(_large_enough(size, expected) if expected else _GROWTH * size, _LARGEST_SAMPLE)
+                return self._best_of_all([*on_all, self._on_all_pairs(best)] if sure else on_all)
+            size = self._telling_size(whole, _GROWTH * size)
 
-    def _first_size(self, found: Finding) -> int:
-        """As many pairs as confirm a sure map with much support; with little, a smaller sample may do better."""
-        expected = self._independent_members(found, _SMALLEST_SAMPLE)
-        size = _large_enough(_SMALLEST_SAMPLE, expected) if expected else _SMALLEST_SAMPLE
-        return size if size <= _LARGEST_FIRST_SAMPLE else _SMALLEST_SAMPLE
+    def _best_of_all(self, findings: list[Finding]) -> Finding:
+        """The best of what was found on all pairs: a part of them may have preferred another one."""
+        if len(findings) == 1:
+            return findings[0]
+        return reduce(better_of, (replace(f, breadth=self.refiner.breadth(self._pairs, f)) for f in findings))
 
     def finish(self, found: Finding) -> Finding:
         """Polish the map, unless that costs much of its support; the evidence is the better of the two."""
@@ -196,20 +194,27 @@ class ConsensusSearch:
             return best  # distances in spaces of different dimension have nothing to do with each other
         sample = self._sample(size)
         for likely, scale, tolerances in self._scales:
-            if not likely and size < _WORTH_A_CLOSER_LOOK:
+            if not likely and sample.n_pairs < _WORTH_A_CLOSER_LOOK:
                 break
-            suggested: list[_Suggestion] = []
-            rivals = closest_friends(sample, scale, tolerances, self._model, _MOST_CANDIDATES, self._rng)
-            for tolerance, candidates in zip(tolerances, rivals, strict=True):
-                suggested += self._suggestions(sample.take(candidates), scale, tolerance)
-            for suggestion in sorted(suggested, key=lambda suggestion: -suggestion.promise)[:_REFINED]:
-                if not self._leads_to(best, suggestion):
-                    settled = self.refiner.settle(self._judges, suggestion.map, suggestion.bound)
-                    best = better_of(best, self._refine(settled))
-            enough = _MORE_THAN_RELIABLE if size < self._pairs.n_pairs else 0.0  # no larger sample would tell more
-            if self._independent_members(best, size) > enough:
+            before = best
+            for maps, bound, promise in self._suggestions(sample, scale, tolerances, best):
+                if not (self._leads_to(best, maps, bound) or self._outshines(best, promise)):
+                    best = better_of(best, self._refine(maps))
+            if best is not before:
+                best = self._from_coarser_fits(best)
+            if self._independent_members(best, size) > 0:  # sure and broad: no need to try unlikely tolerances
                 break
         return best
+
+    def _from_coarser_fits(self, found: Finding) -> Finding:
+        """Where evidence is scarce, start again from coarser fits: a refinement may have stopped too early."""
+        if not _is_sure(found) or found.evidence.log_false_alarms < _SCARCE:
+            return found
+        for factor in _COARSER_FITS:
+            fitted, n_near = self._judges.fit_near(self._model, found.map, factor * found.evidence.bound)
+            if n_near >= self._model.fewest_pairs:
+                found = better_of(found, self._refine(fitted))
+        return found
 
     def _independent_members(self, found: Finding, size: int) -> float:
         """Pairs in a sample of this size that support a sure map, each from another place; 0 if it is not sure."""
@@ -217,6 +222,12 @@ class ConsensusSearch:
             return 0.0
         n_near, n_places = self.refiner.support_and_places(self._jury, found)
         return found.evidence.inlier_fraction * n_places / max(n_near, 1) * size
+
+    def _telling_size(self, found: Finding, otherwise: int) -> int:
+        """Size of a sample that would not miss a map as good as this one, if it is sure."""
+        share = self._independent_members(found, 1)
+        size = int(np.ceil(_MORE_THAN_RELIABLE / share)) if share else otherwise
+        return min(max(size, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
 
     def _is_broad(self, found: Finding) -> bool:
         """Whether support lies in more places than any of the maps that wrong pairs suggest would find."""
@@ -229,24 +240,30 @@ class ConsensusSearch:
     def _with_breadth(self, found: Finding) -> Finding:
         return replace(found, breadth=self.refiner.breadth(self._judges, found))
 
-    def _leads_to(self, found: Finding, suggestion: _Suggestion) -> bool:
-        """Whether most pairs that support the suggestion support what was found, no more coarsely: it is the same."""
-        if not _is_sure(found) or found.evidence.bound > _AS_FINE * suggestion.bound:
+    def _leads_to(self, found: Finding, maps: Maps, bound: float) -> bool:
+        """Whether most pairs that support this map support what was found, no more coarsely: it is the same."""
+        if not _is_sure(found) or found.evidence.bound > _AS_FINE * bound:
             return False
-        share = self._judges.common_support(suggestion.map, suggestion.bound, found.map, found.evidence.bound)
-        return share > _MOST
+        return self._judges.common_support(maps, bound, found.map, found.evidence.bound) > _MOST
 
-    def _suggestions(self, chosen: ColumnPairs, scale: float, tolerance: float) -> list[_Suggestion]:
-        """Maps of the tightest circles among these pairs at one tolerance, each with how promising it looks."""
-        if chosen.n_pairs < self._model.fewest_pairs:
-            return []
-        circles = Agreement(scale * chosen.x, chosen.y, tolerance).circles(_CIRCLE)
-        seeds = np.argsort(-circles.strength, kind="stable")[:_SEEDS]
-        members, weights = circles.members[seeds], circles.weights[seeds]
-        maps = fit_maps(self._model, chosen.x.T[members], chosen.y.T[members], weights * chosen.weights[members])
-        bound = _RESIDUAL * tolerance
-        followed = self.refiner.most_promising(self._jury, maps, bound, _FOLLOWED)
-        return [_Suggestion(promise, map_, bound) for promise, map_ in followed]
+    def _outshines(self, found: Finding, promise: float) -> bool:
+        """Whether what was found is sure, broad, and far more surprising than a suggestion promises to be."""
+        return promise < _FAR_LESS * found.evidence.surprise and _is_sure(found) and self._is_broad(found)
+
+    def _suggestions(
+        self, sample: ColumnPairs, scale: float, tolerances: FloatArray, best: Finding
+    ) -> Iterator[tuple[Maps, float, float]]:
+        """Maps that circles of friends in a sample suggest, with bounds and promises; the most promising first."""
+        rough = maps_of_circles(self._model, sample, scale, tolerances, self._rng)
+        if rough is None:
+            return
+        spread = self._judges.spread
+        found = self._look_of_jury(*rough).different(spread, _FOLLOWED)
+        new = [not self._leads_to(best, maps, bound) for maps, bound, _ in found.one_by_one()]
+        found = found[np.flatnonzero(new)]
+        if len(found):
+            settled = self._look_of_judges(found.fitted_again(self._model, self._judges), found.bounds)
+            yield from settled.different(spread, _REFINED).one_by_one()
 
     def _on_all_pairs(self, found: Finding) -> Finding:
         """Refine on all pairs, where there might be doubts, and judge closely."""
@@ -286,11 +303,6 @@ def _has_clear_majority(found: Finding) -> bool:
 
 def _is_beyond_doubt(found: Finding) -> bool:
     return found.evidence.log_false_alarms < _BEYOND_DOUBT
-
-
-def _large_enough(size: int, expected: float) -> int:
-    """How large a sample it takes, where one of this size is expected to hold so many members of a consensus."""
-    return max(size, int(np.ceil(_MORE_THAN_RELIABLE / expected * size)))
 
 
 def _all_equal(weights: FloatArray) -> bool:
