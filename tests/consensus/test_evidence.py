@@ -85,6 +85,14 @@ def test_false_alarms_are_maps_times_a_binomial_tail():
     assert np.exp(evidence.log_false_alarms) == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize("supporting", [0, 1, 3])
+def test_as_many_pairs_as_determine_a_map_prove_nothing(supporting):
+    bounds = np.array([0.1, 0.2])
+    counts = ResidualCounts(bounds, np.full(2, supporting), np.zeros(2, dtype=int), 50, 10_000)
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(column_pairs()))
+    assert chance.weigh(counts, IDENTITY).log_false_alarms >= 0
+
+
 def test_surprise_is_the_divergence_and_nothing_below_chance():
     share, p = 0.3, 0.1
     expected = 50 * (share * np.log(share / p) + (1 - share) * np.log((1 - share) / (1 - p)))

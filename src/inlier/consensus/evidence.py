@@ -104,7 +104,8 @@ class Chance:
         surprise[(p > most_by_chance) & (counts.bounds > counts.bounds[0])] = 0.0
         best = int(np.argmax(surprise))
         bound, supporting = float(counts.bounds[best]), int(counts.pairs[best])
-        tail = betainc(max(supporting - s, 1), n - max(supporting, s + 1) + 1, p[best])  # P(binomial >= support)
+        # P(binomial >= support); s pairs or fewer prove nothing.
+        tail = betainc(supporting - s, n - supporting + 1, p[best]) if supporting > s else 1.0
         log_chance = np.log(tail) if tail > 0 else -float(surprise_of(counts.pairs - s, n - s, p)[best])
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(float(log_alarms), float(surprise[best]), bound, supporting, float(p[best]), n)
