@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import array_api_strict
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher
+from inlier.engine.namespaces import to_host
 from inlier.learning import Learner
 from inlier.preparation import prepare_model_pairs
 from inlier.robust_map import RobustMap
 from inlier.witnesses import Witnesses
+
+from .places import STRICT_DEVICE
 
 
 def rotated_pairs(n, d, n_real, noise=0.05, seed=0, heavy=False):
@@ -71,6 +75,25 @@ def test_a_matcher_finds_a_few_real_pairs_and_says_how_many(n, d, n_real, heavy)
     assert accepted[real].mean() > 0.85
     assert accepted[~real].sum() < 0.15 * accepted.sum()
     assert matcher.inlier_fraction_ == pytest.approx(n_real / n, abs=0.03)
+
+
+def test_sides_of_equally_many_columns_and_different_rank_are_answered():
+    X, Y, _ = rotated_pairs(60, 4, 0)
+    X[:, 3] = X[:, 0]
+    matcher = CalibratedMatcher(random_state=0).fit(X, Y)
+    assert not matcher.inlier_mask_.any()
+    one_point = np.zeros((50, 3))
+    one_point[0] = 1.0
+    assert not CalibratedMatcher(random_state=0).fit(one_point, Y[:50, :3]).inlier_mask_.any()
+
+
+@pytest.mark.parametrize("d", [3, 30])
+def test_rows_on_a_device_are_looked_at_as_here(d):
+    X, Y, _ = rotated_pairs(300, d, 20, heavy=True)
+    put = lambda table: array_api_strict.asarray(table, device=STRICT_DEVICE)  # noqa: E731
+    there = CalibratedMatcher(random_state=0).fit(put(X), put(Y))
+    here = CalibratedMatcher(random_state=0).fit(X, Y)
+    np.testing.assert_allclose(to_host(there.scores_), here.scores_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("d", [4, 40])

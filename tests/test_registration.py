@@ -448,3 +448,29 @@ def test_very_few_pairs_are_answered(n):
     X, Y, *_ = scan(n, 0.0)
     registration = Registration(random_state=0, raise_on_failure=False).fit(X, Y)
     assert registration.success_ == (n >= 8)
+
+
+@pytest.mark.filterwarnings("ignore:.*hold a single value", "ignore:.*do not determine")
+@pytest.mark.parametrize("along", [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+def test_points_on_a_line_are_matched(along):
+    t = np.random.default_rng(0).uniform(-1, 1, 60)
+    X, Y = np.outer(t, [1.0, 0.0, 0.0]), np.outer(t, along)
+    Y[30:] = np.random.default_rng(1).permutation(Y[30:])
+    registration = Registration(random_state=0).fit(X, Y)
+    assert registration.inlier_mask_[:30].all()
+
+
+@pytest.mark.parametrize("units", [1e-60, 1e40])
+def test_points_in_extreme_units_are_matched(units):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    registration = Registration("orthogonal", random_state=0).fit(units * X, -units * X)
+    assert registration.inlier_mask_.all()
+    np.testing.assert_allclose(registration.transformation_.rotation, -np.eye(3), atol=1e-9)
+
+
+def test_an_absurdly_small_noise_bound_is_no_crash():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    with pytest.raises(NoConsensusError):
+        Registration(noise_bound=1e-200, random_state=0).fit(
+            X, X + 1e-3 * np.random.default_rng(1).normal(size=X.shape)
+        )

@@ -56,7 +56,8 @@ class CalibratedMatcher(PairMatcher):
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
         Log likelihood ratio of "real" against "wrong", by a map that has not seen the pair. Where pairs had to vouch
-        for each other, how far it is above the median re-pairing, over how far the highest hundredth of them is.
+        for each other, in any of the folds, all scores are in other units: 0 for the median re-pairing, 1 where the
+        highest hundredth of them begins.
     null_scores_ : ndarray
         Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
     n_re_pairings_ : int
@@ -75,9 +76,10 @@ class CalibratedMatcher(PairMatcher):
     are found as if they were real. Equal points are recognised: a point is never re-paired with itself, and equal
     pairs share a fold.
 
-    Of more than 200,000 pairs, the maps and the re-pairings come from a random sample of that many; all pairs are
-    scored, where they live. Their p- and q-values are then those of the lower end of a bin that holds about 1 / 16,000
-    of the pairs or of the re-pairings, so never too small; nothing per pair is kept on the host.
+    Of more than 200,000 pairs, the maps and the re-pairings come from a random sample of that many, and pairs are not
+    asked to vouch for each other; all pairs are scored, where they live. Their p- and q-values are then those of the
+    lower end of a bin that holds about 1 / 16,000 of the pairs or of the re-pairings, so never too small; nothing per
+    pair is kept on the host.
 
     Examples
     --------

@@ -27,8 +27,9 @@ _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS = 20  # dimensions
 _NARROWEST_WITNESSES = 8
 _AS_GOOD = 0.9  # of the surprise: then witnesses are the better judges, because a map fits what it was learned from
-_SEARCHED, _SEARCHED_IF_WIDE, _NARROW = 5_000, 1_500, 8  # pairs, and dimensions up to which the former
-_FAINT, _MOST_IN_VAIN = 10.0, 2  # surprise of what is not worth the search; after so many, other folds are spared it
+_SEARCHED, _SEARCHED_IF_WIDE = 5_000, 1_500  # pairs
+_NARROW = 8  # dimensions
+_FAINT, _MOST_IN_VAIN = 10.0, 2  # surprise of what is not worth the search; after so many in a row, no more
 _ANY_RATE = 0.01  # of false discoveries: what is found does not depend on it
 
 
@@ -77,7 +78,8 @@ class Learner:
         found: PairScorer | None = learn_map(x, y, self._rng, points)
         if thorough and self._in_vain < _MOST_IN_VAIN and not self._is_clear(found, rows.size):
             best = self._look_elsewhere(x, y, points)
-            self._in_vain += best is None or best.standing.surprise < _FAINT
+            in_vain = best is None or best.standing.surprise < _FAINT
+            self._in_vain = self._in_vain + 1 if in_vain else 0
             found = _better(found, best)
         return found
 
@@ -101,10 +103,12 @@ class Learner:
             return
         seen = _on_host(x, y, _SEARCHED if d <= _NARROW else _SEARCHED_IF_WIDE)
         for view in (as_given(self._pairs), View()):
+            seen_x, seen_y = view(*seen)
+            if seen_x.shape[1] != seen_y.shape[1]:  # whitened, one side has lost a direction
+                continue
             start = np.zeros(points.shape[1])
-            agreeing = self._agreeing(*view(*seen))
-            start[: agreeing.size] = agreeing
-            if np.count_nonzero(start) >= d:
+            start[: len(seen_x)] = self._agreeing(seen_x, seen_y)
+            if np.count_nonzero(start) >= seen_x.shape[1]:
                 yield learn_map(x, y, self._rng, points, start)
 
     def _agreeing(self, x: FloatArray, y: FloatArray) -> FloatArray:
@@ -122,7 +126,7 @@ class Learner:
 
 
 def _on_host(x: Any, y: Any, most: int) -> tuple[FloatArray, FloatArray]:
-    some = slice(0, most)
+    some = slice(0, min(most, x.shape[0]))
     return to_host(take_rows(x, some)), to_host(take_rows(y, some))
 
 

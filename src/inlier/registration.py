@@ -282,7 +282,8 @@ class Registration(TransformerMixin, PairMatcher):
         if few.size < CalibratedMatcher._fewest_pairs:
             return few
         matcher = CalibratedMatcher(alpha=0.05, random_state=rng).fit(X[few], Y[few])
-        return few[matcher.scores_ > 0]
+        likely = max(int(matcher.inlier_fraction_ * few.size), 2 * (X.shape[1] + 1))
+        return few[np.argsort(-matcher.scores_, kind="stable")[:likely]]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.

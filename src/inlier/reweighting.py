@@ -15,6 +15,7 @@ from inlier.engine.namespaces import namespace, to_host
 _ROUNDS = 4  # re-pairings of each pair
 _HIGH = 0.99  # share of the re-pairings below
 _LEAST_P = 1e-300
+_ROUNDING = 1e-12
 
 
 def re_pairings(points: Array, rng: np.random.RandomState) -> tuple[Array, Array]:
@@ -61,7 +62,8 @@ class Standing:
         slope = float(np.mean(tail - high)) or 1.0
         beyond = (1 - _HIGH) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
         smooth = np.where(p < 1 - _HIGH, np.maximum(beyond, _LEAST_P), p)
-        return Standing(p, centre, high - centre or 1.0, _surprise(smooth))
+        told_apart = high - centre > _ROUNDING * max(abs(high), abs(centre))
+        return Standing(p, centre, high - centre if told_apart else 1.0, _surprise(smooth))
 
     def weights(self, sharpness: float) -> FloatArray:
         """Weight of each pair: 1 - sharpness * (chance that it is wrong), at least 0."""

@@ -23,8 +23,9 @@ from inlier.reweighting import Standing, re_pairings
 
 # How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.
-_SHARPNESS = (1.25,) * 4 + (2.0,) * 8
-_SHARP = (2.0,) * 8  # where good weights to start from are known
+_GENTLE, _SHARP = 1.25, 2.0
+_FROM_ALL_PAIRS = (_GENTLE,) * 4 + (_SHARP,) * 8
+_FROM_A_START = (_SHARP,) * 8  # where good weights to start from are known
 _FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
@@ -110,7 +111,7 @@ def learn_map(
     points = np.stack([np.arange(n)] * 2) if points is None else points
     weights: FloatArray = np.ones(n) if start is None else start
     variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
-    for iteration, sharpness in enumerate(_SHARPNESS if start is None else _SHARP):
+    for iteration, sharpness in enumerate(_FROM_ALL_PAIRS if start is None else _FROM_A_START):
         whole = start is None and iteration == 0
         fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=whole)
         variance = fit.residual_variance()
@@ -120,7 +121,7 @@ def learn_map(
             return None
         change = np.abs(updated - weights).sum() / updated.sum()
         weights = updated
-        if sharpness == _SHARPNESS[-1] and change < _SETTLED:
+        if sharpness == _SHARP and change < _SETTLED:
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
     return RobustMap(fit.coefficients, fit.residual_variance(), float(weights.sum()), standing)

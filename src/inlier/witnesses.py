@@ -136,7 +136,7 @@ class _Circle:
             products = unit @ unit.T
             np.fill_diagonal(products, 0.0)
             spread = max(float(products.std()), np.finfo(np.float64).tiny)
-            sides.append((unit / spread, (products / spread)))
+            sides.append((unit / spread, products / spread))
         return _Circle(view, sides[0][0], sides[1][0], sides[0][1], sides[1][1], points, rng)
 
     def starts(self) -> Iterator[FloatArray]:

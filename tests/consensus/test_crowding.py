@@ -94,3 +94,10 @@ def test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over(seed):
     found = Registration(random_state=0).fit(x, y)
     np.testing.assert_allclose(found.transformation_.rotation, rotation, atol=0.02)
     assert found.inlier_mask_[:n_real].mean() > 0.9
+
+
+@pytest.mark.parametrize(("d", "side"), [(2, 0.5), (3, 0.3), (40, 1e-9), (40, 3.0), (200, 2.0)])
+def test_places_are_cubes_in_any_dimension(d, side):
+    points = np.random.default_rng(0).normal(size=(d, 300))
+    cubes = np.floor((points - points.min(axis=1, keepdims=True)) / side)
+    assert places(points, side) == len(np.unique(cubes, axis=1).T)

@@ -18,6 +18,7 @@ _TILE = 256
 FRACTION_BITS = 50
 LOWEST_BIN = (1023 - 70) << 2  # 2^-70
 N_BINS = 80 << 2  # up to 2^10
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiplying by it mixes bits
 
 
 @compiled
@@ -278,36 +279,35 @@ def _mark_same_points(x, y, i, j, count, bins):
 def count_places(points, side):
     """How many cubes of this side hold some of the points (columns)."""
     d, n = points.shape
-    number, row = np.zeros(n), np.empty(n)
-    for a in range(d):  # numbered like digits; beyond 2^53 two cubes may share a number
-        lowest, most = points[a, 0], 0.0
+    name, row = np.zeros(n, dtype=np.uint64), np.empty(n)
+    for a in range(d):  # a hash of its coordinates names a cube; 64 bits hardly name two alike
+        lowest = points[a, 0]
         for t in range(n):
             lowest = min(lowest, points[a, t])
         for t in range(n):
             row[t] = np.floor((points[a, t] - lowest) / side)
-            most = max(most, row[t])
+        bits = row.view(np.uint64)
         for t in range(n):
-            number[t] = number[t] * (most + 1.0) + row[t]
-    return _distinct(number)
+            mixed = (name[t] ^ bits[t]) * _GOLDEN
+            name[t] = mixed ^ (mixed >> np.uint64(29))
+    return _distinct(name)
 
 
 @compiled
-def _distinct(numbers):
-    """How many different numbers there are, none negative, by a table with open addresses."""
+def _distinct(names):
+    """How many different names there are, by a table with open addresses; 0 marks a free one."""
     size, shift = 16, 60
-    while size < 2 * numbers.size:
+    while size < 2 * names.size:
         size, shift = 2 * size, shift - 1
-    table = np.empty(size)
-    for k in range(size):
-        table[k] = -1.0
-    bits = numbers.view(np.uint64)
+    table = np.zeros(size, dtype=np.uint64)
     found = 0
-    for t in range(numbers.size):
-        place = np.intp((bits[t] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))  # the upper bits are mixed best
-        while table[place] != -1.0 and table[place] != numbers[t]:
+    for t in range(names.size):
+        name = names[t] | np.uint64(1)
+        place = np.intp((name * _GOLDEN) >> np.uint64(shift))  # the upper bits are mixed best
+        while table[place] != 0 and table[place] != name:
             place = (place + 1) & (size - 1)
-        if table[place] == -1.0:
-            table[place] = numbers[t]
+        if table[place] == 0:
+            table[place] = name
             found += 1
     return found
 

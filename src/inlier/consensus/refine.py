@@ -107,7 +107,7 @@ class Refiner:
 
 def fall_off(bound: float) -> tuple[float, float]:
     """Reach and sharpness of a fit whose weights are `closeness`."""
-    return NEAR * bound, 1 / (_SCALE * bound) ** 2
+    return NEAR * bound, 1 / max((_SCALE * bound) ** 2, np.finfo(np.float64).tiny)
 
 
 def closeness(squared: FloatArray, bound: float) -> FloatArray:

@@ -12,7 +12,7 @@ from inlier.engine.compiled import compiled
 
 _MOST_SWEEPS = 30
 _ORTHOGONAL = 1e-15  # cosine between columns
-_NOTHING = 1e-300
+_NOTHING = 1e-150
 
 
 @compiled
@@ -23,10 +23,19 @@ def rotation_in_space(cross, mirrored):
     value is across the two others on either side, so it needs no size of its own, and its sign no determinant of U.
     """
     columns, turns, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    for a in range(3):  # rows of these become columns of cross V and of V
+    unit = 0.0
+    for a in range(3):
         for b in range(3):
-            columns[b, a] = cross[a, b]
+            unit = max(unit, abs(cross[a, b]))
+    for a in range(3):  # rows of these become columns of cross V and of V, in units that no product leaves
+        for b in range(3):
+            columns[b, a] = cross[a, b] / unit if unit > 0 else 0.0
             turns[a, b] = rotation[a, b] = 1.0 if a == b else 0.0
+    if unit == 0:
+        return rotation
+    determinant = 0.0
+    for k in range(3):
+        determinant += columns[2, k] * _across(columns[0], columns[1], k)
     for _ in range(_MOST_SWEEPS):
         steady = True
         for p in range(2):
@@ -39,12 +48,12 @@ def rotation_in_space(cross, mirrored):
         if _dot(columns[k], columns[k]) < _dot(columns[smallest], columns[smallest]):
             smallest = k
     p, q = (smallest + 1) % 3, (smallest + 2) % 3
+    if _dot(columns[p], columns[p]) < _dot(columns[q], columns[q]):
+        p, q = q, p
     length_p, length_q = np.sqrt(_dot(columns[p], columns[p])), np.sqrt(_dot(columns[q], columns[q]))
-    if min(length_p, length_q) <= _NOTHING:
-        return rotation
-    determinant = 0.0
-    for k in range(3):
-        determinant += cross[2, k] * _across(cross[0], cross[1], k)
+    if length_q <= _NOTHING:  # points on a line: any direction across it will do
+        _put_across(columns, p, q)
+        length_q = np.sqrt(_dot(columns[q], columns[q]))
     per_length = (-1.0 if mirrored and determinant < 0 else 1.0) / (length_p * length_q)
     for a in range(3):
         u, v, w = columns[p, a] / length_p, columns[q, a] / length_q, per_length * _across(columns[p], columns[q], a)
@@ -69,6 +78,18 @@ def _made_orthogonal(columns, turns, p, q):
         u, v = turns[p, k], turns[q, k]
         turns[p, k], turns[q, k] = cosine * u - sine * v, sine * u + cosine * v
     return False
+
+
+@compiled
+def _put_across(columns, p, q):
+    """Make row q one that is orthogonal to row p: the unit vector least along it, made so."""
+    least = 0
+    for k in (1, 2):
+        if abs(columns[p, k]) < abs(columns[p, least]):
+            least = k
+    along = columns[p, least] / _dot(columns[p], columns[p])
+    for k in range(3):
+        columns[q, k] = (1.0 if k == least else 0.0) - along * columns[p, k]
 
 
 @compiled
