@@ -25,7 +25,7 @@ _NEVER = np.array([[0.0], [-np.inf]])  # logarithm of a share of 0, at any dista
 
 
 class Crowding:
-    """The bound above, from a sample of the pairs; 0 where the two sides differ in dimension: they have no common density.
+    """The bound above, from a sample of the pairs; 0 between different dimensions, which have no common density.
 
     Parameters
     ----------

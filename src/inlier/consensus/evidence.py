@@ -78,7 +78,7 @@ class Chance:
     model : MapModel
         The maps that are looked for.
     disagreements : ndarray
-        |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs, sorted.
+        |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs.
     crowding : Crowding
         Bounds what any map can bring together by chance.
     """
@@ -88,7 +88,7 @@ class Chance:
 
     def log_number_of_maps(self, n_pairs: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c: how many maps wrong pairs might suggest."""
-        agreeing = self._disagreements.searchsorted(2 * bound, side="right")
+        agreeing = np.count_nonzero(self._disagreements <= 2 * bound)
         log_share = np.log((agreeing + 1) / (self._disagreements.size + 1))
         log_sets = _log_sets(n_pairs, self._model.fewest_pairs)
         return max(float(log_sets + self._model.constraints * log_share), 0.0)
@@ -98,9 +98,7 @@ class Chance:
         n, s = counts.n_pairs, self._model.fewest_pairs  # s pairs or fewer prove nothing: they have a map that fits
         of_x, of_y, stretch = self._crowding.of_x, self._crowding.of_y, maps.stretch[0]
         p = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, self._model.dimension)
-        best, surprise = most_surprising(
-            counts.bounds, counts.pairs - s, n - s, p, most_by_chance, stretch, of_x, of_y
-        )
+        best, surprise = most_surprising(counts.bounds, counts.pairs - s, n - s, p, most_by_chance, stretch, of_x, of_y)
         bound, supporting, by_chance = float(counts.bounds[best]), int(counts.pairs[best]), float(p[best])
         # P(binomial >= support)
         tail = betainc(supporting - s, n - supporting + 1, by_chance) if supporting > s else 1.0
