@@ -251,11 +251,13 @@ def p_value_density(p: FloatArray) -> FloatArray:
 
 
 def _sorted_density(rising_p: FloatArray, counts: Array) -> FloatArray:
-    first = np.flatnonzero(np.diff(rising_p, prepend=-1.0))  # of each run of equal values
+    is_new = np.ones(rising_p.size, dtype=bool)
+    is_new[1:] = rising_p[1:] != rising_p[:-1]
+    first = np.flatnonzero(is_new)  # of each run of equal values
     gap = np.diff(rising_p[first], prepend=0.0)
     share = np.add.reduceat(counts, first) / counts.sum()
     density = isotonic_regression(share / gap, weights=gap, increasing=False).x
-    return np.repeat(density, np.diff(first, append=rising_p.size))
+    return density[np.cumsum(is_new) - 1]
 
 
 def _local_fdr(
