@@ -83,12 +83,7 @@ def take_rows(table: Any, rows: Any) -> Any:
 
 def dtype_name(array: Any) -> str:
     """Return "float32", "uint8", ...: what every library calls it in the end."""
-    return _name_of_type(array.dtype)
-
-
-@cache
-def _name_of_type(dtype: Any) -> str:
-    return str(dtype).rsplit(".", 1)[-1]
+    return str(array.dtype).rsplit(".", 1)[-1]
 
 
 def rounding_of(array: Any) -> float:
