@@ -189,9 +189,34 @@ def test_distances_in_bins_are_judged_as_one_by_one(share, unit):
     assert (np.diff(binned.q_values[order]) >= 0).all()
 
 
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_distances_are_judged_as_scores_that_were_rounded_and_sorted(share):
+    rng = np.random.default_rng(1)
+    distances, null = rng.uniform(0.0, 2.0, size=3000), rng.uniform(0.0, 2.0, size=20_000)
+    distances[: int(share * 3000)] *= 0.01
+    rounded = ((distances.view(np.int64) >> 44) + 1 << 44).view(np.float64)  # up to one of 256 in an octave
+    found, null_scores = calibrate_distances(distances, null)
+    expected = calibrate(-rounded, rng.permutation(null_scores))
+    np.testing.assert_array_equal(found.p_values, expected.p_values)
+    np.testing.assert_allclose(found.q_values, expected.q_values, rtol=1e-12)
+    assert found.inlier_fraction == pytest.approx(expected.inlier_fraction, abs=1e-12)
+    assert found.inlier_fraction_error == pytest.approx(expected.inlier_fraction_error)
+    assert found.detection_p_value == pytest.approx(expected.detection_p_value)
+
+
 def test_equal_distances_are_worth_the_same():
     found, null_scores = calibrate_distances(np.zeros(20), np.zeros(30))
     assert (found.p_values == 1).all()
     assert null_scores.size == 30
     found, _ = calibrate_distances(np.zeros(20), np.ones(30))
     assert (found.p_values == 1 / 31).all()
+
+
+def test_distances_of_any_precision_and_stride_are_judged_and_none_is_an_error():
+    rng = np.random.default_rng(0)
+    distances, null = np.abs(rng.normal(size=300)).astype(np.float32), np.abs(rng.normal(size=2000))
+    expected, _ = calibrate_distances(distances.astype(np.float64), null)
+    for given in (distances, np.repeat(distances, 2)[::2], distances.tolist()):
+        np.testing.assert_array_equal(calibrate_distances(given, null)[0].p_values, expected.p_values)
+    with pytest.raises(ValueError, match="null_distances must be a list of at least one number"):
+        calibrate_distances(distances, [])

@@ -53,6 +53,10 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
+    def at(self, places: Array) -> Calibration:
+        """What these entries are worth, each as often as it is named."""
+        return replace(self, p_values=self.p_values[places], q_values=self.q_values[places])
+
 
 def calibrate(
     scores: Any, null_scores: Any, null_fraction: tuple[float, float] | None = None, counts: Any = None
@@ -85,25 +89,42 @@ def calibrate(
     (300, '0.29')
     """
     scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
-    order = np.argsort(-scores)  # everything below is computed in this order, the most convincing pair first
+    order = np.argsort(-scores)
     scores, rising_null = scores[order], rising(null_scores)
     counts = np.ones(scores.size, dtype=np.int64) if counts is None else np.asarray(counts)[order]
-    p = _sorted_p_values(scores, rising_null)
-    share, error = estimate_null_fraction(p, counts) if null_fraction is None else null_fraction
-    share, error = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
+    if null_fraction is not None:
+        share, error = null_fraction
+        null_fraction = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
+    found = _calibrate_sorted(scores, _sorted_p_values(scores, rising_null), counts, rising_null, null_fraction)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return found.at(place)
+
+
+def _calibrate_sorted(
+    scores: FloatArray,
+    p: FloatArray,
+    counts: Array,
+    rising_null: FloatArray,
+    null_fraction: tuple[float, float] | None = None,
+) -> Calibration:
+    """Judge scores that fall, with p-values that rise: the most convincing first."""
+    reached = np.cumsum(counts)
+    if null_fraction is None:
+        n_up_to = np.concatenate([[0], reached])[np.searchsorted(p, _LAMBDAS, side="right")]
+        null_fraction = _null_fraction_beyond(reached[-1] - n_up_to, int(reached[-1]))
+    share, error = null_fraction
     cautious = min(1.0, share + error)
-    stepped_up = _step_up(p, counts)
+    stepped_up = _step_up(p, reached)
     detection = float(min(stepped_up[0], 1.0))
     wrong = _local_fdr(scores, rising_null, p, cautious, counts)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
     q = np.maximum(np.minimum(cautious * stepped_up, 1.0), detection)
     q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return Calibration(p[place], q[place], 1.0 - share, error, detection)
+    return Calibration(p, q, 1.0 - share, error, detection)
 
 
-def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tuple[Calibration, FloatArray]:
+def calibrate_distances(distances: Any, null_distances: Any) -> tuple[Calibration, FloatArray]:
     """Judge distances, which are small for real pairs, against those of wrong pairs.
 
     Both are rounded up to 256 values an octave, so that a histogram says it all and nothing has to be sorted: p-values
@@ -111,9 +132,9 @@ def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tu
 
     Parameters
     ----------
-    distances : ndarray of shape (n,)
+    distances : array-like of shape (n,)
         Not negative.
-    null_distances : ndarray of shape (m,)
+    null_distances : array-like of shape (m,)
         Of wrong pairs.
 
     Returns
@@ -133,6 +154,7 @@ def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tu
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
+    distances, null_distances = _as_scores(distances, "distances"), _as_scores(null_distances, "null_distances")
     largest = np.array([max(distances.max(), null_distances.max())])
     lowest = max(_octave_part(largest)[0] - _N_BINS + 1, 0)
     bins, null_bins = (_octave_part(values, lowest) for values in (distances, null_distances))
@@ -140,9 +162,11 @@ def calibrate_distances(distances: FloatArray, null_distances: FloatArray) -> tu
     upper_ends = ((np.arange(_N_BINS) + lowest + 1) << _DROPPED_BITS).view(np.float64)
     null_scores = np.repeat(-upper_ends[::-1], null_counts[::-1])
     taken = np.flatnonzero(counts)
-    found = calibrate(-upper_ends[taken], null_scores, counts=counts[taken])
-    place = (np.cumsum(counts > 0) - 1)[bins]
-    return replace(found, p_values=found.p_values[place], q_values=found.q_values[place]), null_scores
+    p = (1.0 + np.cumsum(null_counts)[taken]) / (1.0 + null_scores.size)
+    found = _calibrate_sorted(-upper_ends[taken], p, counts[taken], null_scores)
+    place = np.empty(_N_BINS, dtype=np.intp)
+    place[taken] = np.arange(taken.size)
+    return found.at(place[bins]), null_scores
 
 
 def _octave_part(values: FloatArray, lowest: int = 0) -> Array:
@@ -190,7 +214,7 @@ def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
     order = np.argsort(p)
     q = np.empty(p.size)
     share = check_number(null_fraction, "null_fraction", low=0, high=1)
-    q[order] = np.minimum(share * _step_up(p[order], np.ones(p.size, dtype=np.int64)), 1.0)
+    q[order] = np.minimum(share * _step_up(p[order], np.arange(1, p.size + 1)), 1.0)
     return q
 
 
@@ -206,7 +230,11 @@ def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
     counts = np.ones(p.size, dtype=np.int64) if counts is None else np.asarray(counts)
     n = int(counts.sum())
     per_gap = np.bincount(np.searchsorted(_LAMBDAS, p), weights=counts, minlength=_LAMBDAS.size + 1)
-    beyond = np.cumsum(per_gap[::-1])[-2::-1]  # with p > lambda, for each
+    return _null_fraction_beyond(np.cumsum(per_gap[::-1])[-2::-1], n)
+
+
+def _null_fraction_beyond(beyond: Array, n: int) -> tuple[float, float]:
+    """Of n pairs, from the numbers of those with p > lambda, for each."""
     estimate = np.minimum((beyond + 1) / (n * (1 - _LAMBDAS)), 1.0)
     # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
     error = np.sqrt(n * estimate * _LAMBDAS * (1 - _LAMBDAS) + 1) / (n * (1 - _LAMBDAS))
@@ -224,11 +252,13 @@ def p_value_density(p: FloatArray) -> FloatArray:
 
 
 def _sorted_density(rising_p: FloatArray, counts: Array) -> FloatArray:
-    first = np.flatnonzero(np.diff(rising_p, prepend=-1.0))  # of each run of equal values
+    is_new = np.ones(rising_p.size, dtype=bool)
+    is_new[1:] = rising_p[1:] != rising_p[:-1]
+    first = np.flatnonzero(is_new)  # of each run of equal values
     gap = np.diff(rising_p[first], prepend=0.0)
     share = np.add.reduceat(counts, first) / counts.sum()
     density = isotonic_regression(share / gap, weights=gap, increasing=False).x
-    return np.repeat(density, np.diff(first, append=rising_p.size))
+    return density[np.cumsum(is_new) - 1]
 
 
 def _local_fdr(
@@ -240,7 +270,7 @@ def _local_fdr(
     it cannot see how far, for their p-values are all the smallest possible; so the other compares the
     density of the null scores, exponential in its tail, with a Student t around the clear inliers.
     """
-    by_rank = np.clip(null_fraction / _sorted_density(p, counts), 0.0, 1.0)
+    by_rank = np.minimum(null_fraction / _sorted_density(p, counts), 1.0)
     is_clear = by_rank < _MOST_LIKELY_WRONG
     clear, times = scores[is_clear], counts[is_clear]
     if times.sum() < _FEWEST_CLEAR:
@@ -258,7 +288,7 @@ def _median(values: FloatArray, counts: Array) -> float:
     """Median of values that occur so many times each."""
     if (counts == 1).all():
         return float(np.median(values))  # no sorting
-    order = np.argsort(values)
+    order = np.argsort(values, kind="stable")  # they come as one or two runs, which it makes use of
     reached = np.cumsum(counts[order])
     lower, upper = np.searchsorted(reached, [(reached[-1] - 1) // 2, reached[-1] // 2], side="right")
     return float(values[order[lower]] + values[order[upper]]) / 2
@@ -281,16 +311,15 @@ def _null_density(rising_null: FloatArray) -> tuple[Callable[[FloatArray], Float
     height = np.diff(ranks) / n / np.maximum(np.diff(edges), smallest)
 
     def density(scores: FloatArray) -> FloatArray:
-        bulk = height[np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, height.size - 1)]
+        bulk = height[np.searchsorted(edges[1:-1], scores, side="right")]
         beyond = n_tail / n / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
         return np.where(scores >= start, beyond, bulk)
 
     return density, scale
 
 
-def _step_up(rising_p: FloatArray, counts: Array) -> FloatArray:
+def _step_up(rising_p: FloatArray, rank: Array) -> FloatArray:
     """Benjamini and Hochberg: min over k >= rank of n p_(k) / k, which the share of wrong pairs is a factor of."""
-    rank = np.cumsum(counts)
     return np.minimum.accumulate((rank[-1] * rising_p / rank)[::-1])[::-1]
 
 

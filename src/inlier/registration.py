@@ -316,7 +316,7 @@ class Registration(TransformerMixin, PairMatcher):
         accepted, others = (np.flatnonzero(mask) for mask in (self.inlier_mask_, ~self.inlier_mask_))
         n_others = max(most // 3, most - accepted.size)
         rows = np.concatenate([_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others)])
-        rows.sort()
+        rows.sort(kind="stable")  # two runs, which it only has to merge
         self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
@@ -351,9 +351,11 @@ class Registration(TransformerMixin, PairMatcher):
         if unsure:
             self.inlier_mask_ = self.residuals_ <= self.noise_bound_
         accepted = self.inlier_mask_
-        self.false_discovery_rate_ = float(np.minimum(q[accepted], 1.0).max()) if accepted.any() else 0.0
+        self.false_discovery_rate_ = min(float(np.where(accepted, q, 0.0).max()), 1.0)
         self.threshold_ = float(
-            self.scores_[accepted].min() if accepted.any() else np.nextafter(self.scores_.max(), np.inf)
+            np.where(accepted, self.scores_, np.inf).min()
+            if accepted.any()
+            else np.nextafter(self.scores_.max(), np.inf)
         )
         if unsure:
             warnings.warn(

@@ -28,7 +28,7 @@ def share_of_re_pairings(x, y, bound):
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
 def test_no_map_brings_more_together_by_chance_than_the_bound_says(bound, scale):
     x, y = clouds()
-    most = float(Crowding(ColumnPairs(x, y, np.ones(x.shape[1]))).most_by_chance(bound, scale))
+    most = Crowding(ColumnPairs(x, y, np.ones(x.shape[1]))).most_by_chance(bound, scale)
     rng = np.random.default_rng(1)
     for draw in range(20):
         rotation, shift = special_ortho_group.rvs(3, random_state=rng), 0.4 * rng.normal(size=(3, 1)) * (draw % 4)
@@ -37,7 +37,7 @@ def test_no_map_brings_more_together_by_chance_than_the_bound_says(bound, scale)
 
 def test_the_bound_is_reached_where_the_two_sides_lie_alike():
     x, y = clouds()
-    most = float(Crowding(ColumnPairs(x, y, np.ones(x.shape[1]))).most_by_chance(0.1, 1.0))
+    most = Crowding(ColumnPairs(x, y, np.ones(x.shape[1]))).most_by_chance(0.1, 1.0)
     assert share_of_re_pairings(x, y, 0.1) == pytest.approx(most, rel=0.15)
 
 
@@ -48,15 +48,21 @@ def test_a_map_to_a_point_may_bring_all_together():
     assert crowding.most_by_chance(0.2, 0.0) == pytest.approx(np.sqrt(of_y_alone), rel=0.15)
 
 
-def test_many_bounds_and_stretches_at_once():
+@pytest.mark.parametrize("stretch", [0.5, 1.0, 0.0])
+@pytest.mark.parametrize("bound", [0.0, 1e-9, 0.03, 0.1, 1e9])
+def test_the_bound_is_read_off_between_the_distances_that_were_counted(bound, stretch):
     x, y = clouds()
     crowding = Crowding(ColumnPairs(x, y, np.ones(x.shape[1])))
-    bounds, stretches = np.array([[1e-9], [0.03], [0.1], [1e9]]), np.array([0.5, 1.0, 0.0])
-    table = crowding.most_by_chance(bounds, stretches)
-    assert table.shape == (4, 3)
-    assert (np.diff(table, axis=0) >= 0).all()
-    for row, bound in zip(table, bounds[:, 0], strict=True):
-        np.testing.assert_allclose(row, [float(crowding.most_by_chance(bound, stretch)) for stretch in stretches])
+    tiny = np.finfo(float).tiny
+    log_bound, log_stretch = np.log(max(bound, tiny)), np.log(max(stretch, tiny))
+    expected = np.interp(log_bound - log_stretch, *crowding.of_x) + np.interp(log_bound, *crowding.of_y)
+    assert crowding.most_by_chance(bound, stretch) == pytest.approx(np.exp(expected / 2), rel=1e-12)
+
+
+def test_sides_of_different_dimension_have_no_bound():
+    x, y = np.random.default_rng(0).random((2, 300)), np.random.default_rng(1).random((3, 300))
+    crowding = Crowding(ColumnPairs(x, y, np.ones(300)))
+    assert [crowding.most_by_chance(bound, 0.0) for bound in (0.0, 0.1, 1e9)] == [0.0, 0.0, 0.0]
 
 
 def test_shares_below_the_smallest_count_follow_the_rise_above_it():

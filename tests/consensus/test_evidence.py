@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import comb
+from scipy.special import comb, rel_entr
 from scipy.stats import binom
 
+from inlier.consensus.chance_kernels import shares_within, surprise_of
 from inlier.consensus.crowding import Crowding
-from inlier.consensus.evidence import Chance, surprise_of
+from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
 
@@ -96,12 +97,47 @@ def test_as_many_pairs_as_determine_a_map_prove_nothing(supporting):
 def test_surprise_is_the_divergence_and_nothing_below_chance():
     share, p = 0.3, 0.1
     expected = 50 * (share * np.log(share / p) + (1 - share) * np.log((1 - share) / (1 - p)))
-    assert surprise_of(np.array([15.0]), 50, np.array([p]))[0] == pytest.approx(expected)
-    assert surprise_of(np.array([5.0]), 50, np.array([0.2]))[0] == 0
-    assert surprise_of(np.array([50]), 50, np.array([p]))[0] == pytest.approx(-50 * np.log(p))
-    table = surprise_of(np.array([[15, 5], [15, 2]]), 50, np.array([[0.1, 0.2], [0.1, 0.001]]))
-    np.testing.assert_allclose(table[:, 0], expected)
-    assert table[0, 1] == 0 < table[1, 1]
+    assert surprise_of(15, 50, p) == pytest.approx(expected)
+    assert surprise_of(5, 50, 0.2) == 0
+    assert surprise_of(50, 50, p) == pytest.approx(-50 * np.log(p))
+    assert surprise_of(-3, 50, p) == surprise_of(0, 0, p) == 0
+
+
+def slow_surprise(support, n, own, most, s):
+    """With caution beside the most that chance can do, and a thousandth of that beside what it does: scipy's sums."""
+    found = np.clip((support - s) / (n - s), 0, 1)
+    beside = [np.clip(2 * chance, 1e-15, 1 - 1e-12) for chance in (np.maximum(own, most), own)]
+    divergence = [np.where(found > p, rel_entr(found, p) + rel_entr(1 - found, 1 - p), 0) for p in beside]
+    return (n - s) * (divergence[0] + 1e-3 * divergence[1])
+
+
+@pytest.mark.parametrize("largest", [1.0, 0.01, 1e-9])
+@pytest.mark.parametrize(("n_real", "factor"), [(100, 1.0), (500, 1.0), (20, 0.7), (0, 1.0)])
+def test_the_scan_is_that_of_all_bounds_at_once(n_real, factor, largest):
+    pairs, maps = column_pairs(n_real=n_real), Maps(factor * np.eye(3)[None], np.zeros((1, 3)))
+    crowding, counts = Crowding(pairs), pairs.count_residuals(maps, 20_000)
+    evidence = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), crowding).weigh(counts, maps, largest)
+    own = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, 3)
+    most = np.array([crowding.most_by_chance(bound, factor) for bound in counts.bounds])
+    surprise = slow_surprise(counts.pairs, 500, own, most, s=3)
+    surprise[1:][own[1:] > largest] = 0
+    best = np.argmax(surprise)
+    assert (evidence.bound, evidence.n_supporting) == (counts.bounds[best], counts.pairs[best])
+    assert evidence.by_chance == own[best]
+    assert evidence.surprise == pytest.approx(surprise[best], rel=1e-9)
+
+
+def test_a_table_of_surprises_is_that_of_each_map_and_bound():
+    crowding = Crowding(column_pairs())
+    rng = np.random.default_rng(0)
+    factors = np.array([0.5, 1.0, 2.0, 0.0])
+    maps = Maps(factors[:, None, None] * np.eye(3), np.zeros((4, 3)))
+    bounds, own = rng.uniform(0, 0.5, size=(2, 5, 4))
+    support = rng.integers(0, 500, size=(5, 4)).astype(float)
+    table = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), crowding).surprise(support, 500, own, bounds, maps)
+    most = np.array([[crowding.most_by_chance(*pair) for pair in zip(row, factors, strict=True)] for row in bounds])
+    np.testing.assert_allclose(table, slow_surprise(support, 500, own, most, s=3), rtol=1e-9, atol=1e-9)
+    assert 0 < np.count_nonzero(table) < table.size
 
 
 def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():

@@ -5,7 +5,7 @@ import pytest
 
 from inlier.consensus.models import MapModel, Maps, Moments, _conformal
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.space_kernels import rotation_in_space
+from inlier.consensus.space_kernels import rotation_in_space, rotations_in_space
 
 MODELS = [MapModel("rigid", 3), MapModel("rotation", 3), MapModel("rigid", 3, reflection=True)]
 
@@ -35,6 +35,11 @@ def test_the_rotation_is_that_of_the_singular_vectors(mirrored):
         assert mirrored or np.linalg.det(rotation) > 0
         # Not always the same, but as good: U D V^T maximises tr(R^T cross).
         assert np.vdot(rotation, cross) == pytest.approx(np.vdot(expected, cross), rel=1e-12)
+
+
+def test_rotations_of_several_are_those_of_each():
+    crosses = np.stack(list(matrices()))
+    np.testing.assert_array_equal(rotations_in_space(crosses, False), [rotation_in_space(c, False) for c in crosses])
 
 
 def test_where_nothing_determines_it_the_rotation_is_none():

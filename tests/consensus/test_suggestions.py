@@ -51,7 +51,8 @@ def test_a_quick_look_finds_the_bound_of_the_largest_surprise():
         for bound in bounds[s] * np.array([1, 0.5, 0.25, 0.125]):
             support = np.count_nonzero(own <= bound)
             by_chance = (sum(np.count_nonzero(other <= bound) for other in others_) + 1) / 801
-            surprises[bound] = chance.surprise(np.array(support), 400, np.array(by_chance), bound, maps[s])[0]
+            table = (np.array([[value]]) for value in (float(support), by_chance, bound))
+            surprises[bound] = chance.surprise(next(table), 400, *table, maps[s])[0, 0]
         assert found.promise[s] == pytest.approx(max(surprises.values()))
         assert surprises[found.bounds[s]] == pytest.approx(max(surprises.values()))
     assert np.argmax(found.promise) == 5

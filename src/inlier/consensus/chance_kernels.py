@@ -10,22 +10,53 @@ import numpy as np
 from inlier.engine.compiled import compiled
 
 _FEW, _SOME = 20, 100  # counts between which a density is read off and continued downwards
+_CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
+_WHISPER = 1e-3  # where the most that chance can do explains all, what it does for this map decides
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 @compiled
-def surprises(found, n, p):
-    """n KL(found / n || p) where there are more than p n, else 0; p is one for each, or one for all."""
-    surprise = np.zeros(found.size)
-    for k in range(found.size):
-        share = min(max(found[k] / max(n, 1), 0.0), 1.0)
-        chance = min(max(p[k if p.size > 1 else 0], 1e-15), 1 - 1e-12)
-        if share > chance:
-            divergence = share * np.log(share / chance)
-            if share < 1:
-                divergence += (1 - share) * np.log((1 - share) / (1 - chance))
-            surprise[k] = max(n, 0) * divergence
-    return surprise
+def surprise_of(found, n, p):
+    """n KL(found / n || p) where there are more than p n, else 0."""
+    share = min(max(found / max(n, 1), 0.0), 1.0)
+    chance = min(max(p, 1e-15), 1 - 1e-12)
+    if share <= chance:
+        return 0.0
+    divergence = share * np.log(share / chance)
+    if share < 1:
+        divergence += (1 - share) * np.log((1 - share) / (1 - chance))
+    return max(n, 0) * divergence
+
+
+@compiled
+def _surprise_with_caution(found, n, own, most):
+    """Beside the most that chance can do for any map, and a little of that beside what it does for this one."""
+    beside_most = surprise_of(found, n, min(_CAUTION * max(own, most), 1.0))
+    return beside_most + _WHISPER * surprise_of(found, n, min(_CAUTION * own, 1.0))
+
+
+@compiled
+def surprise_table(found, n, own, bounds, stretches, of_x, of_y):
+    """Surprise, with caution, of what each map (column) finds within each of its bounds (rows)."""
+    table = np.empty(found.shape)
+    for k in range(found.shape[0]):
+        for s in range(found.shape[1]):
+            most = most_by_chance(bounds[k, s], stretches[s], of_x, of_y)
+            table[k, s] = _surprise_with_caution(found[k, s], n, own[k, s], most)
+    return table
+
+
+@compiled
+def most_surprising(bounds, found, n, own, largest, stretch, of_x, of_y):
+    """Which rising bound one map surprises most within, and how much; the first, or one that chance seldom meets."""
+    best, highest = 0, 0.0
+    for k in range(bounds.size):
+        if found[k] > 0 and (k == 0 or own[k] <= largest):
+            most = most_by_chance(bounds[k], stretch, of_x, of_y)
+            surprise = _surprise_with_caution(found[k], n, own[k], most)
+            if surprise > highest:
+                best, highest = k, surprise
+    return best, highest
 
 
 @compiled
@@ -47,17 +78,10 @@ def shares_within(bounds, counts, total, dimension):
 
 
 @compiled
-def most_by_chance(bounds, stretches, of_x, of_y):
-    """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1).
-
-    One stretch for each bound, or one for all.
-    """
-    most = np.empty(bounds.size)
-    for k in range(most.size):
-        log_bound, stretch = np.log(max(bounds[k], _TINY)), stretches[k if stretches.size > 1 else 0]
-        log_stretch = np.log(max(stretch, _TINY))
-        most[k] = np.exp((_between(of_x, log_bound - log_stretch) + _between(of_y, log_bound)) / 2)
-    return most
+def most_by_chance(bound, stretch, of_x, of_y):
+    """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1)."""
+    log_bound, log_stretch = np.log(max(bound, _TINY)), np.log(max(stretch, _TINY))
+    return np.exp((_between(of_x, log_bound - log_stretch) + _between(of_y, log_bound)) / 2)
 
 
 @compiled

@@ -21,30 +21,35 @@ from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
 
 _NEIGHBOURS = 20_000  # pairs of points that are looked at, or as many as there are points
+_NEVER = np.array([[0.0], [-np.inf]])  # logarithm of a share of 0, at any distance
 
 
 class Crowding:
-    """The bound above, from a sample of the pairs.
+    """The bound above, from a sample of the pairs; 0 between different dimensions, which have no common density.
 
     Parameters
     ----------
     pairs : ColumnPairs
         The sample.
+
+    Attributes
+    ----------
+    of_x, of_y : ndarray of shape (2, k)
+        Logarithms of distances, and of the share of pairs of points that are no farther apart, as the kernels take it.
     """
 
     def __init__(self, pairs: ColumnPairs) -> None:
-        self._of_x, self._of_y = (_log_shares(points, pairs.weights) for points in (pairs.x, pairs.y))
+        self.of_x = self.of_y = _NEVER
+        if len(pairs.x) == len(pairs.y):
+            self.of_x, self.of_y = (_log_shares(points, pairs.weights) for points in (pairs.x, pairs.y))
 
-    def most_by_chance(self, bound: float | FloatArray, stretch: float | FloatArray) -> FloatArray:
+    def most_by_chance(self, bound: float, stretch: float) -> float:
         """The largest share of re-pairings that maps which lengthen by ``stretch`` may bring within the bound."""
-        shape = np.broadcast_shapes(np.shape(bound), np.shape(stretch))
-        if np.size(stretch) > 1:  # one for all needs no table
-            bound, stretch = np.broadcast_to(bound, shape), np.broadcast_to(stretch, shape)
-        return most_by_chance(np.ravel(bound), np.ravel(stretch), self._of_x, self._of_y).reshape(shape)
+        return float(most_by_chance(bound, stretch, self.of_x, self.of_y))
 
 
 def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
-    """Logarithms of distances (row 0), and of the share of pairs of points that are no farther apart (row 1)."""
+    """One side's part of the bound."""
     d = len(points)
     itself = Maps(np.eye(d)[None], np.zeros((1, d)))
     bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, _NEIGHBOURS)

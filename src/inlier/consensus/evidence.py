@@ -19,18 +19,16 @@ the number of false alarms in the sense of Desolneux, Moisan and Morel.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, gammaln
 
-from inlier.consensus.chance_kernels import shares_within, surprises
+from inlier.consensus.chance_kernels import most_surprising, shares_within, surprise_of, surprise_table
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
 from inlier.engine.blocks import Array, FloatArray
-
-_CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
-_WHISPER = 1e-3  # where the most that chance can do explains all, what it does for this map decides
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Chance:
     model : MapModel
         The maps that are looked for.
     disagreements : ndarray
-        |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs, sorted.
+        |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs.
     crowding : Crowding
         Bounds what any map can bring together by chance.
     """
@@ -90,50 +88,40 @@ class Chance:
 
     def log_number_of_maps(self, n_pairs: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c: how many maps wrong pairs might suggest."""
-        n, s = n_pairs, self._model.fewest_pairs
-        size = self._disagreements.size
-        agreeing = np.searchsorted(self._disagreements, 2 * bound, side="right")
-        log_sets = gammaln(n + 1) - gammaln(s + 1) - gammaln(max(n - s, 0) + 1)
-        return max(float(log_sets + self._model.constraints * np.log((agreeing + 1) / (size + 1))), 0.0)
+        agreeing = np.count_nonzero(self._disagreements <= 2 * bound)
+        log_share = np.log((agreeing + 1) / (self._disagreements.size + 1))
+        log_sets = _log_sets(n_pairs, self._model.fewest_pairs)
+        return max(float(log_sets + self._model.constraints * log_share), 0.0)
 
     def weigh(self, counts: ResidualCounts, maps: Maps, most_by_chance: float = 1.0) -> Evidence:
         """Scan the residuals for the bound with the strongest evidence, among those that chance seldom meets."""
-        n, s = counts.n_pairs, self._model.fewest_pairs
+        n, s = counts.n_pairs, self._model.fewest_pairs  # s pairs or fewer prove nothing: they have a map that fits
+        of_x, of_y, stretch = self._crowding.of_x, self._crowding.of_y, maps.stretch[0]
         p = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, self._model.dimension)
-        surprise = self.surprise(counts.pairs, n, p, counts.bounds, maps[0])
-        surprise[(p > most_by_chance) & (counts.bounds > counts.bounds[0])] = 0.0
-        best = int(np.argmax(surprise))
-        bound, supporting = float(counts.bounds[best]), int(counts.pairs[best])
-        # P(binomial >= support); s pairs or fewer prove nothing.
-        tail = betainc(supporting - s, n - supporting + 1, p[best]) if supporting > s else 1.0
-        log_chance = np.log(tail) if tail > 0 else -float(surprise_of(counts.pairs - s, n - s, p)[best])
+        best, surprise = most_surprising(counts.bounds, counts.pairs - s, n - s, p, most_by_chance, stretch, of_x, of_y)
+        bound, supporting, by_chance = float(counts.bounds[best]), int(counts.pairs[best]), float(p[best])
+        # P(binomial >= support)
+        tail = betainc(supporting - s, n - supporting + 1, by_chance) if supporting > s else 1.0
+        log_chance = np.log(tail) if tail > 0 else -surprise_of(supporting - s, n - s, by_chance)
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
-        return Evidence(float(log_alarms), float(surprise[best]), bound, supporting, float(p[best]), n)
+        return Evidence(float(log_alarms), float(surprise), bound, supporting, by_chance, n)
 
-    def surprise(
-        self, support: Array, n_pairs: int, p: FloatArray, bounds: float | FloatArray, maps: Maps
-    ) -> FloatArray:
-        """How surprising support is beside the most that chance can do for any map; p is what it does for this one."""
-        s = self._model.fewest_pairs  # of the supporting pairs prove nothing: any s pairs have a map that fits them
-        beside_most, beside_own = (
-            surprise_of(support - s, n_pairs - s, np.minimum(_CAUTION * chance, 1.0))
-            for chance in (np.maximum(p, self._most_by_chance(bounds, maps)), p)
-        )
-        return beside_most + _WHISPER * beside_own
+    def surprise(self, support: Array, n_pairs: int, p: FloatArray, bounds: FloatArray, maps: Maps) -> FloatArray:
+        """How surprising the support of each map (columns) is within each of its bounds (rows).
+
+        Beside the most that chance can do for any map; p is what it does for this one.
+        """
+        s, of_x, of_y = self._model.fewest_pairs, self._crowding.of_x, self._crowding.of_y
+        table: FloatArray = surprise_table(support - s, n_pairs - s, p, bounds, maps.stretch, of_x, of_y)
+        return table
 
     def breadth(self, n_places: int, n_pairs: int, maps: Maps, bound: float) -> float:
         """How surprising it is to find support in so many places, all pairs of a place counted as one."""
-        s = self._model.fewest_pairs
-        by_chance = self._most_by_chance(bound, maps[0])
-        return float(surprise_of(np.array([n_places - s]), n_pairs - s, by_chance)[0])
-
-    def _most_by_chance(self, bound: float | FloatArray, maps: Maps) -> FloatArray:
-        """Largest share of re-pairings that these maps can bring within the bound; 0 where it is not known."""
-        of_one_dimension = maps.linear.shape[1] == maps.linear.shape[2]  # else the two sides have no common density
-        return self._crowding.most_by_chance(bound, maps.stretch) if of_one_dimension else np.zeros(1)
+        s, by_chance = self._model.fewest_pairs, self._crowding.most_by_chance(bound, float(maps.stretch[0]))
+        return float(surprise_of(n_places - s, n_pairs - s, by_chance))
 
 
-def surprise_of(found: Array, n: int, p: FloatArray) -> FloatArray:
-    """n KL(found / n || p) where there are more than p n, else 0; one p for each, or one for all."""
-    shape = np.broadcast_shapes(np.shape(found), np.shape(p))
-    return surprises(np.ravel(np.broadcast_to(found, shape)).astype(np.float64), n, np.ravel(p)).reshape(shape)
+@lru_cache
+def _log_sets(n: int, s: int) -> float:
+    """log C(n, s)."""
+    return float(gammaln(n + 1) - gammaln(s + 1) - gammaln(max(n - s, 0) + 1))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.space_kernels import rotation_in_space
+from inlier.consensus.space_kernels import rotations_in_space
 from inlier.engine.blocks import Array, FloatArray
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -147,8 +147,8 @@ def maps_of(model: MapModel, moments: Moments) -> Maps:
     """
     if model.name == "affine":
         linear = moments.cross @ np.linalg.pinv(moments.scatter, hermitian=True)
-    elif moments.cross.shape == (1, 3, 3) and model.name != "similarity":
-        linear = rotation_in_space(moments.cross[0], model.may_mirror)[None]
+    elif moments.cross.shape[1:] == (3, 3) and model.name != "similarity":
+        linear = rotations_in_space(np.ascontiguousarray(moments.cross), model.may_mirror)
     else:
         linear = _conformal(model, moments.cross, np.trace(moments.scatter, axis1=1, axis2=2))
     return Maps(linear, moments.y_bar - (linear @ moments.x_bar[:, :, None])[:, :, 0])

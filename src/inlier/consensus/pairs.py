@@ -136,7 +136,8 @@ class ColumnPairs:
             self.n_pairs,
             lambda rows: histogram(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
         )
-        return np.cumsum(sum(parts[1:], start=parts[0]))
+        counts: Array = sum(parts[1:], start=parts[0])
+        return counts.cumsum()
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""

@@ -28,7 +28,7 @@ _MOST_SCALES = 3
 
 
 class Scales:
-    """The scales to be tried, each with its tolerances; ``disagreements`` are those of re-pairings, sorted.
+    """The scales to be tried, each with its tolerances; ``disagreements`` are those of re-pairings.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ class Scales:
     ) -> None:
         self._pairs, self._noise_bound, self._rng = pairs, noise_bound, rng
         of_fixed_scale = model.keeps_distances and model.name != "similarity"
-        spread_x = float(np.sqrt(np.sum(np.var(pairs.x, axis=1)))) or 1.0
-        self._typical = 1.0 if of_fixed_scale else pairs.spread / spread_x
+        self._typical = 1.0 if of_fixed_scale else pairs.spread / _spread(pairs.x)
         self._scales = [1.0] if of_fixed_scale else self._frequent_ratios()
         self.disagreements = self._disagreements(self._typical)
 
@@ -60,16 +59,13 @@ class Scales:
         by_chance = {s: self.disagreements if s == self._typical else self._disagreements(s) for s in self._scales}
         for densities in _DENSITIES:
             for scale in self._scales:
-                yield (
-                    densities is _DENSITIES[0],
-                    scale,
-                    by_chance[scale][(np.array(densities) * _PAIRS_OF_PAIRS).astype(int)],
-                )
+                ranks = (np.array(densities) * _PAIRS_OF_PAIRS).astype(int)
+                yield densities is _DENSITIES[0], scale, np.partition(by_chance[scale], ranks)[ranks]
 
     def _disagreements(self, scale: float) -> FloatArray:
-        """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random, sorted: what chance does."""
+        """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random: what chance does."""
         x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
-        return np.sort(np.abs(scale * x - y))
+        return np.abs(scale * x - y)
 
     def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:
         i, j, k, m = self._rng.randint(self._pairs.n_pairs, size=(4, size))
@@ -102,6 +98,11 @@ class Scales:
         usable = (x > 0) & (y > 0)
         ratio = np.log(y[usable] / x[usable] / self._typical)
         return np.histogram(ratio, _RATIO_BINS)[0].astype(np.float64)
+
+
+def _spread(points: FloatArray) -> float:
+    """Root mean square about the mean; 1 where they are all one."""
+    return float(np.sqrt(np.sum(np.var(points, axis=1)))) or 1.0
 
 
 def closest_friends(

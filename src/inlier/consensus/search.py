@@ -88,7 +88,8 @@ def find_consensus(
         start = pairs.take(suggestion).fit(model)
     found = search.finish(search.run(start))
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
-    re_pairings = int(np.clip(_BELOW_RAREST / max(rarest, 1e-9), *_JUDGING_RE_PAIRINGS))
+    fewest, most = _JUDGING_RE_PAIRINGS
+    re_pairings = int(min(max(_BELOW_RAREST / max(rarest, 1e-9), fewest), most))
     null = search.re_paired_residuals(found.map, re_pairings)
     rounding = rounding_of(X), rounding_of(Y)
     mirrored = search.is_better_mirrored(found)
@@ -111,6 +112,7 @@ class ConsensusSearch:
         self.refiner = Refiner(model, chance, noise_bound)
         self._look_of_jury, self._look_of_judges = (QuickLook(chance, some) for some in (self._jury, self._judges))
         self._start = self._gram_start()
+        self._last_counted: tuple[Finding | None, float] = None, 0.0  # and the share of independent members
 
     def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
@@ -220,8 +222,10 @@ class ConsensusSearch:
         """Pairs in a sample of this size that support a sure map, each from another place; 0 if it is not sure."""
         if not (_is_sure(found) and self._is_broad(found)):
             return 0.0
-        n_near, n_places = self.refiner.support_and_places(self._jury, found)
-        return found.evidence.inlier_fraction * n_places / max(n_near, 1) * size
+        if found is not self._last_counted[0]:  # the same one is asked about several times
+            n_near, n_places = self.refiner.support_and_places(self._jury, found)
+            self._last_counted = found, found.evidence.inlier_fraction * n_places / max(n_near, 1)
+        return self._last_counted[1] * size
 
     def _telling_size(self, found: Finding, otherwise: int) -> int:
         """Size of a sample that would not miss a map as good as this one, if it is sure."""

@@ -63,6 +63,18 @@ def rotation_in_space(cross, mirrored):
 
 
 @compiled
+def rotations_in_space(crosses, mirrored):
+    """Do the same for several."""
+    rotations = np.empty(crosses.shape)
+    for s in range(len(crosses)):
+        rotation = rotation_in_space(crosses[s], mirrored)
+        for a in range(3):
+            for b in range(3):
+                rotations[s, a, b] = rotation[a, b]
+    return rotations
+
+
+@compiled
 def _made_orthogonal(columns, turns, p, q):
     """Turn two rows into each other until they are orthogonal; whether they were."""
     a, b, c = _dot(columns[p], columns[p]), _dot(columns[q], columns[q]), _dot(columns[p], columns[q])

@@ -58,11 +58,11 @@ class Suggestions:
         ahead = np.argsort(-self.promise, kind="stable")[: 4 * most]
         shift, bounds = self.maps.shift[ahead, :, None], self.bounds[ahead]
         moved = np.concatenate([shift, shift + spread * self.maps.linear[ahead]], axis=2)
-        apart = ((moved[:, None] - moved) ** 2).sum(axis=2).max(axis=2)
-        same = apart <= np.maximum.outer(bounds, bounds) ** 2
+        steps = moved[:, None] - moved
+        apart = np.einsum("stij,stij->stj", steps, steps).max(axis=2)
         chosen: list[int] = []
-        for s in range(ahead.size):
-            if len(chosen) < most and not same[s, chosen].any():
+        for s, same in enumerate((apart <= np.maximum.outer(bounds, bounds) ** 2).tolist()):
+            if len(chosen) < most and not any(same[before] for before in chosen):
                 chosen.append(s)
         return self[ahead[chosen]]
 

@@ -67,7 +67,7 @@ def motion_uncertainty(
     if not some.size:
         return None
     share, weights = some.size / near.size, weights[some]
-    x, y = (np.array(table[some].T, dtype=np.float64, order="C") for table in (X, Y))
+    x, y = (np.array(np.take(table, some, axis=0).T, dtype=np.float64, order="C") for table in (X, Y))
     has_shift, has_scale = motion.model in ("rigid", "similarity"), motion.model == "similarity"
     residual = y - motion.linear @ x - motion.translation[:, None]
     squared = np.einsum("ij,ij->j", residual, residual)
@@ -126,17 +126,12 @@ def _in_units(
 ) -> MotionUncertainty:
     """From turn, shift of the centroid and stretch to rotation in degrees, translation and scale."""
     d, turns = centre.size, 1 if centre.size == 2 else 3
-    # t = image of the centroid - scale R centroid: it moves with all three.
-    to_translation: FloatArray = np.zeros((d, len(spread)))
-    if has_shift:
-        to_translation = _movement(-(motion.linear @ centre), has_scale)
-    change = np.vstack(
-        [
-            np.degrees(np.eye(len(spread))[:turns]),
-            to_translation,
-            motion.scale * np.eye(len(spread))[-1:] if has_scale else np.empty((0, len(spread))),
-        ]
-    )
+    change = np.zeros((turns + d + has_scale, len(spread)))
+    change[range(turns), range(turns)] = np.degrees(1.0)
+    if has_shift:  # t = image of the centroid - scale R centroid: it moves with all three
+        change[turns : turns + d] = _movement(-(motion.linear @ centre), has_scale)
+    if has_scale:
+        change[-1, -1] = motion.scale
     covariance = change @ spread @ change.T
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = float(errors[-1]) if has_scale else 0.0

@@ -86,9 +86,12 @@ class _ColumnParts:
         return total, minimum, maximum
 
     def merge(self, parts: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        total, minimum, maximum = zip(*parts, strict=True)
+        if len(parts) == 1:
+            total, minimum, maximum = parts[0]
+            return total, minimum, maximum
+        totals, minima, maxima = zip(*parts, strict=True)
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.sum(total, axis=0), np.min(minimum, axis=0), np.max(maximum, axis=0)
+            return np.sum(totals, axis=0), np.min(minima, axis=0), np.max(maxima, axis=0)
 
 
 @dataclass(frozen=True, eq=False)

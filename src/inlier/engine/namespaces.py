@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,13 +86,13 @@ def dtype_name(array: Any) -> str:
     return str(array.dtype).rsplit(".", 1)[-1]
 
 
-def has_floats(array: Any) -> bool:
-    """Whether the values are floating point numbers."""
-    return "float" in dtype_name(array)
-
-
 def rounding_of(array: Any) -> float:
     """Relative rounding error of the values as they are stored; 0 for whole numbers."""
-    if not has_floats(array):
+    return _rounding_of_type(dtype_name(array))
+
+
+@cache
+def _rounding_of_type(name: str) -> float:
+    if "float" not in name:
         return 0.0
-    return 2.0**-7 if dtype_name(array) == "bfloat16" else float(np.finfo(dtype_name(array)).eps)
+    return 2.0**-7 if name == "bfloat16" else float(np.finfo(name).eps)
