@@ -216,7 +216,7 @@ def test_distances_of_any_precision_and_stride_are_judged_and_none_is_an_error()
     rng = np.random.default_rng(0)
     distances, null = np.abs(rng.normal(size=300)).astype(np.float32), np.abs(rng.normal(size=2000))
     expected, _ = calibrate_distances(distances.astype(np.float64), null)
-    for given in (distances, np.repeat(distances, 2)[::2], distances.tolist()):
-        np.testing.assert_array_equal(calibrate_distances(given, null)[0].p_values, expected.p_values)
+    for same in (distances, np.repeat(distances, 2)[::2], distances.tolist()):
+        np.testing.assert_array_equal(calibrate_distances(same, null)[0].p_values, expected.p_values)
     with pytest.raises(ValueError, match="null_distances must be a list of at least one number"):
         calibrate_distances(distances, [])

@@ -17,6 +17,7 @@ from inlier.consensus.refine import NEAR
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.threads import single_threaded_blas
 from inlier.matching import PairMatcher
 from inlier.transforms import SimilarityTransformation, Transformation
 from inlier.transforms.estimation import MODELS, fit_transformation
@@ -191,8 +192,8 @@ class Registration(TransformerMixin, PairMatcher):
         weights = self._read_weights(sample_weight, len(table_x))
         self.n_outputs_ = table_y.shape[1]
         if table_x.shape[1] <= _FEW_COLUMNS:
-            found = self._search(table_x, table_y, weights)
-            self._fit_by_search(table_x, table_y, weights, found)
+            with single_threaded_blas():  # threads wait for each other longer than such products take
+                self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
         else:
             self._fit_wide(table_x, table_y, weights)
         self._keep_some(table_x, table_y)

@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
 _MOST_AT_ONCE = 16  # short ranges handed to a thread in one go: handing over takes a good part of the time of one
@@ -89,5 +89,11 @@ def single_threaded_blas() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with threadpool_limits(1, user_api="blas"):
+    with _thread_pools().limit(limits=1, user_api="blas"):
         yield
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The libraries that have threads of their own; looking for them takes a hundred times as long as a limit."""
+    return ThreadpoolController()
