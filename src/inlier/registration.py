@@ -38,6 +38,7 @@ _AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _COARSE = 0.05  # share of re-pairings within the bound: above it, a map on which no single pair can be relied is none
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
+_MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 _MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
 
 
@@ -283,8 +284,7 @@ class Registration(TransformerMixin, PairMatcher):
         if few.size < CalibratedMatcher._fewest_pairs:
             return few
         matcher = CalibratedMatcher(alpha=0.05, random_state=rng).fit(X[few], Y[few])
-        likely = max(int(matcher.inlier_fraction_ * few.size), 2 * (X.shape[1] + 1))
-        return few[np.argsort(-matcher.scores_, kind="stable")[:likely]]
+        return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
