@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from inlier import datasets, metrics
     from inlier.calibrated import CalibratedMatcher
     from inlier.matching import EigenvectorMatcher, RowSumMatcher
+    from inlier.no_consensus import NoConsensusError
     from inlier.overlap import GramOverlap
-    from inlier.registration import NoConsensusError, Registration
+    from inlier.registration import Registration
     from inlier.result import MatchResult
     from inlier.splitting import SplitMatcher
     from inlier.thresholds import eigenvector_threshold, row_sum_threshold
@@ -53,7 +54,7 @@ _HOME = {
     "EigenvectorMatcher": "matching",
     "GramOverlap": "overlap",
     "MatchResult": "result",
-    "NoConsensusError": "registration",
+    "NoConsensusError": "no_consensus",
     "Registration": "registration",
     "RowSumMatcher": "matching",
     "SimilarityTransformation": "transforms",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -19,6 +19,7 @@ from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import single_threaded_blas
 from inlier.matching import PairMatcher
+from inlier.no_consensus import NoConsensusError
 from inlier.transforms import SimilarityTransformation, Transformation
 from inlier.transforms.estimation import MODELS, fit_transformation
 from inlier.validation import (
@@ -40,31 +41,6 @@ _COARSE = 0.05  # share of re-pairings within the bound: above it, a map on whic
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 _MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
-
-
-class NoConsensusError(ValueError):
-    """The pairs do not agree on any transformation beyond chance; the message has the evidence.
-
-    Attributes
-    ----------
-    evidence : Evidence or None
-        What speaks for the best transformation that was looked at.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from inlier import NoConsensusError, Registration
-    >>> X, y = np.random.default_rng(0).normal(size=(2, 200, 3))
-    >>> try:
-    ...     Registration(random_state=0).fit(X, y)
-    ... except NoConsensusError as error:
-    ...     print(error.evidence.n_pairs)
-    200
-    """
-
-    def __init__(self, message: str, evidence: Evidence | None = None) -> None:
-        super().__init__(message)
-        self.evidence = evidence
 
 
 class Registration(TransformerMixin, PairMatcher):
@@ -369,7 +345,7 @@ class Registration(TransformerMixin, PairMatcher):
 
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
-            self._refuse(n, evidence)
+            raise NoConsensusError.of(MapModel(self.model, self.n_features_in_, self.reflection), n, evidence)
         self.success_, self.transformation_, self.uncertainty_ = False, None, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
@@ -379,26 +355,6 @@ class Registration(TransformerMixin, PairMatcher):
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
         self.inlier_fraction_, self.inlier_fraction_error_, self.false_discovery_rate_ = 0.0, 0.0, 0.0
         self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
-
-    def _refuse(self, n: int, evidence: Evidence) -> NoReturn:
-        cure = (
-            "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
-            "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
-        )
-        fewest = MapModel(self.model, self.n_features_in_, self.reflection).fewest_pairs
-        if n <= fewest + 1:
-            raise NoConsensusError(
-                f"{n} pairs are too few to tell: any {fewest} fit some {self.model} transformation of "
-                f"{self.n_features_in_}-dimensional points. Give several more, to see whether they agree with it.",
-                evidence,
-            )
-        alarms = np.exp(min(evidence.log_false_alarms, 50.0))
-        raise NoConsensusError(
-            f"The {n} pairs do not agree on any {self.model} transformation. The best one found brings "
-            f"{evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one would expect "
-            f"{alarms:.2g} transformations with as much support. {cure}",
-            evidence,
-        )
 
 
 def _is_significant(found: Consensus) -> bool:

@@ -1,0 +1,56 @@
+"""What is said where pairs agree on no transformation."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from inlier.consensus import Evidence, MapModel
+
+_CURE = (
+    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
+    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
+)
+
+
+class NoConsensusError(ValueError):
+    """The pairs do not agree on any transformation beyond chance; the message has the evidence.
+
+    Attributes
+    ----------
+    evidence : Evidence or None
+        What speaks for the best transformation that was looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier import NoConsensusError, Registration
+    >>> X, y = np.random.default_rng(0).normal(size=(2, 200, 3))
+    >>> try:
+    ...     Registration(random_state=0).fit(X, y)
+    ... except NoConsensusError as error:
+    ...     print(error.evidence.n_pairs)
+    200
+    """
+
+    def __init__(self, message: str, evidence: Evidence | None = None) -> None:
+        super().__init__(message)
+        self.evidence = evidence
+
+    @classmethod
+    def of(cls, model: MapModel, n: int, evidence: Evidence) -> Self:
+        """Say of n pairs that they agree on no such map, how near they came, and what to try."""
+        if n <= model.fewest_pairs + 1:
+            return cls(
+                f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
+                f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.",
+                evidence,
+            )
+        alarms = np.exp(min(evidence.log_false_alarms, 50.0))
+        return cls(
+            f"The {n} pairs do not agree on any {model.name} transformation. The best one found brings "
+            f"{evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one would expect "
+            f"{alarms:.2g} transformations with as much support. {_CURE}",
+            evidence,
+        )
