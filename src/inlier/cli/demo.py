@@ -75,24 +75,24 @@ def demo(
       inlier demo --save-scans example
       inlier demo --save-photos example
     """
-    from inlier.demo import run_demo
-
     saved = [folder for folder in (save_pairs, save_scans, save_photos) if folder is not None]
     for folder in saved or [out]:
         check_place(folder / "file")
-    if saved:
-        with answering():
-            if save_pairs is not None:
-                _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
-            if save_scans is not None:
-                _save_scans(save_scans, seed)
-            if save_photos is not None:
-                _save_photos(save_photos)
-        return
-    try:
-        outcome = run_demo(n_pairs, inlier_fraction, seed)
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    with answering():
+        if save_pairs is not None:
+            _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
+        if save_scans is not None:
+            _save_scans(save_scans, seed)
+        if save_photos is not None:
+            _save_photos(save_photos)
+        if not saved:
+            _show(n_pairs, inlier_fraction, seed, out, as_json=as_json)
+
+
+def _show(n_pairs: int, inlier_fraction: float, seed: int, out: Path, *, as_json: bool) -> None:
+    from inlier.demo import run_demo
+
+    outcome = run_demo(n_pairs, inlier_fraction, seed)
     if as_json:
         click.echo(json.dumps(outcome.to_dict(), indent=2))
     else:

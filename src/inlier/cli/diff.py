@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli.answers import INTERRUPTED, BadInput, sentence_of
+from inlier.cli.answers import answering
 from inlier.cli.outputs import check_inputs_stay, check_place
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def diff(
     from inlier.cli.progress import stages
     from inlier.images import detect_changes, read_photos
 
-    try:
+    with answering():
         for name in _WRITTEN:
             check_place(out / name)
         check_inputs_stay((before, after), [out / name for name in _WRITTEN])
@@ -86,11 +86,6 @@ def diff(
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
             stage(f"writing to {out}")
             page = _write(changes, content, out)
-    except (ValueError, ImportError, OSError) as error:
-        raise BadInput(sentence_of(error)) from error
-    except KeyboardInterrupt:  # click would end with 1, which says "nothing has changed" here
-        click.echo("Interrupted.", err=True)
-        raise SystemExit(INTERRUPTED) from None
     if as_json:
         click.echo(json.dumps(content, indent=2))
     elif not quiet:
