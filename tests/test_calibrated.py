@@ -181,7 +181,9 @@ class TestRepeatedPoints:
         points = np.stack([np.arange(300), np.arange(300)])
         points[side] = rng.integers(0, 40, 300)
         x, y = points[0][:, None].astype(float), points[1][:, None].astype(float)
-        scores = re_paired_scores(_NameThePair(np.ones((1, 1)), np.ones(1), 0.0, NOWHERE), x, y, points, per_pair)
+        scores = re_paired_scores(
+            _NameThePair(np.ones((1, 1)), np.zeros(1), np.ones(1), 0.0, NOWHERE), x, y, points, per_pair
+        )
         paired = {(int(code) // 1000, int(code) % 1000) for code in scores}
         own = set(zip(points[0].tolist(), points[1].tolist(), strict=True))
         assert scores.size > 300

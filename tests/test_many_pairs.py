@@ -94,7 +94,7 @@ def test_few_pairs_are_judged_one_by_one_and_go_back(put, tmp_path):
 
 def test_a_pair_is_scored_by_the_map_of_its_fold_and_equal_pairs_share_it():
     rng = np.random.default_rng(0)
-    maps = tuple(RobustMap(np.full((2, 2), k + 1.0), np.ones(2), 0.0, NOWHERE) for k in range(3))
+    maps = tuple(RobustMap(np.full((2, 2), k + 1.0), np.zeros(2), np.ones(2), 0.0, NOWHERE) for k in range(3))
     score = FoldScores((*maps, None), rng.uniform(1, 2, 2), rng.uniform(1, 2, 2), lowest=-7.0)
     x, y = np.tile(rng.standard_normal((500, 2)), (2, 1)), np.tile(rng.standard_normal((500, 2)), (2, 1))
     fold, scores = score.fold_of(x, y), score(x, y)

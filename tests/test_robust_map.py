@@ -67,7 +67,7 @@ def test_score_is_the_log_likelihood_ratio():
 
 def test_all_pairings_at_once_are_the_pairings_one_by_one():
     rng = np.random.default_rng(0)
-    learned = RobustMap(rng.standard_normal((4, 3)), np.array([0.2, 0.6, 0.9]), 0.0, NOWHERE)
+    learned = RobustMap(rng.standard_normal((4, 3)), rng.standard_normal(3), np.array([0.2, 0.6, 0.9]), 0.0, NOWHERE)
     x, y = rng.standard_normal((6, 4)), rng.standard_normal((5, 3))
     expected = [[learned.scores(x[[i]], y[[j]])[0] for j in range(5)] for i in range(6)]
     np.testing.assert_allclose(learned.scores_of_all_pairings(x, y), expected)
@@ -85,6 +85,18 @@ def test_the_map_is_learned_among_many_wrong_pairs(n, d, fraction):
     )
     # With fewer real pairs than dimensions only their span is known: cos^2 is the share of it.
     assert cosine.mean() > 0.9 * min(1.0, np.sqrt(n * fraction / d))
+
+
+def test_few_real_pairs_need_not_have_their_mean_where_all_have_theirs():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 1000, 3))
+    shift = np.array([0.5, -0.3, 0.0])
+    y[:150] = x[:150] @ np.diag([0.8, -0.8, 0.9]) + shift + 0.05 * rng.standard_normal((150, 3))
+    learned = learn_map(x - x.mean(axis=0), y - y.mean(axis=0), np.random.RandomState(0))
+    assert learned is not None
+    expected = shift - y.mean(axis=0) + x.mean(axis=0) @ np.diag([0.8, -0.8, 0.9])
+    np.testing.assert_allclose(learned.offset, expected, atol=0.02)
+    np.testing.assert_allclose(learned.coefficients, np.diag([0.8, -0.8, 0.9]), atol=0.02)
 
 
 def in_torch(table):
@@ -106,6 +118,7 @@ def test_the_map_is_the_same_wherever_it_is_learned(put, n, d, fraction, noise):
     assert there is not None
     assert type(there.coefficients) is type(put(data.X))
     np.testing.assert_allclose(to_host(there.coefficients), here.coefficients, atol=1e-9)
+    np.testing.assert_allclose(to_host(there.offset), here.offset, atol=1e-9)
     np.testing.assert_allclose(there.variance, here.variance, rtol=1e-9)
     x, y = data.X[:20], data.Y[:15]
     np.testing.assert_allclose(to_host(there.scores(put(x[:15]), put(y))), here.scores(x[:15], y), rtol=1e-8)

@@ -1,11 +1,12 @@
 """Learn how y follows from x when many of the pairs are wrong, and what each pair's agreement is worth.
 
-The model of a real pair is y = B^T x + noise, with its own noise variance per coordinate of y; of a wrong pair,
-y of unit variance that knows nothing of x. The score of a pair is the logarithm of its likelihood ratio. B is
-found by iteration: fit with weights (ridge: B is as random as a rotation, so that few real pairs do not
-overfit), score each pair by the fit *without it*, score re-pairings by the fit *without either of the two*,
-weight each pair by how much denser its score is among the pairs than among the re-pairings, fit again. The
-first fit has equal weights, and its coefficients are the matrix X^T Y of the paper's row sums, scaled.
+The model of a real pair is y = B^T x + b + noise, with its own noise variance per coordinate of y; of a wrong pair,
+y of unit variance that knows nothing of x. All rows together are centred, but a few real ones need not be: hence b.
+The score of a pair is the logarithm of its likelihood ratio. B and b are found by iteration: fit with weights (ridge:
+B is as random as a rotation, so that few real pairs do not overfit), score each pair by the fit *without it*, score
+re-pairings by the fit *without either of the two*, weight each pair by how much denser its score is among the pairs
+than among the re-pairings, fit again. The first fit has equal weights, and its coefficients are the matrix X^T Y of
+the paper's row sums, scaled.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class RobustMap:
 
     Attributes
     ----------
-    coefficients : array of shape (d_x, d_y)
-        B in y = B^T x.
+    coefficients, offset : array of shape (d_x, d_y), (d_y,)
+        B and b in y = B^T x + b.
     variance : ndarray of shape (d_y,)
         Of the noise.
     support : float
@@ -53,21 +54,25 @@ class RobustMap:
     """
 
     coefficients: Any
+    offset: Any
     variance: FloatArray
     support: float
     standing: Standing
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""
-        return log_likelihood_ratio(y, x @ beside(self.coefficients, x), self.variance)
+        return log_likelihood_ratio(y, self._predicted(x), self.variance)
 
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
-        predicted = x @ beside(self.coefficients, x)
+        predicted = self._predicted(x)
         scaled = predicted / from_host(self.variance, x)
         of_y = y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())
         of_x = namespace(x).vecdot(predicted, scaled)
         return scaled @ y.T + (of_y[None, :] - of_x[:, None]) / 2
+
+    def _predicted(self, x: Any) -> Any:
+        return x @ beside(self.coefficients, x) + beside(self.offset, x)
 
 
 def log_likelihood_ratio(y: Any, predicted: Any, variance: FloatArray) -> Any:
@@ -108,6 +113,7 @@ def learn_map(
     n, d_x = x.shape
     if n < _FEWEST_PAIRS:
         return None
+    x = namespace(x).concat([x, namespace(x).ones_like(x[:, :1])], axis=1)  # the constant's coefficient is b
     points = np.stack([np.arange(n)] * 2) if points is None else points
     weights: FloatArray = np.ones(n) if start is None else start
     variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
@@ -124,7 +130,8 @@ def learn_map(
         if sharpness == _SHARP and change < _SETTLED:
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
-    return RobustMap(fit.coefficients, fit.residual_variance(), float(weights.sum()), standing)
+    coefficients, offset = fit.coefficients[:-1, :], fit.coefficients[-1, :]
+    return RobustMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), standing)
 
 
 def _standing(fit: _WeightedFit, variance: FloatArray, rng: np.random.RandomState, points: Array) -> Standing:
