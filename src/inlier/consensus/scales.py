@@ -19,7 +19,7 @@ from inlier.engine.blocks import FloatArray
 from inlier.overlap.agreement import excess_of_friends
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
-_SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances where a noise bound is known
+_SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances that are tried before, where a noise bound is known
 _PAIRS_OF_PAIRS = 5_000
 _RATIOS = 200_000
 _RATIO_BINS = np.linspace(-4.0, 4.0, 401)  # of the logarithm, about the ratio of the spreads
@@ -55,12 +55,14 @@ class Scales:
         """Yield scales with some tolerances each, and whether they are likely; those come first."""
         if self._noise_bound is not None:
             yield from ((True, scale, self._noise_bound * _SHARES_OF_BOUND) for scale in self._scales)
-            return
+        most = np.inf if self._noise_bound is None else 2 * self._noise_bound  # by which distances can differ
         by_chance = {s: self.disagreements if s == self._typical else self._disagreements(s) for s in self._scales}
         for densities in _DENSITIES:
             for scale in self._scales:
                 ranks = (np.array(densities) * _PAIRS_OF_PAIRS).astype(int)
-                yield densities is _DENSITIES[0], scale, np.partition(by_chance[scale], ranks)[ranks]
+                tolerances = np.partition(by_chance[scale], ranks)[ranks]
+                if (tolerances <= most).any():
+                    yield densities is _DENSITIES[0], scale, tolerances[tolerances <= most]
 
     def _disagreements(self, scale: float) -> FloatArray:
         """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random: what chance does."""
