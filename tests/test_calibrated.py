@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
-from inlier.calibration import p_values
-from inlier.cross_fitting import _deal, cross_fit, re_paired_scores
+from inlier.cross_fitting import _deal, re_paired_scores
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.learning import Learner
 from inlier.metrics import error_rates
@@ -238,10 +237,9 @@ def test_more_pairs_are_used_when_a_part_finds_nothing(monkeypatch):
     assert recall > 0.9
 
 
-def test_a_fold_that_finds_nothing_leaves_its_pairs_at_the_bottom(monkeypatch):
-    data = make_gaussian_pairs(2000, 5, 0.5, rng=0)
-    pairs = prepare_model_pairs(data.X, data.Y, whiten=True)
-    points = np.stack([np.arange(2000)] * 2)
+@pytest.mark.parametrize("n", [2000, 300])  # dealt once, and several times
+def test_a_fold_that_finds_nothing_says_nothing(monkeypatch, n):
+    data = make_gaussian_pairs(n, 5, 0.5, rng=0)
     honest, calls = Learner.learn, []
 
     def every_fifth_fails(*arguments, **options):
@@ -249,14 +247,22 @@ def test_a_fold_that_finds_nothing_leaves_its_pairs_at_the_bottom(monkeypatch):
         return None if len(calls) % 5 == 1 else honest(*arguments, **options)
 
     monkeypatch.setattr(Learner, "learn", every_fifth_fails)
-    (scores,), null = cross_fit(pairs, points, 5, np.random.RandomState(0))
-    bottom = scores == scores.min()
-    assert bottom.sum() == 400
-    assert (p_values(scores, null)[bottom] == 1).all()
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert abs(matcher.inlier_fraction_ - 0.5) < 0.04  # a fifth is not scored: that is no reason to call it wrong
+    if n == 2000:
+        bottom = matcher.scores_ == matcher.scores_.min()
+        assert bottom.sum() == n // 5
+        assert (matcher.p_values_[bottom] == 1).all()
+        assert not matcher.inlier_mask_[bottom].any()
+
+
+def test_where_no_fold_finds_anything_nothing_is_found(monkeypatch):
     monkeypatch.setattr(Learner, "learn", lambda *_, **__: None)
-    scores, null = cross_fit(pairs, points, 5, np.random.RandomState(0))
-    assert (scores == 0).all()
-    assert (null == 0).all()
+    data = make_gaussian_pairs(200, 5, 0.5, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert (matcher.p_values_ == 1).all()
+    assert not matcher.inlier_mask_.any()
+    assert matcher.inlier_fraction_ == 0
 
 
 def test_tables_with_hardly_any_distinct_pair_are_answered():

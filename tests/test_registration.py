@@ -103,6 +103,13 @@ def test_too_few_pairs_are_called_too_few():
         Registration(random_state=0).fit(X, Y)
 
 
+def test_where_the_nearest_are_as_near_as_wrong_pairs_no_number_of_them_is_told():
+    X, Y = np.random.default_rng(0).normal(size=(2, 30, 3))
+    with pytest.raises(NoConsensusError, match="None that was found brings more of them together than") as caught:
+        Registration(random_state=0).fit(X, Y)
+    assert caught.value.evidence.by_chance > 0.3
+
+
 def test_failure_is_an_error_with_the_evidence():
     X, Y = np.random.default_rng(0).normal(size=(2, 200, 3))
     with pytest.raises(NoConsensusError, match=r"200 pairs do not agree on any rigid .* of them within") as caught:

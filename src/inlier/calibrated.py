@@ -115,14 +115,8 @@ class CalibratedMatcher(PairMatcher):
         points = np.stack([point_numbers(near.X), point_numbers(near.Y)])
         rng = check_random_state(self.random_state)
         deals, null_scores = cross_fit(pairs, points, self.n_folds, rng)
-        self.scores_ = np.median(deals, axis=0) if len(deals) > 1 else deals[0]
-        # Medians vary less than the re-pairings' scores: good for the p-values, but the share of wrong pairs is
-        # read off p-values that must be uniform, those of single deals.
-        share = None
-        if len(deals) > 1:
-            estimate, error = estimate_null_fraction(p_values(deals.ravel(), null_scores))
-            share = estimate, error * len(deals) ** 0.5  # the deals share their pairs: no more information than one
-        self._judge(calibrate(self.scores_, null_scores, share))
+        self.scores_ = _one_score_each(deals, null_scores)
+        self._judge(calibrate(self.scores_, null_scores, _null_fraction(deals, null_scores)))
         self.n_re_pairings_ = null_scores.size
         self.null_scores_ = thinned(null_scores)
         for name in ("scores_", "p_values_", "q_values_", "inlier_mask_"):  # back to where the pairs are
@@ -156,6 +150,26 @@ class CalibratedMatcher(PairMatcher):
         self.inlier_mask_ = calibration.accepted(self.alpha)
         accepted = self.scores_[self.inlier_mask_]
         self.threshold_ = float(accepted.min() if accepted.size else np.nextafter(self.scores_.max(), np.inf))
+
+
+def _one_score_each(deals: FloatArray, null_scores: FloatArray) -> FloatArray:
+    """The median over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
+    lowest = min(null_scores.min(), np.nanmin(deals, initial=np.inf))
+    scores = np.nan_to_num(deals, nan=lowest)
+    return np.median(scores, axis=0) if len(deals) > 1 else scores[0]
+
+
+def _null_fraction(deals: FloatArray, null_scores: FloatArray) -> tuple[float, float] | None:
+    """Share of wrong pairs and its error, where it is not to be read off the p-values that are reported.
+
+    It takes uniform p-values: of single deals, because medians vary less than the re-pairings' scores, and of pairs
+    that could be scored. The others are no different, because pairs are dealt into folds at random.
+    """
+    scored = np.isfinite(deals)
+    if not scored.any() or (len(deals) == 1 and scored.all()):
+        return None
+    estimate, error = estimate_null_fraction(p_values(deals[scored], null_scores))
+    return estimate, error * len(deals) ** 0.5  # the deals share their pairs: no more information than one
 
 
 def thinned(null_scores: FloatArray) -> FloatArray:

@@ -40,6 +40,8 @@ def cross_fit(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the scores of all pairs, one row per deal of the folds, and the scores of re-pairings.
 
+    Where nothing was learned that could score a pair, its score is NaN.
+
     Parameters
     ----------
     pairs : PairedRows
@@ -79,7 +81,7 @@ def _cross_fit(
                 null = re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals))
                 parts.append(_Scored(deal, mine, learned, to_host(learned.scores(x, y)), null))
     if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
-        return np.zeros((1, n)), np.zeros(1)
+        return np.full((1, n), np.nan), np.zeros(1)
     return _together(parts, np.full((n_deals, n), np.nan))
 
 
@@ -106,9 +108,7 @@ def _together(parts: list[_Scored], scores: FloatArray) -> tuple[FloatArray, Flo
         parts = [part.standardised() for part in parts]
     for part in parts:
         scores[part.deal, part.rows] = part.scores
-    null_scores = np.concatenate([part.null_scores for part in parts])
-    # A fold that found nothing says nothing for its pairs: they rank below every re-pairing.
-    return np.nan_to_num(scores, nan=min(null_scores.min(), np.nanmin(scores))), null_scores
+    return scores, np.concatenate([part.null_scores for part in parts])
 
 
 def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:

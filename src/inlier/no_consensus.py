@@ -13,6 +13,8 @@ _CURE = (
     "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
 )
 
+_NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
+
 
 class NoConsensusError(ValueError):
     """The pairs do not agree on any transformation beyond chance; the message has the evidence.
@@ -47,10 +49,16 @@ class NoConsensusError(ValueError):
                 f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.",
                 evidence,
             )
-        alarms = np.exp(min(evidence.log_false_alarms, 50.0))
         return cls(
-            f"The {n} pairs do not agree on any {model.name} transformation. The best one found brings "
-            f"{evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one would expect "
-            f"{alarms:.2g} transformations with as much support. {_CURE}",
-            evidence,
+            f"The {n} pairs do not agree on any {model.name} transformation. {_how_near(evidence)} {_CURE}", evidence
         )
+
+
+def _how_near(evidence: Evidence) -> str:
+    if evidence.by_chance > _NEAR_ANYWAY:
+        return "None that was found brings more of them together than it brings wrong pairs."
+    alarms = np.exp(min(evidence.log_false_alarms, 50.0))
+    return (
+        f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one "
+        f"would expect {alarms:.2g} transformations with as much support."
+    )
