@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier.calibrated import CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
+from inlier.consensus.draws import random_state_of
 from inlier.consensus.refine import NEAR
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 from inlier.engine import summarise_columns
@@ -214,7 +214,7 @@ class Registration(TransformerMixin, PairMatcher):
             check_varies(summary, name)
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
-        rng = check_random_state(self.random_state)
+        rng = random_state_of(self.random_state)
         suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
         model = MapModel(self.model, X.shape[1], self.reflection)
         return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
+from inlier.consensus.draws import draw
 from inlier.consensus.kernels import distances_between
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
@@ -68,7 +69,7 @@ class Scales:
         return np.abs(scale * x - y)
 
     def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:
-        i, j, k, m = self._rng.randint(self._pairs.n_pairs, size=(4, size))
+        i, j, k, m = draw(self._pairs.n_pairs, 4 * size, self._rng).reshape(4, size)
         k, m = (i, j) if paired else (k, m)
         x, y = self._pairs.x, self._pairs.y
         return distances_between(x, i, j), distances_between(y, k, m)

@@ -17,6 +17,7 @@ from functools import reduce
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
+from inlier.consensus.draws import draw_distinct
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.outcome import Consensus
@@ -103,7 +104,7 @@ class ConsensusSearch:
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
     ) -> None:
         self._model, self._rng = model, rng
-        shuffled = pairs.take(_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
+        shuffled = pairs.take(draw_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
         self._pairs = replace(pairs, shuffled=shuffled) if pairs.n_pairs > _WEIGHED_ON else shuffled
         self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
@@ -153,7 +154,7 @@ class ConsensusSearch:
         """Residuals of about so many re-pairings, at least as many as there are in the sample of pairs for that."""
         sample = self._pairs.in_random_order
         if count > _MOST_PARTNERS * sample.n_pairs and sample is not self._pairs:
-            sample = self._pairs.take(_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
+            sample = self._pairs.take(draw_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
         return sample.re_paired_residuals(maps, count)
 
     def _at_its_own_scale(self, found: Finding) -> Finding:
@@ -287,7 +288,7 @@ class ConsensusSearch:
         """Draw pairs, the more likely the larger their weights."""
         pairs, weights = self._pairs, self._pairs.weights
         if _all_equal(weights):
-            return pairs if size >= pairs.n_pairs else pairs.take(_distinct(pairs.n_pairs, size, self._rng))
+            return pairs if size >= pairs.n_pairs else pairs.take(draw_distinct(pairs.n_pairs, size, self._rng))
         usable = int(np.count_nonzero(weights))
         share = weights / weights.sum()
         return pairs.take(self._rng.choice(pairs.n_pairs, min(size, usable), replace=False, p=share))
@@ -312,9 +313,3 @@ def _is_beyond_doubt(found: Finding) -> bool:
 def _all_equal(weights: FloatArray) -> bool:
     return float(np.ptp(weights)) == 0
 
-
-def _distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
-    """Draw about ``size`` different numbers below n, without a permutation of all n where n is large."""
-    if n < 10 * size:
-        return rng.permutation(n)[:size]
-    return rng.permutation(np.unique(rng.randint(n, size=size)))
