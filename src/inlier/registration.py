@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier.calibrated import CalibratedMatcher, thinned
+from inlier.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import random_state_of
@@ -265,8 +265,9 @@ class Registration(TransformerMixin, PairMatcher):
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
-        calibration, null = calibrate_distances(self.residuals_ / shortened, found.re_paired_residuals)
-        self.null_scores_, self.n_re_pairings_ = thinned(null), null.size
+        null = found.re_paired_residuals
+        calibration, self.null_scores_ = calibrate_distances(self.residuals_ / shortened, null, KEPT_NULL_SCORES)
+        self.n_re_pairings_ = null.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
         q = np.maximum(calibration.q_values, self.detection_p_value_)

@@ -312,4 +312,3 @@ def _is_beyond_doubt(found: Finding) -> bool:
 
 def _all_equal(weights: FloatArray) -> bool:
     return float(np.ptp(weights)) == 0
-
