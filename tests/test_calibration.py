@@ -93,8 +93,10 @@ def test_compiled_loops_do_what_plain_expressions_do(seed):
     expected_q, expected_detection = reference.q_values_of(scores, p, counts, null, min(share + error, 1.0))
     np.testing.assert_allclose(q, expected_q, rtol=1e-9)
     assert detection == pytest.approx(expected_detection)
-    ranks = np.sort(rng.integers(m, size=30))
-    np.testing.assert_array_equal(kernels.entries_at_ranks(null_values, null_counts, ranks), null[ranks])
+    assert (null[kernels.places_taken((np.arange(m) % 3 == 1).astype(int))] == null[1::3]).all()
+    for most in (1, 2, 30, 10_000):
+        ranks = np.floor(np.linspace(0, m - 1, min(m, most)) + 0.5).astype(int)
+        np.testing.assert_array_equal(kernels.evenly_spaced_entries(null_values, null_counts, m, most), null[ranks])
 
 
 def mixture(rng, n, share_real, distance):

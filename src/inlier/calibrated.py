@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from inlier.calibration import Calibration, calibrate, estimate_null_fraction, evenly_spaced, p_values, rising
+from inlier.calibration import Calibration, calibrate, estimate_null_fraction, p_values, rising
 from inlier.cross_fitting import cross_fit
 from inlier.engine import PairedRows, place_of
 from inlier.engine.blocks import Array, FloatArray
@@ -160,4 +160,5 @@ class CalibratedMatcher(PairMatcher):
 
 def thinned(null_scores: FloatArray) -> FloatArray:
     """Sorted, and of very many as many as draw the same picture: evenly spaced ranks."""
-    return rising(null_scores)[evenly_spaced(null_scores.size, KEPT_NULL_SCORES)]
+    places = np.linspace(0, null_scores.size - 1, min(null_scores.size, KEPT_NULL_SCORES)).round().astype(int)
+    return rising(null_scores)[places]

@@ -13,9 +13,10 @@ import numpy as np
 
 from inlier.calibration_kernels import (
     count_octave_parts,
-    entries_at_ranks,
+    evenly_spaced_entries,
     falling_density,
     look_up_octave_parts,
+    places_taken,
     q_values_of,
     share_of_wrong,
     step_up,
@@ -161,22 +162,15 @@ def calibrate_distances(
         count_octave_parts(values, _DROPPED_BITS, lowest, _N_BINS) for values in (distances, null_distances)
     )
     upper_ends = ((np.arange(lowest + 1, lowest + _N_BINS + 1)) << _DROPPED_BITS).view(np.float64)
-    taken, null_taken = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
+    taken, null_taken = places_taken(counts), places_taken(null_counts)[::-1]
     null = -upper_ends[null_taken], null_counts[null_taken]
     p = (1.0 + np.cumsum(null_counts)[taken]) / (1.0 + null_distances.size)
     found = _calibrate_sorted(-upper_ends[taken], p, counts[taken], null)
     tables = np.empty((2, _N_BINS))
     tables[:, taken] = found.p_values, found.q_values
     of_pairs = look_up_octave_parts(distances, _DROPPED_BITS, lowest, *tables)
-    ranks = evenly_spaced(null_distances.size, most_null_scores or null_distances.size)
-    return replace(found, p_values=of_pairs[0], q_values=of_pairs[1]), entries_at_ranks(*null, ranks)
-
-
-def evenly_spaced(n: int, most: int) -> Array:
-    """At most so many of the numbers below n, from the first to the last."""
-    if n <= most:
-        return np.arange(n)
-    return np.linspace(0, n - 1, most).round().astype(np.intp)
+    null_scores = evenly_spaced_entries(*null, null_distances.size, most_null_scores or null_distances.size)
+    return replace(found, p_values=of_pairs[0], q_values=of_pairs[1]), null_scores
 
 
 def rising(values: FloatArray) -> FloatArray:

@@ -239,13 +239,25 @@ def look_up_octave_parts(values, dropped_bits, lowest, first_table, second_table
 
 
 @compiled
-def entries_at_ranks(values, counts, ranks):
-    """The entries at rising ranks of a list in which each value occurs so many times in a row."""
-    entries = np.empty(ranks.size)
+def places_taken(counts):
+    """Places with a count, in rising order."""
+    places, found = np.empty(counts.size, dtype=np.intp), 0
+    for k in range(counts.size):
+        places[found] = k
+        found += counts[k] > 0
+    return places[:found]
+
+
+@compiled
+def evenly_spaced_entries(values, counts, n, most):
+    """At most so many entries of a list of n in which each value occurs so many times in a row, first to last."""
+    size = min(n, most)
+    steps = max(size - 1, 1)
+    entries = np.empty(size)
     reached = t = 0
     for k in range(values.size):
         reached += counts[k]
-        while t < ranks.size and ranks[t] < reached:
+        while t < size and (2 * t * (n - 1) + steps) // (2 * steps) < reached:  # the rank, rounded
             entries[t] = values[k]
             t += 1
     return entries
