@@ -47,16 +47,30 @@ def surprise_table(found, n, own, bounds, stretches, of_x, of_y):
 
 
 @compiled
-def most_surprising(bounds, found, n, own, largest, stretch, of_x, of_y):
-    """Which rising bound one map surprises most within, and how much; the first, or one that chance seldom meets."""
+def most_surprising(bounds, found, free, n, own, largest, stretch, of_x, of_y):
+    """Which rising bound one map surprises most within, and how much; the first, or one that chance seldom meets.
+
+    Of the pairs found within each, and of all n, so many are ``free``: they prove nothing.
+    """
     best, highest = 0, 0.0
     for k in range(bounds.size):
-        if found[k] > 0 and (k == 0 or own[k] <= largest):
+        if k > 0 and (found[k] == found[k - 1] or own[k] > largest):  # as many in a wider bound surprise less
+            continue
+        if found[k] > free:
             most = most_by_chance(bounds[k], stretch, of_x, of_y)
-            surprise = _surprise_with_caution(found[k], n, own[k], most)
+            surprise = _surprise_with_caution(found[k] - free, n - free, own[k], most)
             if surprise > highest:
                 best, highest = k, surprise
     return best, highest
+
+
+@compiled
+def count_up_to(values, limit):
+    """How many values are no larger."""
+    count = 0
+    for i in range(values.size):
+        count += values[i] <= limit
+    return count
 
 
 @compiled

@@ -198,6 +198,46 @@ def _dot(tile, values):
 
 
 @compiled
+def spread_of(points):
+    """Root mean square of the columns about their mean."""
+    total = 0.0
+    for a in range(len(points)):
+        row, mean = points[a], 0.0
+        for i in range(row.size):
+            mean += row[i]
+        mean /= row.size
+        for i in range(row.size):
+            total += (row[i] - mean) * (row[i] - mean)
+    return np.sqrt(total / points.shape[1])
+
+
+@compiled
+def row_sums(x, y, weights, centred):
+    """x_i^T (sum_j w_j x_j y_j^T) y_i, of points about their means if ``centred``."""
+    d_x, d_y, n = len(x), len(y), x.shape[1]
+    mean_x, mean_y, products = np.zeros(d_x), np.zeros(d_y), np.zeros((d_x, d_y))
+    for points, mean in ((x, mean_x), (y, mean_y)):
+        for a in range(len(points) if centred else 0):
+            row = points[a]
+            for i in range(n):
+                mean[a] += row[i]
+            mean[a] /= n
+    for a in range(d_x):
+        for b in range(d_y):
+            u, v, total = x[a], y[b], 0.0
+            for i in range(n):
+                total += weights[i] * (u[i] - mean_x[a]) * (v[i] - mean_y[b])
+            products[a, b] = total
+    sums = np.zeros(n)
+    for a in range(d_x):
+        for b in range(d_y):
+            u, v, factor = x[a], y[b], products[a, b]
+            for i in range(n):
+                sums[i] += factor * (u[i] - mean_x[a]) * (v[i] - mean_y[b])
+    return sums
+
+
+@compiled
 def common_support(linear, shift, squared_bounds, x, y):
     """How many pairs the first map brings within its bound, and how many of those the second brings within its own."""
     moved, squared, inside = np.empty((len(y), _TILE)), np.empty(_TILE), np.empty(_TILE, dtype=np.bool_)

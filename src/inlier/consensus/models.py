@@ -46,6 +46,11 @@ class MapModel:
         return self.reflection or self.name in ("orthogonal", "affine")
 
     @property
+    def may_stretch(self) -> bool:
+        """Whether lengths may change."""
+        return self.name in ("similarity", "affine")
+
+    @property
     def fewest_pairs(self) -> int:
         """Pairs in general position that determine a map (up to a reflection)."""
         d = self.dimension

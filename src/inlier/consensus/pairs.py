@@ -15,14 +15,17 @@ from inlier.consensus.kernels import (
     histogram,
     near_moments,
     re_paired_squares,
+    row_sums,
+    spread_of,
     squared_residuals,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space
 from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.threads import run_in_threads
+from inlier.engine.threads import rows_per_narrow_range, run_in_threads
 
 _WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
+_ONCE = np.zeros(1)  # sharpness of a plain fit
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 
 # Upper ends of the bins of squared residuals.
@@ -76,9 +79,7 @@ class ColumnPairs:
     @cached_property
     def spread(self) -> float:
         """Root mean square of y about its mean; of a sample, where there is one."""
-        y = self.in_random_order.y
-        off_mean = y - y.mean(axis=1, keepdims=True)
-        return float(np.sqrt(np.vdot(off_mean, off_mean) / y.shape[1])) or 1.0
+        return float(spread_of(self.y)) or 1.0 if self.shuffled is None else self.shuffled.spread
 
     @staticmethod
     def from_rows(
@@ -150,6 +151,14 @@ class ColumnPairs:
     def _rounds(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
 
+    def row_sums(self, centred: bool) -> FloatArray:
+        """x_i^T (X^T W Y) y_i, about the means if ``centred``: the paper's overlap of each pair with all."""
+        if not self.is_wide:
+            sums: FloatArray = row_sums(self.x, self.y, self.weights, centred)
+            return sums
+        x, y = ((p - p.mean(axis=1, keepdims=True) if centred else p) for p in (self.x, self.y))
+        return ((((x * self.weights) @ y.T).T @ x) * y).sum(axis=0)
+
     def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
         """Of the pairs that the first map brings within its bound, the share that the second does."""
         linear, shift = np.concatenate([first.linear, second.linear]), np.concatenate([first.shift, second.shift])
@@ -161,6 +170,8 @@ class ColumnPairs:
         weights = self.weights if factor is None else self.weights * factor
         if self.is_wide:
             return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
+        if self._is_one_range_in_space(model):
+            return self._refit_in_space(model, _nowhere(3, 3), weights, np.inf, _ONCE)[0]
         return maps_of(model, self._moments(model, None, weights, np.inf, 0.0)[0])
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
@@ -172,23 +183,44 @@ class ColumnPairs:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
+        if self._is_one_range_in_space(model):
+            return self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
         moments, n_near = self.moments_near(model, maps, reach, sharpness)
         return maps_of(model, moments), n_near
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
-        if self.x.shape[0] == self.y.shape[0] == 3 and model.name not in _WITH_SCATTER:
-            options = model.has_shift, model.may_mirror, False
-            linear, shift = refit_in_space(
-                *_first_of(maps), self.x, self.y, self.weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
-            )
-            return Maps(linear[None], shift[None])
+        if self._is_in_space(model):
+            return self._refit_in_space(model, maps, self.weights, reach, sharpnesses, steady)[0]
         for sharpness in sharpnesses.tolist():
             before = maps.linear
             maps, _ = self.fit_near(model, maps, reach, sharpness)
             if np.abs(maps.linear - before).max() < steady:
                 break
         return maps
+
+    def _is_in_space(self, model: MapModel) -> bool:
+        """Whether there are compiled fits for such points and maps."""
+        return len(self.x) == len(self.y) == 3 and model.name not in _WITH_SCATTER
+
+    def _is_one_range_in_space(self, model: MapModel) -> bool:
+        """... and threads would not help."""
+        return self.n_pairs <= rows_per_narrow_range() and self._is_in_space(model)
+
+    def _refit_in_space(
+        self,
+        model: MapModel,
+        maps: Maps,
+        weights: FloatArray,
+        reach: float,
+        sharpnesses: FloatArray,
+        steady: float = 0.0,
+    ) -> tuple[Maps, int]:
+        options = model.has_shift, model.may_mirror, False
+        linear, shift, n_near = refit_in_space(
+            *_first_of(maps), self.x, self.y, weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
+        )
+        return Maps(linear[None], shift[None]), n_near
 
     def moments_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
         """What that fit rests on, and how many pairs are within reach; not for wide ones."""
@@ -203,8 +235,7 @@ class ColumnPairs:
         self, model: MapModel, maps: Maps | None, weights: FloatArray, reach: float, sharpness: float
     ) -> tuple[Moments, int]:
         """Gather the moments of the pairs within reach in one pass; within reach of no map are all."""
-        d_x, d_y = len(self.x), len(self.y)
-        linear, shift = (np.zeros((d_y, d_x)), np.zeros(d_y)) if maps is None else _first_of(maps)
+        linear, shift = _first_of(_nowhere(len(self.x), len(self.y)) if maps is None else maps)
         scattered = model.name in _WITH_SCATTER
         parts = run_in_threads(
             self.n_pairs,
@@ -216,6 +247,11 @@ class ColumnPairs:
             parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
         )
         return Moments.from_sums(model, *sums), int(near)
+
+
+def _nowhere(d_x: int, d_y: int) -> Maps:
+    """A map that leaves nothing of x: all pairs are within infinite reach of it."""
+    return Maps(np.zeros((1, d_y, d_x)), np.zeros((1, d_y)))
 
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:

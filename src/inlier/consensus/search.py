@@ -185,11 +185,7 @@ class ConsensusSearch:
 
     def _gram_start(self) -> Maps:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
-        x, y = self._judges.x, self._judges.y
-        if self._model.has_shift:
-            x, y = (points - points.mean(axis=1, keepdims=True) for points in (x, y))
-        row_sums = ((((x * self._judges.weights) @ y.T).T @ x) * y).sum(axis=0)
-        return self._judges.fit(self._model, np.maximum(row_sums, 0.0))
+        return self._judges.fit(self._model, np.maximum(self._judges.row_sums(self._model.has_shift), 0.0))
 
     def _from_agreement(self, size: int, best: Finding) -> Finding:
         """Fit the tightest circles of friends in a sample, and refine the most promising; the best of all so far."""
