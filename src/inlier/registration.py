@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,7 @@ from inlier.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import random_state_of
-from inlier.consensus.refine import NEAR
-from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
+from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.threads import single_threaded_blas
@@ -128,7 +128,7 @@ class Registration(TransformerMixin, PairMatcher):
     _works_in_parts = False
 
     transformation_: Transformation | None
-    uncertainty_: MotionUncertainty | None
+    _near_pairs: NearPairs | None
 
     def __init__(
         self,
@@ -168,6 +168,8 @@ class Registration(TransformerMixin, PairMatcher):
         self._check(table_x, table_y)
         weights = self._read_weights(sample_weight, len(table_x))
         self.n_outputs_ = table_y.shape[1]
+        self._near_pairs = None
+        self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         if table_x.shape[1] <= _FEW_COLUMNS:
             with single_threaded_blas():  # threads wait for each other longer than such products take
                 self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
@@ -185,6 +187,15 @@ class Registration(TransformerMixin, PairMatcher):
         if self.transformation_ is None:
             return np.full((len(table), self.n_outputs_), np.nan)
         return self.transformation_(table)
+
+    @cached_property
+    def uncertainty_(self) -> MotionUncertainty | None:
+        """Standard errors of the transformation, worked out when they are first asked for."""
+        check_is_fitted(self, "success_")
+        motion, near = self.transformation_, self._near_pairs
+        if near is None or not isinstance(motion, SimilarityTransformation):
+            return None
+        return motion_uncertainty(motion, near)
 
     def _read_weights(self, sample_weight: Any, n: int) -> FloatArray:
         if sample_weight is None:
@@ -231,7 +242,7 @@ class Registration(TransformerMixin, PairMatcher):
         else:
             self.transformation_, self.residuals_ = motion
             self.success_ = True
-        self._set_uncertainty(X, Y, weights, found)
+        self._keep_near(X, Y, weights, found.evidence.bound)
         self._judge_residuals(model, found, Y.shape[1])
         if _is_coarse(found) and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
             return self._fail(len(X), found.evidence)
@@ -278,7 +289,6 @@ class Registration(TransformerMixin, PairMatcher):
     def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> None:
         """The pairs that the matcher accepts, and the transformation that fits them."""
         self._set_transformation(X, Y, weights * matcher.inlier_mask_)
-        self.uncertainty_ = None
         self.detection_p_value_ = matcher.detection_p_value_
         self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
         self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
@@ -310,12 +320,11 @@ class Registration(TransformerMixin, PairMatcher):
                 stacklevel=4,
             )
 
-    def _set_uncertainty(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
-        motion, bound = self.transformation_, found.evidence.bound
-        near = np.flatnonzero((self.residuals_ <= NEAR * bound) & (weights > 0))
-        self.uncertainty_ = None
+    def _keep_near(self, X: Array, Y: Array, weights: FloatArray, bound: float) -> None:
+        """Keep what `uncertainty_` takes, where there is one."""
+        motion = self.transformation_
         if isinstance(motion, SimilarityTransformation) and X.shape[1] in (2, 3) and motion.determined:
-            self.uncertainty_ = motion_uncertainty(motion, X, Y, weights, near, bound)
+            self._near_pairs = NearPairs.among(X, Y, weights, self.residuals_, bound)
 
     def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
         """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""
@@ -347,7 +356,7 @@ class Registration(TransformerMixin, PairMatcher):
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
             raise NoConsensusError.of(MapModel(self.model, self.n_features_in_, self.reflection), n, evidence)
-        self.success_, self.transformation_, self.uncertainty_ = False, None, None
+        self.success_, self.transformation_, self._near_pairs = False, None, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
         self.null_scores_, self.n_re_pairings_ = np.empty(0), 0

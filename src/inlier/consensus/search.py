@@ -22,7 +22,7 @@ from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.outcome import Consensus
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
+from inlier.consensus.refine import FINE, Finding, Refiner, better_of, fall_off
 from inlier.consensus.scales import Scales
 from inlier.consensus.suggestions import QuickLook, maps_of_circles
 from inlier.engine.blocks import Array, FloatArray
@@ -35,6 +35,7 @@ _REFINED = 3  # of those, how many are refined
 _FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
+_RE_PAIRINGS_OF_JURY = 5_000
 _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
@@ -117,6 +118,9 @@ class ConsensusSearch:
 
     def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
+        settled = self._first_look() if suggestion is None else None
+        if settled is not None:
+            return settled
         best = self.refiner.refine(self._judges, self.refiner.narrow(self._judges, self._start))
         if suggestion is not None:
             best = better_of(self._with_breadth(best), self._refine(suggestion))
@@ -134,6 +138,14 @@ class ConsensusSearch:
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
                 return self._best_of_all([*on_all, self._on_all_pairs(best)] if sure else on_all)
             size = self._telling_size(whole, _GROWTH * size)
+
+    def _first_look(self) -> Finding | None:
+        """What a small part of the pairs says, if that leaves no doubt: where most pairs agree, it does."""
+        if self._jury is self._judges:
+            return None
+        narrowed = self.refiner.narrow(self._jury, self._start)
+        found = self.refiner.refine(self._jury, narrowed, _RE_PAIRINGS_OF_JURY)
+        return found if _has_clear_majority(found) and _is_beyond_doubt(found) else None
 
     def _best_of_all(self, findings: list[Finding]) -> Finding:
         """The best of what was found on all pairs: a part of them may have preferred another one."""
@@ -176,8 +188,7 @@ class ConsensusSearch:
         if self._model.may_mirror or found.evidence.by_chance < _TIGHT:
             return False
         judges, mirroring = self._judges, replace(self._model, reflection=True)
-        near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
-        start = judges.fit(mirroring, near)
+        start, _ = judges.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
         if np.linalg.det(start.linear[0]) > 0:
             return False
         mirrored = replace(self.refiner, model=mirroring).refine(judges, start)
