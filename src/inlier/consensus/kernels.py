@@ -111,12 +111,12 @@ def near_moments(linear, shift, x, y, weights, reach, sharpness, scattered, star
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _tile_of_squares(linear, shift, x, y, first, count, moved, squared)
-        tile_w, tile_x, tile_y = w[:count], x[:, first : first + count], y[:, first : first + count]
+        tile_w = w[:count]
         near += _weigh_tile(squared, weights[first : first + count], reach, sharpness, tile_w)
         if d_x == 3 and d_y == 3 and not scattered:
-            total += _add_in_space(tile_w, tile_x, tile_y, sum_x, sum_y, cross)
+            total += _add_in_space(tile_w, x, y, first, sum_x, sum_y, cross)
         else:
-            total += _add_tile(tile_w, tile_x, tile_y, scattered, moved[0], sum_x, sum_y, cross, scatter)
+            total += _add_tile(tile_w, x, y, first, scattered, moved[0], sum_x, sum_y, cross, scatter)
     return near, total, sum_x, sum_y, cross, scatter
 
 
@@ -133,28 +133,29 @@ def _weigh_tile(squared, trust, reach, sharpness, w):
 
 
 @compiled
-def _add_tile(w, x, y, scattered, weighted, sum_x, sum_y, cross, scatter):
+def _add_tile(w, x, y, start, scattered, weighted, sum_x, sum_y, cross, scatter):
     """Add a tile's sums; return that of its weights."""
-    total = 0.0
+    # Rows are cut one by one: of x[:, start:stop] the compiler would not know that they lie without gaps.
+    total, stop = 0.0, start + w.size
     for t in range(w.size):
         total += w[t]
     for b in range(len(x)):
-        sum_x[b] += _weighted_sum(w, x[b], weighted)  # leaves w x_b in weighted
+        sum_x[b] += _weighted_sum(w, x[b, start:stop], weighted)  # leaves w x_b in weighted
         for a in range(len(y)):
-            cross[a, b] += _dot(weighted, y[a])
+            cross[a, b] += _dot(weighted, y[a, start:stop])
         for c in range(b + 1 if scattered else 0):
-            scatter[b, c] += _dot(weighted, x[c])
+            scatter[b, c] += _dot(weighted, x[c, start:stop])
             scatter[c, b] = scatter[b, c]
     for a in range(len(y)):
-        sum_y[a] += _dot(w, y[a])
+        sum_y[a] += _dot(w, y[a, start:stop])
     return total
 
 
 @compiled
-def _add_in_space(w, x, y, sum_x, sum_y, cross):
+def _add_in_space(w, x, y, start, sum_x, sum_y, cross):
     """Do the same in three dimensions without the scatter: sixteen running sums in one loop, three times as fast."""
-    x0, x1, x2 = x[0], x[1], x[2]
-    y0, y1, y2 = y[0], y[1], y[2]
+    x0, x1, x2 = _three_slices(x, start, w.size)
+    y0, y1, y2 = _three_slices(y, start, w.size)
     total = a0 = a1 = a2 = b0 = b1 = b2 = 0.0
     c00 = c01 = c02 = c10 = c11 = c12 = c20 = c21 = c22 = 0.0
     for t in range(w.size):
