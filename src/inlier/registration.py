@@ -17,6 +17,7 @@ from inlier.consensus.draws import random_state_of
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.mask_kernels import evenly_spread, extremes_of_marked
 from inlier.engine.threads import single_threaded_blas
 from inlier.matching import PairMatcher
 from inlier.no_consensus import NoConsensusError
@@ -301,10 +302,9 @@ class Registration(TransformerMixin, PairMatcher):
     def _keep_some(self, X: Array, Y: Array) -> None:
         """Keep some pairs for the report to draw: of the accepted and of the others, every so manieth."""
         most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
-        accepted, others = (np.flatnonzero(mask) for mask in (self.inlier_mask_, ~self.inlier_mask_))
-        n_others = max(most // 3, most - accepted.size)
-        rows = np.concatenate([_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others)])
-        rows.sort(kind="stable")  # two runs, which it only has to merge
+        n_accepted = int(np.count_nonzero(self.inlier_mask_))
+        n_others = min(max(most // 3, most - n_accepted), len(X) - n_accepted)
+        rows = evenly_spread(self.inlier_mask_, n_accepted, most - n_others, n_others)
         self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
@@ -337,17 +337,13 @@ class Registration(TransformerMixin, PairMatcher):
         unsure = self.noise_bound is None and np.count_nonzero(self.inlier_mask_) < _TOO_FEW * expected
         if unsure:
             self.inlier_mask_ = self.residuals_ <= self.noise_bound_
-        accepted = self.inlier_mask_
-        self.false_discovery_rate_ = min(float(np.where(accepted, q, 0.0).max()), 1.0)
-        self.threshold_ = float(
-            np.where(accepted, self.scores_, np.inf).min()
-            if accepted.any()
-            else np.nextafter(self.scores_.max(), np.inf)
-        )
+        n_accepted, largest_q, lowest_score = extremes_of_marked(self.inlier_mask_, q, self.scores_)
+        self.false_discovery_rate_ = min(largest_q, 1.0) if n_accepted else 0.0
+        self.threshold_ = lowest_score if n_accepted else float(np.nextafter(self.scores_.max(), np.inf))
         if unsure:
             warnings.warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {np.count_nonzero(accepted)} pairs within the noise bound are accepted, "
+                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
                 UserWarning,
                 stacklevel=5,
@@ -373,8 +369,3 @@ def _is_significant(found: Consensus) -> bool:
 
 def _is_coarse(found: Consensus) -> bool:
     return found.evidence.by_chance > _COARSE
-
-
-def _spread(places: Array, most: int) -> Array:
-    """At most so many of these, evenly spread."""
-    return places[np.linspace(0, places.size - 1, min(most, places.size)).round().astype(np.intp)]

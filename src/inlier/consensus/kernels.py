@@ -354,24 +354,36 @@ def _distinct(names):
 
 
 @compiled
-def re_paired_squares(linear, shift, x, y, rounds, out):
-    """|y_(i + step) - linear x_i - shift|^2 into out[step - 1, i]; -1 where the two pairs share a point."""
+def re_paired_residuals(linear, shift, x, y, rounds):
+    """|y_(i + step) - linear x_i - shift| for steps from 1 on, except where the two pairs share a point."""
     n = x.shape[1]
-    moved = np.empty((len(y), n))
+    moved, squared = np.empty((len(y), n)), np.empty(n)
+    residuals, found = np.empty(rounds * n), 0
     _move(linear, shift, x, 0, n, moved)
     for step in range(1, rounds + 1):
         for offset, partner, length in ((0, step, n - step), (n - step, 0, step)):
-            _squared_distances(moved, offset, y, partner, length, out[step - 1])
+            _squared_distances(moved, offset, y, partner, length, squared)
         for i in range(n):
             j = i + step - (n if i + step >= n else 0)
-            if _same_point(x, i, j) or _same_point(y, i, j):
-                out[step - 1, i] = -1.0
+            residuals[found] = squared[i]
+            found += not (_same_point(x, i, j) or _same_point(y, i, j))
+    residuals = residuals[:found]
+    for i in range(found):
+        residuals[i] = np.sqrt(residuals[i])
+    return residuals
 
 
 @compiled
 def distances_between(points, i, j):
-    """|p_i - p_j| for lists of columns i and j."""
+    """|p_i - p_j| for lists of columns i and j; in space in one go."""
     distance = np.zeros(i.size)
+    if len(points) == 3:
+        p, q, r = points[0], points[1], points[2]
+        for t in range(i.size):
+            here, there = np.uint64(i[t]), np.uint64(j[t])  # plainly not negative
+            u, v, w = p[here] - p[there], q[here] - q[there], r[here] - r[there]
+            distance[t] = np.sqrt(u * u + v * v + w * w)
+        return distance
     for a in range(len(points)):
         for t in range(i.size):
             step = points[a, i[t]] - points[a, j[t]]

@@ -14,7 +14,7 @@ from inlier.consensus.kernels import (
     common_support,
     histogram,
     near_moments,
-    re_paired_squares,
+    re_paired_residuals,
     row_sums,
     spread_of,
     squared_residuals,
@@ -142,11 +142,8 @@ class ColumnPairs:
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
-        rounds = self._rounds(re_pairings)
-        squared = np.empty((rounds, self.n_pairs))
-        linear, shift = _first_of(maps)
-        re_paired_squares(linear, shift, self.x, self.y, rounds, squared)
-        return np.sqrt(squared[squared >= 0])
+        residuals: FloatArray = re_paired_residuals(*_first_of(maps), self.x, self.y, self._rounds(re_pairings))
+        return residuals
 
     def _rounds(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))

@@ -18,7 +18,7 @@ import numpy as np
 
 from inlier.consensus.refine import NEAR, closeness, closeness_slope
 from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.compiled import compiled
+from inlier.engine.mask_kernels import every_so_manieth
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
@@ -71,26 +71,9 @@ class NearPairs:
     @staticmethod
     def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:
         """Copy every so manieth of the pairs that are near."""
-        rows, n_near = rows_near(residuals, weights, NEAR * bound, _ENOUGH)
+        rows, n_near = every_so_manieth(residuals, weights, NEAR * bound, _ENOUGH)
         x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
         return NearPairs(x, y, weights, rows.size / max(n_near, 1), bound)
-
-
-@compiled
-def rows_near(residuals, weights, reach, enough):
-    """Rows with a weight whose residuals are within reach, of many every so manieth; and how many there are."""
-    n_near = 0
-    for i in range(residuals.size):
-        n_near += (residuals[i] <= reach) & (weights[i] > 0)
-    step = max(1, n_near // enough)
-    rows, seen, found = np.empty(-(-n_near // step), dtype=np.intp), 0, 0
-    for i in range(residuals.size):
-        if residuals[i] <= reach and weights[i] > 0:
-            if seen % step == 0:
-                rows[found] = i
-                found += 1
-            seen += 1
-    return rows, n_near
 
 
 def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> MotionUncertainty | None:
