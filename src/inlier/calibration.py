@@ -16,6 +16,7 @@ from inlier.calibration_kernels import (
     evenly_spaced_entries,
     falling_density,
     look_up_octave_parts,
+    null_shares_at,
     places_taken,
     q_values_of,
     share_of_wrong,
@@ -164,13 +165,10 @@ def calibrate_distances(
     upper_ends = ((np.arange(lowest + 1, lowest + _N_BINS + 1)) << _DROPPED_BITS).view(np.float64)
     taken, null_taken = places_taken(counts), places_taken(null_counts)[::-1]
     null = -upper_ends[null_taken], null_counts[null_taken]
-    p = (1.0 + np.cumsum(null_counts)[taken]) / (1.0 + null_distances.size)
-    found = _calibrate_sorted(-upper_ends[taken], p, counts[taken], null)
-    tables = np.empty((2, _N_BINS))
-    tables[:, taken] = found.p_values, found.q_values
-    of_pairs = look_up_octave_parts(distances, _DROPPED_BITS, lowest, *tables)
+    found = _calibrate_sorted(-upper_ends[taken], null_shares_at(taken, null_counts), counts[taken], null)
+    p, q = look_up_octave_parts(distances, _DROPPED_BITS, lowest, _N_BINS, taken, found.p_values, found.q_values)
     null_scores = evenly_spaced_entries(*null, null_distances.size, most_null_scores or null_distances.size)
-    return replace(found, p_values=of_pairs[0], q_values=of_pairs[1]), null_scores
+    return replace(found, p_values=p, q_values=q), null_scores
 
 
 def rising(values: FloatArray) -> FloatArray:

@@ -228,10 +228,30 @@ def count_octave_parts(values, dropped_bits, lowest, n_bins):
 
 
 @compiled
-def look_up_octave_parts(values, dropped_bits, lowest, first_table, second_table):
-    """Entries of two tables for each value."""
+def null_shares_at(places, null_counts):
+    """(1 + number of null values up to each of these rising places) / (1 + number of null values)."""
+    shares, reached, k = np.empty(places.size), 0, 0
+    for t in range(places.size):
+        while k <= places[t]:
+            reached += null_counts[k]
+            k += 1
+        shares[t] = 1.0 + reached
+    while k < null_counts.size:
+        reached += null_counts[k]
+        k += 1
+    for t in range(places.size):
+        shares[t] /= 1.0 + reached
+    return shares
+
+
+@compiled
+def look_up_octave_parts(values, dropped_bits, lowest, n_bins, places, first_entries, second_entries):
+    """Two entries for each value: those of its place."""
     parts = values.view(np.int64)
     first, second = np.empty(parts.size), np.empty(parts.size)
+    first_table, second_table = np.empty(n_bins), np.empty(n_bins)
+    for t in range(places.size):
+        first_table[places[t]], second_table[places[t]] = first_entries[t], second_entries[t]
     for i in range(parts.size):
         place = max((parts[i] >> dropped_bits) - lowest, 0)
         first[i], second[i] = first_table[place], second_table[place]
@@ -252,12 +272,12 @@ def places_taken(counts):
 def evenly_spaced_entries(values, counts, n, most):
     """At most so many entries of a list of n in which each value occurs so many times in a row, first to last."""
     size = min(n, most)
-    steps = max(size - 1, 1)
+    step = (n - 1) / max(size - 1, 1)
     entries = np.empty(size)
     reached = t = 0
     for k in range(values.size):
         reached += counts[k]
-        while t < size and (2 * t * (n - 1) + steps) // (2 * steps) < reached:  # the rank, rounded
+        while t < size and int(t * step + 0.5) < reached:  # the rank
             entries[t] = values[k]
             t += 1
     return entries

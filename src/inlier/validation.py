@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from numbers import Real
 from typing import Any
@@ -96,8 +97,8 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
 
 def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
     """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
-    largest = summary.magnitude.max()
-    if np.finfo(np.float64).max / summary.n_rows < largest < np.inf:
+    largest = max(float(summary.maximum.max()), -float(summary.minimum.min()))
+    if sys.float_info.max / summary.n_rows < largest < np.inf:
         raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
     if not summary.is_finite:
         row, column, count, value = _locate_non_finite(table)
@@ -109,6 +110,8 @@ def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
 
 def check_varies(summary: ColumnSummary, name: str) -> None:
     """Refuse a table of equal rows; warn about columns that say nothing."""
+    if (summary.minimum < summary.maximum).all():
+        return
     constant, total = summary.constant_columns, summary.mean.size
     if constant.size == total:
         raise ValueError(

@@ -92,6 +92,16 @@ def shares_within(bounds, counts, total, dimension):
 
 
 @compiled
+def log_shares_within(bounds, counts, total, dimension):
+    """Logarithms of the bounds (row 0) and of those shares (row 1)."""
+    shares = shares_within(bounds, counts, total, dimension)
+    logs = np.empty((2, bounds.size))
+    for k in range(bounds.size):
+        logs[0, k], logs[1, k] = np.log(bounds[k]), np.log(shares[k])
+    return logs
+
+
+@compiled
 def most_by_chance(bound, stretch, of_x, of_y):
     """sqrt(P(|T x_i - T x_j| <= e) P(|y_i - y_j| <= e)), from logarithms of distances (row 0) and shares (row 1)."""
     log_bound, log_stretch = np.log(max(bound, _TINY)), np.log(max(stretch, _TINY))

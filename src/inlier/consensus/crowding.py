@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.consensus.chance_kernels import most_by_chance, shares_within
+from inlier.consensus.chance_kernels import log_shares_within, most_by_chance
 from inlier.consensus.kernels import count_places
 from inlier.consensus.models import Maps
 from inlier.consensus.pairs import ColumnPairs
@@ -53,7 +53,8 @@ def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
     d = len(points)
     itself = Maps(np.eye(d)[None], np.zeros((1, d)))
     bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, _NEIGHBOURS)
-    return np.log([bounds, shares_within(bounds, counts, int(counts[-1]), d)])
+    log_shares: FloatArray = log_shares_within(bounds, counts, int(counts[-1]), d)
+    return log_shares
 
 
 def places(points: FloatArray, side: float) -> int:

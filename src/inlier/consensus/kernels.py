@@ -199,6 +199,43 @@ def _dot(tile, values):
 
 
 @compiled
+def copy_to_columns(table, columns, start, stop):
+    """Write rows start to stop of a table as columns; the sum of each coordinate."""
+    d = table.shape[1]
+    sums = np.zeros(d)
+    for first in range(start, stop, _TILE):
+        rows = table[first : min(first + _TILE, stop)]
+        for a in range(d):
+            line, total = columns[a, first : first + len(rows)], 0.0
+            for t in range(len(rows)):
+                line[t] = rows[t, a]
+                total += line[t]
+            sums[a] += total
+    return sums
+
+
+@compiled
+def subtract_from_columns(columns, mean, start, stop):
+    """Subtract the mean from columns start to stop."""
+    for a in range(len(columns)):
+        line = columns[a, start:stop]
+        for t in range(line.size):
+            line[t] -= mean[a]
+
+
+@compiled
+def farthest_coordinates(points):
+    """Length of the vector of the largest absolute coordinates."""
+    total = 0.0
+    for a in range(len(points)):
+        row, largest = points[a], 0.0
+        for i in range(row.size):
+            largest = max(largest, abs(row[i]))
+        total += largest * largest
+    return np.sqrt(total)
+
+
+@compiled
 def spread_of(points):
     """Root mean square of the columns about their mean."""
     total = 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.space_kernels import rotations_in_space
+from inlier.consensus.space_kernels import rotations_in_space, singular_values_in_space
 from inlier.engine.blocks import Array, FloatArray
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -125,10 +125,13 @@ class Moments:
         The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
         """
         cross = self.cross[0]
-        values = np.linalg.svd(cross, compute_uv=False)
+        if cross.shape == (3, 3):
+            values, sign = singular_values_in_space(cross)
+        else:
+            values, sign = np.linalg.svd(cross, compute_uv=False), np.sign(np.linalg.det(cross))
         if model.may_mirror or values.size == 1:
             return bool(values[-1] > smallest)
-        return bool(min(values[-2], values[-2] + np.sign(np.linalg.det(cross)) * values[-1]) > smallest)
+        return bool(min(values[-2], values[-2] + sign * values[-1]) > smallest)
 
 
 def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier.consensus.evidence import Evidence
+from inlier.consensus.kernels import farthest_coordinates
 from inlier.consensus.models import MapModel, Maps, maps_of
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import closeness, fall_off
@@ -77,6 +78,6 @@ class Consensus:
         (reach_x, off_x), (reach_y, off_y) = (
             (reach, rounding * (reach + np.linalg.norm(mean)))
             for points, mean, rounding in zip((self.pairs.x, self.pairs.y), self.origin, self.rounding, strict=True)
-            for reach in [np.linalg.norm(np.abs(points).max(axis=1))]
+            for reach in [farthest_coordinates(points)]
         )
         return float(_OF_LARGEST * reach_x * reach_y + _FAR_ABOVE * (off_x * reach_y + off_y * reach_x))

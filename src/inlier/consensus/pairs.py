@@ -12,12 +12,14 @@ from inlier.consensus.kernels import (
     LOWEST_BIN,
     N_BINS,
     common_support,
+    copy_to_columns,
     histogram,
     near_moments,
     re_paired_residuals,
     row_sums,
     spread_of,
     squared_residuals,
+    subtract_from_columns,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space
@@ -86,13 +88,8 @@ class ColumnPairs:
         X: Array, Y: Array, weights: FloatArray, centred: bool
     ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
         """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
-        x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (X, Y))
-        origin = np.zeros(len(x)), np.zeros(len(y))
-        if centred:
-            origin = x.mean(axis=1), y.mean(axis=1)
-            for columns, mean in zip((x, y), origin, strict=True):
-                columns -= mean[:, None]
-        return ColumnPairs(x, y, weights), origin
+        (x, mean_x), (y, mean_y) = (_columns(table, centred) for table in (X, Y))
+        return ColumnPairs(x, y, weights), (mean_x, mean_y)
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
@@ -244,6 +241,18 @@ class ColumnPairs:
             parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
         )
         return Moments.from_sums(model, *sums), int(near)
+
+
+def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
+    """A copy of the rows as columns, about their mean if ``centred``, and that mean, or zeros."""
+    n, d = table.shape
+    rows, columns = np.ascontiguousarray(table, dtype=np.float64), np.empty((d, n))
+    parts = run_in_threads(n, lambda some: copy_to_columns(rows, columns, some.start, some.stop))
+    if not centred:
+        return columns, np.zeros(d)
+    mean: FloatArray = sum(parts[1:], start=parts[0]) / n
+    run_in_threads(n, lambda some: subtract_from_columns(columns, mean, some.start, some.stop))
+    return columns, mean
 
 
 def _nowhere(d_x: int, d_y: int) -> Maps:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -113,7 +113,6 @@ class ConsensusSearch:
         chance = Chance(model, self._scales.disagreements, Crowding(self._judges))
         self.refiner = Refiner(model, chance, noise_bound)
         self._look_of_jury, self._look_of_judges = (QuickLook(chance, some) for some in (self._jury, self._judges))
-        self._start = self._gram_start()
         self._last_counted: tuple[Finding | None, float] = None, 0.0  # and the share of independent members
 
     def run(self, suggestion: Maps | None = None) -> Finding:
@@ -143,7 +142,7 @@ class ConsensusSearch:
         """What a small part of the pairs says, if that leaves no doubt: where most pairs agree, it does."""
         if self._jury is self._judges:
             return None
-        narrowed = self.refiner.narrow(self._jury, self._start)
+        narrowed = self.refiner.narrow(self._jury, self._gram_start(self._jury))
         found = self.refiner.refine(self._jury, narrowed, _RE_PAIRINGS_OF_JURY)
         return found if _has_clear_majority(found) and _is_beyond_doubt(found) else None
 
@@ -194,9 +193,13 @@ class ConsensusSearch:
         mirrored = replace(self.refiner, model=mirroring).refine(judges, start)
         return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
 
-    def _gram_start(self) -> Maps:
+    @cached_property
+    def _start(self) -> Maps:
+        return self._gram_start(self._judges)
+
+    def _gram_start(self, pairs: ColumnPairs) -> Maps:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
-        return self._judges.fit(self._model, np.maximum(self._judges.row_sums(self._model.has_shift), 0.0))
+        return pairs.fit(self._model, np.maximum(pairs.row_sums(self._model.has_shift), 0.0))
 
     def _from_agreement(self, size: int, best: Finding) -> Finding:
         """Fit the tightest circles of friends in a sample, and refine the most promising; the best of all so far."""
