@@ -16,9 +16,9 @@ from inlier.calibration_kernels import (
     evenly_spaced_entries,
     falling_density,
     look_up_octave_parts,
-    null_shares_at,
     places_taken,
     q_values_of,
+    reached_at,
     share_of_wrong,
     step_up,
 )
@@ -165,7 +165,8 @@ def calibrate_distances(
     upper_ends = ((np.arange(lowest + 1, lowest + _N_BINS + 1)) << _DROPPED_BITS).view(np.float64)
     taken, null_taken = places_taken(counts), places_taken(null_counts)[::-1]
     null = -upper_ends[null_taken], null_counts[null_taken]
-    found = _calibrate_sorted(-upper_ends[taken], null_shares_at(taken, null_counts), counts[taken], null)
+    p = (1.0 + reached_at(taken, null_counts)) / (1.0 + null_distances.size)
+    found = _calibrate_sorted(-upper_ends[taken], p, counts[taken], null)
     p, q = look_up_octave_parts(distances, _DROPPED_BITS, lowest, _N_BINS, taken, found.p_values, found.q_values)
     null_scores = evenly_spaced_entries(*null, null_distances.size, most_null_scores or null_distances.size)
     return replace(found, p_values=p, q_values=q), null_scores

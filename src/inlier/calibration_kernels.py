@@ -228,20 +228,15 @@ def count_octave_parts(values, dropped_bits, lowest, n_bins):
 
 
 @compiled
-def null_shares_at(places, null_counts):
-    """(1 + number of null values up to each of these rising places) / (1 + number of null values)."""
-    shares, reached, k = np.empty(places.size), 0, 0
+def reached_at(places, counts):
+    """Sum of the counts up to each of these rising places."""
+    sums, reached, k = np.empty(places.size), 0, 0
     for t in range(places.size):
         while k <= places[t]:
-            reached += null_counts[k]
+            reached += counts[k]
             k += 1
-        shares[t] = 1.0 + reached
-    while k < null_counts.size:
-        reached += null_counts[k]
-        k += 1
-    for t in range(places.size):
-        shares[t] /= 1.0 + reached
-    return shares
+        sums[t] = reached
+    return sums
 
 
 @compiled
