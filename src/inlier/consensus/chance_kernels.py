@@ -65,6 +65,14 @@ def most_surprising(bounds, found, free, n, own, largest, stretch, of_x, of_y):
 
 
 @compiled
+def scan(bounds, found, re_pairings, n_re_pairings, free, n, dimension, largest, stretch, of_x, of_y):
+    """The most surprising bound of one map, how many it finds within, what chance does there, and the surprise."""
+    own = shares_within(bounds, re_pairings, n_re_pairings, dimension)
+    best, surprise = most_surprising(bounds, found, free, n, own, largest, stretch, of_x, of_y)
+    return bounds[best], found[best], own[best], surprise
+
+
+@compiled
 def count_up_to(values, limit):
     """How many values are no larger."""
     count = 0

@@ -12,6 +12,8 @@ by the bound it is not. For the same reason support counts by the places where i
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from inlier.consensus.chance_kernels import log_shares_within, most_by_chance
@@ -51,10 +53,14 @@ class Crowding:
 def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
     """One side's part of the bound."""
     d = len(points)
-    itself = Maps(np.eye(d)[None], np.zeros((1, d)))
-    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, _NEIGHBOURS)
+    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(_itself(d), _NEIGHBOURS)
     log_shares: FloatArray = log_shares_within(bounds, counts, int(counts[-1]), d)
     return log_shares
+
+
+@cache
+def _itself(d: int) -> Maps:
+    return Maps(np.eye(d)[None], np.zeros((1, d)))
 
 
 def places(points: FloatArray, side: float) -> int:

@@ -36,7 +36,7 @@ def draw(n: int, size: int, rng: np.random.RandomState) -> Array:
 def draw_distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
     """Draw different numbers below n, all of them where ``size`` is not less."""
     size = min(size, n)
-    # Where few are drawn of many, it takes no list of all; numbers that come a second time are passed over.
+    # Where few are drawn of many, numbers that come a second time are rare, and passed over.
     numbers: Array = (_draw_few if n > 2 * size else _draw_many)(n, size, _seed(rng))
     return numbers
 
@@ -77,19 +77,14 @@ def _draw_many(n, size, seed):
 
 @compiled
 def _draw_few(n, size, seed):
-    """Draw until there are enough, and remember which in a table with open addresses."""
-    slots, shift = 16, 60
-    while slots < 2 * size:
-        slots, shift = 2 * slots, shift - 1
-    table, numbers = np.full(slots, -1), np.empty(size, dtype=np.intp)
+    """Draw until there are enough, and mark what has been drawn, a bit for each number."""
+    drawn, numbers = np.zeros(n // 64 + 1, dtype=np.uint64), np.empty(size, dtype=np.intp)
     counter, found = seed * _STEP, 0
     while found < size:
         counter += _STEP
         number = _below(n, counter)
-        place = np.intp((np.uint64(number) * _STEP) >> np.uint64(shift))
-        while table[place] >= 0 and table[place] != number:
-            place = (place + 1) & (slots - 1)
-        if table[place] < 0:
-            table[place] = numbers[found] = number
-            found += 1
+        word, bit = np.uint64(number) >> np.uint64(6), np.uint64(1) << (np.uint64(number) & np.uint64(63))
+        numbers[found] = number
+        found += (drawn[word] & bit) == 0
+        drawn[word] |= bit
     return numbers

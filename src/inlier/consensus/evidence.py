@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from scipy.special import betainc, gammaln
 
-from inlier.consensus.chance_kernels import count_up_to, most_surprising, shares_within, surprise_of, surprise_table
+from inlier.consensus.chance_kernels import count_up_to, scan, surprise_of, surprise_table
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
@@ -97,14 +97,15 @@ class Chance:
         """Scan the residuals for the bound with the strongest evidence, among those that chance seldom meets."""
         n, s = counts.n_pairs, self._model.fewest_pairs  # s pairs or fewer prove nothing: they have a map that fits
         of_x, of_y, stretch = self._crowding.of_x, self._crowding.of_y, self._stretch(maps)
-        p = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, self._model.dimension)
-        best, surprise = most_surprising(counts.bounds, counts.pairs, s, n, p, most_by_chance, stretch, of_x, of_y)
-        bound, supporting, by_chance = float(counts.bounds[best]), int(counts.pairs[best]), float(p[best])
+        d, total = self._model.dimension, counts.n_re_pairings
+        bound, supporting, by_chance, surprise = scan(
+            counts.bounds, counts.pairs, counts.re_pairings, total, s, n, d, most_by_chance, stretch, of_x, of_y
+        )
         # P(binomial >= support)
         tail = betainc(supporting - s, n - supporting + 1, by_chance) if supporting > s else 1.0
         log_chance = math.log(tail) if tail > 0 else -surprise_of(supporting - s, n - s, by_chance)
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
-        return Evidence(float(log_alarms), float(surprise), bound, supporting, by_chance, n)
+        return Evidence(float(log_alarms), surprise, bound, supporting, by_chance, n)
 
     def surprise(self, support: Array, n_pairs: int, p: FloatArray, bounds: FloatArray, maps: Maps) -> FloatArray:
         """How surprising the support of each map (columns) is within each of its bounds (rows).

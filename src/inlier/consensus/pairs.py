@@ -8,18 +8,18 @@ from functools import cached_property
 import numpy as np
 
 from inlier.consensus.kernels import (
-    FRACTION_BITS,
-    LOWEST_BIN,
-    N_BINS,
     common_support,
     copy_to_columns,
+    counts_within,
     histogram,
     near_moments,
     re_paired_residuals,
+    residuals_within,
     row_sums,
     spread_of,
     squared_residuals,
     subtract_from_columns,
+    take_columns,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space
@@ -29,9 +29,6 @@ from inlier.engine.threads import rows_per_narrow_range, run_in_threads
 _WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
 _ONCE = np.zeros(1)  # sharpness of a plain fit
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
-
-# Upper ends of the bins of squared residuals.
-_EDGES = np.sqrt((np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +90,7 @@ class ColumnPairs:
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
-        # np.take keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
-        x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
-        return ColumnPairs(x, y, weights)
+        return ColumnPairs(*take_columns(self.x, self.y, self.weights, which))
 
     def first(self, count: int) -> ColumnPairs:
         """Return the first pairs; where they come in random order, these are as good as any."""
@@ -117,25 +112,31 @@ class ColumnPairs:
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
         unit = unit or self.spread
-        pairs = self._cumulative(maps, unit, range(1))
-        bounds, re_paired = self.in_random_order.count_re_paired(maps, re_pairings, unit)
+        shuffled = self.in_random_order
+        rounds = shuffled._rounds(re_pairings)
+        if self.n_pairs <= rows_per_narrow_range():
+            bounds, pairs, re_paired = residuals_within(
+                *_first_of(maps), self.x, self.y, unit, shuffled.x, shuffled.y, rounds
+            )
+        else:
+            _, pairs = self._within(maps, unit, range(1))
+            bounds, re_paired = shuffled._within(maps, unit, range(1, rounds + 1))
         return ResidualCounts(bounds, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
 
     def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:
         """Bounds, and how many of at least n re-pairings lie within each; in random order only."""
-        unit = unit or self.spread
-        return unit * _EDGES, self._cumulative(maps, unit, range(1, self._rounds(re_pairings) + 1))
+        return self._within(maps, unit or self.spread, range(1, self._rounds(re_pairings) + 1))
 
-    def _cumulative(self, maps: Maps, unit: float, steps: range) -> Array:
-        """How many residuals of x_i and y_(i + step), for all these steps, lie below each edge."""
+    def _within(self, maps: Maps, unit: float, steps: range) -> tuple[FloatArray, Array]:
+        """Bounds, and how many residuals of x_i and y_(i + step), for all these steps, lie within each."""
         linear, shift = _first_of(maps)
         first, last = steps[0], steps[-1]
         parts = run_in_threads(
             self.n_pairs,
             lambda rows: histogram(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
         )
-        counts: Array = sum(parts[1:], start=parts[0])
-        return counts.cumsum()
+        bounds, within = counts_within(sum(parts[1:], start=parts[0]), unit)
+        return bounds, within
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""

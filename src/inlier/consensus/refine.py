@@ -66,14 +66,14 @@ class Refiner:
             return maps
         return pairs.refit(self.model, maps, np.inf, 1 / (_NARROWING * pairs.spread) ** 2)
 
-    def refine(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = _RE_PAIRINGS) -> Finding:
+    def refine(self, pairs: ColumnPairs, maps: Maps) -> Finding:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
-        found = self.weigh(pairs, maps, re_pairings)
+        found = self.weigh(pairs, maps)
         for _ in range(_MOST_ROUNDS):
             fitted, n_within = pairs.fit_near(self.model, found.map, found.evidence.bound)
             if n_within < self.model.fewest_pairs:
                 break
-            better = self.weigh(pairs, fitted, re_pairings)
+            better = self.weigh(pairs, fitted)
             gain = better.evidence.surprise - found.evidence.surprise
             if gain > 0:
                 found = better

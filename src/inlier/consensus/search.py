@@ -36,6 +36,7 @@ _FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _RE_PAIRINGS_OF_JURY = 5_000
+_FINE_NOISE = 0.05  # of the spread: a bound below which a narrowed fit is not as sharp as the pairs are
 _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
@@ -143,8 +144,14 @@ class ConsensusSearch:
         if self._jury is self._judges:
             return None
         narrowed = self.refiner.narrow(self._jury, self._gram_start(self._jury))
-        found = self.refiner.refine(self._jury, narrowed, _RE_PAIRINGS_OF_JURY)
-        return found if _has_clear_majority(found) and _is_beyond_doubt(found) else None
+        found = self.refiner.weigh(self._jury, narrowed, _RE_PAIRINGS_OF_JURY)
+        if not (_has_clear_majority(found) and _is_beyond_doubt(found)):
+            return None
+        return (
+            self.refiner.refine(self._jury, narrowed)
+            if found.evidence.bound < _FINE_NOISE * self._jury.spread
+            else found
+        )
 
     def _best_of_all(self, findings: list[Finding]) -> Finding:
         """The best of what was found on all pairs: a part of them may have preferred another one."""
