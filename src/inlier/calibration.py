@@ -11,24 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from inlier.calibration_kernels import (
-    count_octave_parts,
-    evenly_spaced_entries,
-    falling_density,
-    look_up_octave_parts,
-    places_taken,
-    q_values_of,
-    reached_at,
-    share_of_wrong,
-    step_up,
-)
+from inlier.calibration_kernels import falling_density, q_values_of, share_of_wrong, step_up
+from inlier.distance_kernels import judge_distances
 from inlier.engine.blocks import Array, FloatArray, Mask
 from inlier.engine.namespaces import is_host_array, namespace, to_host
 from inlier.validation import check_number
 
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-_DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
-_N_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,19 +146,9 @@ def calibrate_distances(
         np.ascontiguousarray(_as_scores(values, name))
         for values, name in ((distances, "distances"), (null_distances, "null_distances"))
     )
-    largest = np.array([max(distances.max(), null_distances.max())])
-    lowest = max(int(largest.view(np.int64)[0] >> _DROPPED_BITS) - _N_BINS + 1, 0)
-    counts, null_counts = (
-        count_octave_parts(values, _DROPPED_BITS, lowest, _N_BINS) for values in (distances, null_distances)
-    )
-    upper_ends = ((np.arange(lowest + 1, lowest + _N_BINS + 1)) << _DROPPED_BITS).view(np.float64)
-    taken, null_taken = places_taken(counts), places_taken(null_counts)[::-1]
-    null = -upper_ends[null_taken], null_counts[null_taken]
-    p = (1.0 + reached_at(taken, null_counts)) / (1.0 + null_distances.size)
-    found = _calibrate_sorted(-upper_ends[taken], p, counts[taken], null)
-    p, q = look_up_octave_parts(distances, _DROPPED_BITS, lowest, _N_BINS, taken, found.p_values, found.q_values)
-    null_scores = evenly_spaced_entries(*null, null_distances.size, most_null_scores or null_distances.size)
-    return replace(found, p_values=p, q_values=q), null_scores
+    n_kept = most_null_scores or null_distances.size
+    p, q, share, error, detection, null_scores = judge_distances(distances, null_distances, _LAMBDAS, n_kept)
+    return Calibration(p, q, 1.0 - share, error, detection), null_scores
 
 
 def rising(values: FloatArray) -> FloatArray:

@@ -380,14 +380,20 @@ def _to_bins(squared, unit, count):
 
 
 @compiled
-def _mark_same_points(x, y, i, j, count, bins):
-    """Bin -1 where columns i + t and j + t of x or of y are equal; coordinates that differ all over rule it out."""
+def _may_be_same(x, y, i, j, count):
+    """Whether some columns i + t and j + t of x or of y may be equal: first coordinates that all differ rule it out."""
     alike = 0
     for points in (x, y):
         here, there = points[0, i : i + count], points[0, j : j + count]
         for t in range(count):
             alike += here[t] == there[t]
-    for t in range(count if alike else 0):
+    return alike > 0
+
+
+@compiled
+def _mark_same_points(x, y, i, j, count, bins):
+    """Bin -1 where columns i + t and j + t of x or of y are equal."""
+    for t in range(count if _may_be_same(x, y, i, j, count) else 0):
         if _same_point(x, i + t, j + t) or _same_point(y, i + t, j + t):
             bins[t] = -1
 
@@ -439,14 +445,39 @@ def re_paired_residuals(linear, shift, x, y, rounds):
     for step in range(1, rounds + 1):
         for offset, partner, length in ((0, step, n - step), (n - step, 0, step)):
             _squared_distances(moved, offset, y, partner, length, squared)
-        for i in range(n):
-            j = i + step - (n if i + step >= n else 0)
-            residuals[found] = squared[i]
-            found += not (_same_point(x, i, j) or _same_point(y, i, j))
-    residuals = residuals[:found]
-    for i in range(found):
-        residuals[i] = np.sqrt(residuals[i])
-    return residuals
+            with_care = _may_be_same(x, y, offset, partner, length)
+            here, line = squared[offset : offset + length], residuals[found : found + length]
+            for t in range(length):
+                line[t] = np.sqrt(here[t])
+            found += length if not with_care else _without_same(x, y, offset, partner, line)
+    return residuals[:found]
+
+
+@compiled
+def _without_same(x, y, i, j, line):
+    """Move the entries up whose columns i + t and j + t are different points; how many they are."""
+    kept = 0
+    for t in range(line.size):
+        line[kept] = line[t]
+        kept += not (_same_point(x, i + t, j + t) or _same_point(y, i + t, j + t))
+    return kept
+
+
+@compiled
+def disagreements_along(x, y, scale, rounds):
+    """| scale |x_i - x_(i + g)| - |y_(i + 2g) - y_(i + 3g)| |, round and round, for gaps g from 1 on."""
+    n = x.shape[1]
+    found, in_x, in_y = np.empty(rounds * n), np.empty(n), np.empty(n)
+    for gap in range(1, rounds + 1):
+        for points, squared in ((x, in_x), (y, in_y)):
+            for offset, partner, length in ((0, gap, n - gap), (n - gap, 0, gap)):
+                _squared_distances(points, offset, points, partner, length, squared)
+        line = found[(gap - 1) * n : gap * n]
+        for offset, partner, length in ((0, 2 * gap, n - 2 * gap), (n - 2 * gap, 0, 2 * gap)):
+            here, there, some = in_x[offset : offset + length], in_y[partner : partner + length], line[offset:]
+            for t in range(length):
+                some[t] = abs(scale * np.sqrt(here[t]) - np.sqrt(there[t]))
+    return found
 
 
 @compiled
