@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Self
 
@@ -172,8 +173,7 @@ class Registration(TransformerMixin, PairMatcher):
         self._near_pairs = None
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         if table_x.shape[1] <= _FEW_COLUMNS:
-            with single_threaded_blas():  # threads wait for each other longer than such products take
-                self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
+            self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
         else:
             self._fit_wide(table_x, table_y, weights)
         self._keep_some(table_x, table_y)
@@ -308,10 +308,11 @@ class Registration(TransformerMixin, PairMatcher):
         self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        self.transformation_ = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
-        self.residuals_ = self.transformation_.residuals(X, Y)
+        with single_threaded_blas() if X.shape[1] <= _FEW_COLUMNS else nullcontext():  # threads would only wait
+            motion = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
+            self.transformation_, self.residuals_ = motion, motion.residuals(X, Y)
         self.success_ = True
-        if not self.transformation_.determined:
+        if not motion.determined:
             warnings.warn(
                 f"The {np.count_nonzero(weights)} pairs that agree do not determine all of a {self.model} "
                 f"transformation in {X.shape[1]} dimensions; it is the best one on what they span, and the nearest to "

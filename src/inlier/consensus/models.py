@@ -119,19 +119,19 @@ class Moments:
             x, y = np.zeros_like(x), np.zeros_like(y)
         return Moments(x[None], y[None], cross[None], scatter[None])
 
-    def determine(self, model: MapModel, smallest: float) -> bool:
-        """Whether the first set fixes a motion of this model, by singular values of ``cross`` above ``smallest``.
 
-        The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
-        """
-        cross = self.cross[0]
-        if cross.shape == (3, 3):
-            values, sign = singular_values_in_space(cross)
-        else:
-            values, sign = np.linalg.svd(cross, compute_uv=False), np.sign(np.linalg.det(cross))
-        if model.may_mirror or values.size == 1:
-            return bool(values[-1] > smallest)
-        return bool(min(values[-2], values[-2] + sign * values[-1]) > smallest)
+def determines(model: MapModel, cross: FloatArray, smallest: float) -> bool:
+    """Whether pairs with this cross-covariance fix a motion, by its singular values above ``smallest``.
+
+    The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
+    """
+    if cross.shape == (3, 3):
+        values, sign = singular_values_in_space(cross)
+    else:
+        values, sign = np.linalg.svd(cross, compute_uv=False), np.sign(np.linalg.det(cross))
+    if model.may_mirror or values.size == 1:
+        return bool(values[-1] > smallest)
+    return bool(min(values[-2], values[-2] + sign * values[-1]) > smallest)
 
 
 def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:

@@ -166,7 +166,8 @@ class ColumnPairs:
         if self.is_wide:
             return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
         if self._is_one_range_in_space(model):
-            return self._refit_in_space(model, _nowhere(3, 3), weights, np.inf, _ONCE)[0]
+            maps, _, _ = self._refit_in_space(model, _nowhere(3, 3), weights, np.inf, _ONCE)
+            return maps
         return maps_of(model, self._moments(model, None, weights, np.inf, 0.0)[0])
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
@@ -179,14 +180,24 @@ class ColumnPairs:
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
         if self._is_one_range_in_space(model):
-            return self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
-        moments, n_near = self.moments_near(model, maps, reach, sharpness)
+            maps, n_near, _ = self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
+            return maps, n_near
+        moments, n_near = self._moments(model, maps, self.weights, reach, sharpness)
         return maps_of(model, moments), n_near
+
+    def fit_and_cross(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Maps, FloatArray]:
+        """`fit_near`, and the mean of (y - y_bar)(x - x_bar)^T that it rests on; not for wide pairs."""
+        if self._is_one_range_in_space(model):
+            maps, _, cross = self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
+            return maps, cross
+        moments, _ = self._moments(model, maps, self.weights, reach, sharpness)
+        return maps_of(model, moments), moments.cross[0]
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
         if self._is_in_space(model):
-            return self._refit_in_space(model, maps, self.weights, reach, sharpnesses, steady)[0]
+            maps, _, _ = self._refit_in_space(model, maps, self.weights, reach, sharpnesses, steady)
+            return maps
         for sharpness in sharpnesses.tolist():
             before = maps.linear
             maps, _ = self.fit_near(model, maps, reach, sharpness)
@@ -210,16 +221,12 @@ class ColumnPairs:
         reach: float,
         sharpnesses: FloatArray,
         steady: float = 0.0,
-    ) -> tuple[Maps, int]:
+    ) -> tuple[Maps, int, FloatArray]:
         options = model.has_shift, model.may_mirror, False
-        linear, shift, n_near = refit_in_space(
+        linear, shift, n_near, cross = refit_in_space(
             *_first_of(maps), self.x, self.y, weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
         )
-        return Maps(linear[None], shift[None]), n_near
-
-    def moments_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
-        """What that fit rests on, and how many pairs are within reach; not for wide ones."""
-        return self._moments(model, maps, self.weights, reach, sharpness)
+        return Maps(linear[None], shift[None]), n_near, cross
 
     @property
     def is_wide(self) -> bool:

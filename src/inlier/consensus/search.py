@@ -11,6 +11,7 @@ depends on whether the Gram overlap has led to a sure map, which only has to be 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, reduce
 
@@ -27,6 +28,7 @@ from inlier.consensus.scales import Scales
 from inlier.consensus.suggestions import QuickLook, maps_of_circles
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import rounding_of
+from inlier.engine.threads import single_threaded_blas
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 100, 16_000  # pairs
 _FIRST_SAMPLE, _GROWTH = 1000, 4  # where no map is sure that would tell how large a sample should be
@@ -126,6 +128,11 @@ class ConsensusSearch:
             best = better_of(self._with_breadth(best), self._refine(suggestion))
         if _has_clear_majority(best):
             return self._on_all_pairs(best)
+        with single_threaded_blas() if not self._pairs.is_wide else nullcontext():  # small products, one after another
+            return self._by_agreement(best)
+
+    def _by_agreement(self, best: Finding) -> Finding:
+        """Search samples that grow."""
         best = self._with_breadth(best)
         size = self._telling_size(best, _FIRST_SAMPLE)
         on_all: list[Finding] = []

@@ -146,10 +146,10 @@ def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, options, st
 
     Until no coefficient of the rotation changes by ``steady``. The options: whether there is a shift, whether the
     motion may be mirrored, and False, for no scatter is needed. (With constants in their place, the sums would be
-    compiled once more.) Also how many pairs the last fit was to.
+    compiled once more.) Also how many pairs the last fit was to, and their cross-covariance.
     """
     has_shift, mirrored, scattered = options
-    near = 0
+    near, cross = 0, linear
     for sharpness in sharpnesses:
         near, total, x_bar, y_bar, cross, _ = near_moments(
             linear, shift, x, y, weights, reach, sharpness, scattered, start, stop
@@ -169,4 +169,4 @@ def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, options, st
                 change = max(change, abs(linear[a, b] - before[a, b]))
         if change < steady:
             break
-    return linear, shift, near
+    return linear, shift, near, cross
