@@ -12,41 +12,44 @@ from inlier.calibration_kernels import q_values_of, share_of_wrong
 from inlier.engine.compiled import compiled, compiled_exactly
 
 _DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
-_N_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
+_MOST_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
 
 
 @compiled
 def judge_distances(distances, null_distances, lambdas, most_null_scores):
     """p- and q-values, the share of wrong pairs and its error, detection, and some null scores (see `calibration`)."""
-    lowest = max(_number_of_largest(distances), _number_of_largest(null_distances)) - (_N_BINS - 1)
-    lowest = max(lowest, 0)
-    places, counts = _taken(_counted(distances, lowest))
-    null_counted = _counted(null_distances, lowest)
+    lowest, n_bins = _range_of_bins(distances, null_distances)
+    places, counts = _taken(_counted(distances, lowest, n_bins))
+    null_counted = _counted(null_distances, lowest, n_bins)
     null_places, null_counts = _taken(null_counted)
     scores, null_scores = -_upper_ends(places, lowest), -_upper_ends(null_places[::-1], lowest)
     null_counts = null_counts[::-1].copy()
     p = _null_shares_at(places, null_counted, null_distances.size)
     share, error = share_of_wrong(p, counts, lambdas)
     q, detection = q_values_of(scores, p, counts, null_scores, null_counts, min(1.0, share + error))
-    p_of_each, q_of_each = _look_up(distances, lowest, places, p, q)
+    p_of_each, q_of_each = _look_up(distances, lowest, n_bins, places, p, q)
     kept = evenly_spaced_entries(null_scores, null_counts, null_distances.size, most_null_scores)
     return p_of_each, q_of_each, share, error, detection, kept
 
 
 @compiled
-def _number_of_largest(values):
-    largest = 0
-    parts = values.view(np.int64)
-    for i in range(parts.size):
-        largest = max(largest, parts[i])
-    return largest >> _DROPPED_BITS
+def _range_of_bins(distances, null_distances):
+    """The first bin that is needed, and how many."""
+    largest, smallest = 0, np.iinfo(np.int64).max
+    for values in (distances, null_distances):
+        parts = values.view(np.int64)
+        for i in range(parts.size):
+            largest, smallest = max(largest, parts[i]), min(smallest, parts[i])
+    last = largest >> _DROPPED_BITS
+    lowest = max(smallest >> _DROPPED_BITS, last - (_MOST_BINS - 1))
+    return lowest, last - lowest + 1
 
 
 @compiled
-def _counted(values, lowest):
+def _counted(values, lowest, n_bins):
     """How many values there are in each bin."""
     parts = values.view(np.int64)
-    counts = np.zeros(_N_BINS, dtype=np.int64)
+    counts = np.zeros(n_bins, dtype=np.int64)
     for i in range(parts.size):
         counts[max((parts[i] >> _DROPPED_BITS) - lowest, 0)] += 1
     return counts
@@ -55,8 +58,8 @@ def _counted(values, lowest):
 @compiled
 def _taken(counted):
     """Bins with something in them, and how much."""
-    places, counts, found = np.empty(_N_BINS, dtype=np.int64), np.empty(_N_BINS, dtype=np.int64), 0
-    for k in range(_N_BINS):
+    places, counts, found = np.empty(counted.size, dtype=np.int64), np.empty(counted.size, dtype=np.int64), 0
+    for k in range(counted.size):
         places[found], counts[found] = k, counted[k]
         found += counted[k] > 0
     return places[:found], counts[:found]
@@ -83,10 +86,10 @@ def _null_shares_at(places, null_counted, n):
 
 
 @compiled
-def _look_up(values, lowest, places, p, q):
+def _look_up(values, lowest, n_bins, places, p, q):
     """Two entries for each value: those of its bin."""
     parts = values.view(np.int64)
-    tables, of_each_p, of_each_q = np.empty((_N_BINS, 2)), np.empty(parts.size), np.empty(parts.size)
+    tables, of_each_p, of_each_q = np.empty((n_bins, 2)), np.empty(parts.size), np.empty(parts.size)
     for t in range(places.size):
         tables[places[t], 0], tables[places[t], 1] = p[t], q[t]
     for i in range(parts.size):

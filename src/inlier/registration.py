@@ -282,7 +282,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.n_re_pairings_ = null.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
-        q = np.maximum(calibration.q_values, self.detection_p_value_)
+        q = np.maximum(calibration.q_values, self.detection_p_value_, out=calibration.q_values)
         self._decide(-self.residuals_, calibration.p_values, q, expected=0.0 if _is_coarse(found) else real)
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error

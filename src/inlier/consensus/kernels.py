@@ -439,17 +439,20 @@ def _distinct(names):
 def re_paired_residuals(linear, shift, x, y, rounds):
     """|y_(i + step) - linear x_i - shift| for steps from 1 on, except where the two pairs share a point."""
     n = x.shape[1]
-    moved, squared = np.empty((len(y), n)), np.empty(n)
+    moved, squared = np.empty((len(y), _TILE)), np.empty(_TILE)
     residuals, found = np.empty(rounds * n), 0
-    _move(linear, shift, x, 0, n, moved)
-    for step in range(1, rounds + 1):
-        for offset, partner, length in ((0, step, n - step), (n - step, 0, step)):
-            _squared_distances(moved, offset, y, partner, length, squared)
-            with_care = _may_be_same(x, y, offset, partner, length)
-            here, line = squared[offset : offset + length], residuals[found : found + length]
-            for t in range(length):
-                line[t] = np.sqrt(here[t])
-            found += length if not with_care else _without_same(x, y, offset, partner, line)
+    for first in range(0, n, _TILE):
+        count = min(_TILE, n - first)
+        _move(linear, shift, x, first, count, moved)
+        for step in range(1, rounds + 1):
+            ahead = min(max(n - step - first, 0), count)  # partners before the end; the others are at the beginning
+            for offset, partner, length in ((0, first + step, ahead), (ahead, first + ahead + step - n, count - ahead)):
+                _squared_distances(moved, offset, y, partner, length, squared)
+                here, line = squared[offset : offset + length], residuals[found : found + length]
+                for t in range(length):
+                    line[t] = np.sqrt(here[t])
+                with_care = _may_be_same(x, y, first + offset, partner, length)
+                found += length if not with_care else _without_same(x, y, first + offset, partner, line)
     return residuals[:found]
 
 
@@ -467,16 +470,16 @@ def _without_same(x, y, i, j, line):
 def disagreements_along(x, y, scale, rounds):
     """| scale |x_i - x_(i + g)| - |y_(i + 2g) - y_(i + 3g)| |, round and round, for gaps g from 1 on."""
     n = x.shape[1]
-    found, in_x, in_y = np.empty(rounds * n), np.empty(n), np.empty(n)
+    found, in_y = np.empty(rounds * n), np.empty(n)
     for gap in range(1, rounds + 1):
-        for points, squared in ((x, in_x), (y, in_y)):
+        line = found[(gap - 1) * n : gap * n]
+        for points, squared in ((x, line), (y, in_y)):
             for offset, partner, length in ((0, gap, n - gap), (n - gap, 0, gap)):
                 _squared_distances(points, offset, points, partner, length, squared)
-        line = found[(gap - 1) * n : gap * n]
         for offset, partner, length in ((0, 2 * gap, n - 2 * gap), (n - 2 * gap, 0, 2 * gap)):
-            here, there, some = in_x[offset : offset + length], in_y[partner : partner + length], line[offset:]
+            here, there = line[offset : offset + length], in_y[partner : partner + length]
             for t in range(length):
-                some[t] = abs(scale * np.sqrt(here[t]) - np.sqrt(there[t]))
+                here[t] = abs(scale * np.sqrt(here[t]) - np.sqrt(there[t]))
     return found
 
 

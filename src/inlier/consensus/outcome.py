@@ -71,7 +71,8 @@ class Consensus:
         x, y = self.origin
         shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
         found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
-        return found, np.sqrt(self.pairs.squared_residuals(maps))
+        residuals = self.pairs.squared_residuals(maps)
+        return found, np.sqrt(residuals, out=residuals)
 
     def _doubtful(self) -> float:
         """Means of products x y that rounding, of the input or of sums, might have a part in."""

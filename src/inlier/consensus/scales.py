@@ -21,7 +21,7 @@ from inlier.overlap.agreement import excess_of_friends
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances where a noise bound is known
-_PAIRS_OF_PAIRS = 5_000
+_PAIRS_OF_PAIRS = 4_000
 _FEW_ROUNDS = 5  # through the pairs: up to which neighbours are as good as pairs that are drawn
 _RATIOS = 200_000
 _RATIO_BINS = np.linspace(-4.0, 4.0, 401)  # of the logarithm, about the ratio of the spreads
