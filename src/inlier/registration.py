@@ -27,10 +27,10 @@ from inlier.transforms.estimation import MODELS, fit_transformation
 from inlier.validation import (
     as_table,
     check_choice,
+    check_coordinates,
     check_finite,
     check_flag,
     check_number,
-    check_varies,
     check_weights,
 )
 
@@ -220,10 +220,8 @@ class Registration(TransformerMixin, PairMatcher):
                 f"A {self.model} transformation keeps the dimension, but X has {X.shape[1]} column(s) and y "
                 f"{Y.shape[1]}. Use model='affine', or bring both to the same number of columns."
             )
-        for table, name in ((X, "X"), (Y, "y")):
-            summary = summarise_columns(table)
-            check_finite(table, summary, name)
-            check_varies(summary, name)
+        check_coordinates(X, "X")
+        check_coordinates(Y, "y")
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
         rng = random_state_of(self.random_state)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from inlier.engine import ColumnSummary, as_elsewhere, place_of
+from inlier.engine import ColumnSummary, as_elsewhere, place_of, summarise_columns
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.in_files import blocks_of
 from inlier.engine.namespaces import dtype_name, to_host
@@ -93,6 +93,18 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
             f"{X.shape}). Each row is one pair: give more rows, or transpose both tables if each of their columns is "
             f"one."
         )
+
+
+def check_coordinates(table: Array, name: str) -> None:
+    """Refuse NaN, infinity, numbers whose sum overflows and equal rows; warn about columns that say nothing."""
+    from inlier.engine.soundness import is_sound  # numba, which takes a while to load and not all need
+
+    largest = sys.float_info.max / max(len(table), 1)
+    if table.dtype == np.float64 and table.flags.c_contiguous and is_sound(table, largest):
+        return  # one look says so; what is wrong takes a closer one
+    summary = summarise_columns(table)
+    check_finite(table, summary, name)
+    check_varies(summary, name)
 
 
 def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:

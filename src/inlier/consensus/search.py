@@ -37,7 +37,7 @@ _REFINED = 3  # of those, how many are refined
 _FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
-_RE_PAIRINGS_OF_JURY = 5_000
+_LOOKED_AT = 5_000  # re-pairings, and pairs of neighbours, in a first look
 _FINE_NOISE = 0.05  # of the spread: a bound below which a narrowed fit is not as sharp as the pairs are
 _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
@@ -107,16 +107,28 @@ class ConsensusSearch:
     def __init__(
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
     ) -> None:
-        self._model, self._rng = model, rng
+        self._model, self._noise_bound, self._rng = model, noise_bound, rng
         shuffled = pairs.take(draw_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
         self._pairs = replace(pairs, shuffled=shuffled) if pairs.n_pairs > _WEIGHED_ON else shuffled
         self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
-        self._scales = Scales(model, self._judges, noise_bound, rng)
-        chance = Chance(model, self._scales.disagreements, Crowding(self._judges))
-        self.refiner = Refiner(model, chance, noise_bound)
-        self._look_of_jury, self._look_of_judges = (QuickLook(chance, some) for some in (self._jury, self._judges))
         self._last_counted: tuple[Finding | None, float] = None, 0.0  # and the share of independent members
+
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales(self._model, self._judges, self._noise_bound, self._rng)
+
+    @cached_property
+    def refiner(self) -> Refiner:
+        """Weighs maps on the judges."""
+        return Refiner(
+            self._model, Chance(self._model, self._scales.disagreements, Crowding(self._judges)), self._noise_bound
+        )
+
+    @cached_property
+    def _looks(self) -> tuple[QuickLook, QuickLook]:
+        """Of the jury and of the judges."""
+        return QuickLook(self.refiner.chance, self._jury), QuickLook(self.refiner.chance, self._judges)
 
     def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
@@ -148,17 +160,16 @@ class ConsensusSearch:
 
     def _first_look(self) -> Finding | None:
         """What a small part of the pairs says, if that leaves no doubt: where most pairs agree, it does."""
-        if self._jury is self._judges:
+        jury, model = self._jury, self._model
+        if jury is self._judges or model.may_stretch:
             return None
-        narrowed = self.refiner.narrow(self._jury, self._gram_start(self._jury))
-        found = self.refiner.weigh(self._jury, narrowed, _RE_PAIRINGS_OF_JURY)
+        disagreements = Scales(model, jury, self._noise_bound, self._rng).disagreements
+        refiner = Refiner(model, Chance(model, disagreements, Crowding(jury, _LOOKED_AT)), self._noise_bound)
+        found = refiner.weigh(jury, refiner.narrow(jury, self._gram_start(jury)), _LOOKED_AT)
         if not (_has_clear_majority(found) and _is_beyond_doubt(found)):
             return None
-        return (
-            self.refiner.refine(self._jury, narrowed)
-            if found.evidence.bound < _FINE_NOISE * self._jury.spread
-            else found
-        )
+        self.refiner = refiner
+        return refiner.refine(jury, found.map) if found.evidence.bound < _FINE_NOISE * jury.spread else found
 
     def _best_of_all(self, findings: list[Finding]) -> Finding:
         """The best of what was found on all pairs: a part of them may have preferred another one."""
@@ -287,11 +298,11 @@ class ConsensusSearch:
         if rough is None:
             return
         spread = self._judges.spread
-        found = self._look_of_jury(*rough).different(spread, _FOLLOWED)
+        found = self._looks[0](*rough).different(spread, _FOLLOWED)
         new = [not self._leads_to(best, maps, bound) for maps, bound, _ in found.one_by_one()]
         found = found[np.flatnonzero(new)]
         if len(found):
-            settled = self._look_of_judges(found.fitted_again(self._model, self._judges), found.bounds)
+            settled = self._looks[1](found.fitted_again(self._model, self._judges), found.bounds)
             yield from settled.different(spread, _REFINED).one_by_one()
 
     def _on_all_pairs(self, found: Finding) -> Finding:
