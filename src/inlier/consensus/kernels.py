@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.engine.compiled import compiled
+from inlier.engine.compiled import compiled, compiled_without_nan
 
 _TILE = 256
 
@@ -206,6 +206,9 @@ def copy_to_columns(table, columns, start, stop):
     """Write rows start to stop of a table as columns; the sum of each coordinate."""
     d = table.shape[1]
     sums = np.zeros(d)
+    if d == 3:  # in one go
+        _copy_three(table[start:stop], _three_slices(columns, start, stop - start), sums)
+        return sums
     for first in range(start, stop, _TILE):
         rows = table[first : min(first + _TILE, stop)]
         for a in range(d):
@@ -215,6 +218,17 @@ def copy_to_columns(table, columns, start, stop):
                 total += line[t]
             sums[a] += total
     return sums
+
+
+@compiled
+def _copy_three(rows, columns, sums):
+    """Do the same with rows of three."""
+    u, v, w = columns
+    first = second = third = 0.0
+    for t in range(len(rows)):
+        u[t], v[t], w[t] = rows[t, 0], rows[t, 1], rows[t, 2]
+        first, second, third = first + rows[t, 0], second + rows[t, 1], third + rows[t, 2]
+    _add_three(sums, first, second, third)
 
 
 @compiled
@@ -241,7 +255,7 @@ def take_columns(x, y, weights, which):
     return some_x, some_y, some_weights
 
 
-@compiled
+@compiled_without_nan
 def farthest_coordinates(points):
     """Length of the vector of the largest absolute coordinates."""
     total = 0.0

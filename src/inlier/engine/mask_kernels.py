@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.engine.compiled import compiled
+from inlier.engine.compiled import compiled, compiled_without_nan
 
 
-@compiled
+@compiled_without_nan
 def extremes_of_marked(mask, first, second):
     """How many rows are marked, the largest entry of the first list among theirs, and the smallest of the second."""
     count, largest, smallest = 0, -np.inf, np.inf
@@ -21,32 +21,29 @@ def extremes_of_marked(mask, first, second):
 @compiled
 def evenly_spread(mask, n_marked, most_marked, most_others):
     """Rows in rising order: at most so many of the marked, first to last, and at most so many of the others."""
-    of_marked, of_others = min(most_marked, n_marked), min(most_others, mask.size - n_marked)
-    rows, found = np.empty(of_marked + of_others, dtype=np.intp), 0
-    seen_marked = seen_others = taken_marked = taken_others = 0
-    next_marked, next_others = 0 if of_marked else mask.size, 0 if of_others else mask.size
-    for i in range(mask.size):
-        if mask[i]:
-            if seen_marked == next_marked:
-                rows[found] = i
-                found, taken_marked = found + 1, taken_marked + 1
-                next_marked = _rank(taken_marked, of_marked, n_marked)
-            seen_marked += 1
-        else:
-            if seen_others == next_others:
-                rows[found] = i
-                found, taken_others = found + 1, taken_others + 1
-                next_others = _rank(taken_others, of_others, mask.size - n_marked)
-            seen_others += 1
+    n_others = mask.size - n_marked
+    marked, others = np.empty(n_marked + 1, dtype=np.intp), np.empty(n_others + 1, dtype=np.intp)
+    m = o = 0
+    for i in range(mask.size):  # without a branch, which nobody could foretell
+        marked[m], others[o] = i, i
+        m += mask[i]
+        o += not mask[i]
+    of_marked, of_others = min(most_marked, n_marked), min(most_others, n_others)
+    rows = np.empty(of_marked + of_others, dtype=np.intp)
+    m = o = 0
+    for k in range(rows.size):
+        next_marked = marked[_rank(m, of_marked, n_marked)] if m < of_marked else mask.size
+        next_others = others[_rank(o, of_others, n_others)] if o < of_others else mask.size
+        rows[k] = min(next_marked, next_others)
+        m += next_marked < next_others
+        o += next_others < next_marked
     return rows
 
 
 @compiled
 def _rank(number, size, n):
-    """The rank of entry ``number`` of ``size`` that are spread over n; n after the last."""
-    if number >= size:
-        return n
-    return (2 * number * (n - 1) + size - 1) // (2 * (size - 1))
+    """The rank of entry ``number`` of ``size`` that are spread over n."""
+    return int(number * ((n - 1) / max(size - 1, 1)) + 0.5)
 
 
 @compiled
