@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.engine.compiled import compiled, compiled_without_nan
+from inlier.engine.compiled import compiled
 
 _TILE = 256
 
@@ -21,6 +21,7 @@ N_BINS = 80 << 2  # up to 2^10
 _UPPER_ENDS = np.sqrt(  # of the bins, as residuals
     (np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64)
 )
+_WITHOUT_SIGN = np.int64(2**63 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiplying by it mixes bits
 
 
@@ -255,15 +256,16 @@ def take_columns(x, y, weights, which):
     return some_x, some_y, some_weights
 
 
-@compiled_without_nan
+@compiled
 def farthest_coordinates(points):
     """Length of the vector of the largest absolute coordinates."""
-    total = 0.0
+    largest, total = np.zeros(len(points)), 0.0
     for a in range(len(points)):
-        row, largest = points[a], 0.0
-        for i in range(row.size):
-            largest = max(largest, abs(row[i]))
-        total += largest * largest
+        bits, most = points[a].view(np.int64), np.int64(0)
+        for i in range(bits.size):
+            most = max(most, bits[i] & _WITHOUT_SIGN)  # as whole numbers, whose largest vectorises
+        largest.view(np.int64)[a] = most
+        total += largest[a] * largest[a]
     return np.sqrt(total)
 
 

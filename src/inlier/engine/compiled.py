@@ -8,17 +8,11 @@ from typing import Any
 from numba import njit
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
-_FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed: releases the interpreter, may reorder sums; NaN and infinity keep their meaning."""
-    return _compiled(function, {**_OPTIONS, "fastmath": _FAST})
-
-
-def compiled_without_nan(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do the same for numbers of which none is NaN: only then does a largest or smallest one vectorise."""
-    return _compiled(function, {**_OPTIONS, "fastmath": {*_FAST, "nnan"}})
+    return _compiled(function, {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}})
 
 
 def compiled_exactly(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.engine.compiled import compiled, compiled_without_nan
+from inlier.engine.compiled import compiled
+
+_LEAST, _MOST = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
-@compiled_without_nan
+@compiled
 def extremes_of_marked(mask, first, second):
-    """How many rows are marked, the largest entry of the first list among theirs, and the smallest of the second."""
-    count, largest, smallest = 0, -np.inf, np.inf
+    """How many rows are marked, the largest entry of the first list among theirs, and the smallest of the second.
+
+    By whole numbers that rise as the entries do: the largest of those vectorises.
+    """
+    one, two = first.view(np.int64), second.view(np.int64)
+    count, largest, smallest = 0, _LEAST, _MOST
     for i in range(mask.size):
-        count += mask[i]
-        largest = max(largest, first[i] if mask[i] else -np.inf)
-        smallest = min(smallest, second[i] if mask[i] else np.inf)
-    return count, largest, smallest
+        chosen = -np.int64(mask[i])  # all bits, or none
+        count -= chosen
+        largest = max(largest, (_as_whole(one[i]) & chosen) | (_LEAST & ~chosen))
+        smallest = min(smallest, (_as_whole(two[i]) & chosen) | (_MOST & ~chosen))
+    # The way back is the same.
+    ends = np.array([_as_whole(largest), _as_whole(smallest)]).view(np.float64)
+    return count, ends[0] if count else -np.inf, ends[1] if count else np.inf
+
+
+@compiled
+def _as_whole(bits):
+    """The bits of a float64 as a whole number that rises with it: of negative ones, all but the sign are turned."""
+    return bits ^ ((bits >> np.int64(63)) & _MOST)
 
 
 @compiled
@@ -49,15 +64,12 @@ def _rank(number, size, n):
 @compiled
 def every_so_manieth(values, weights, limit, enough):
     """Rows with a weight whose values are no larger: of many every so manieth; and how many there are."""
-    count = 0
-    for i in range(values.size):
+    near, count = np.empty(values.size + 1, dtype=np.intp), 0
+    for i in range(values.size):  # without a branch
+        near[count] = i
         count += (values[i] <= limit) & (weights[i] > 0)
     step = max(1, count // enough)
-    rows, found, left = np.empty(-(-count // step), dtype=np.intp), 0, 0
-    for i in range(values.size):
-        if values[i] <= limit and weights[i] > 0:
-            if left == 0:
-                rows[found] = i
-                found, left = found + 1, step
-            left -= 1
+    rows = np.empty(-(-count // step), dtype=np.intp)
+    for k in range(rows.size):
+        rows[k] = near[k * step]
     return rows, count
