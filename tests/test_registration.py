@@ -383,7 +383,7 @@ def test_standard_errors_are_worked_out_when_asked_for_from_what_was_fitted():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(registration)).uncertainty_.scale, expected.scale)
     assert registration.set_params(model="affine").fit(X, Y).uncertainty_ is None
     assert (registration.set_params(model="rigid").fit(X, Y).uncertainty_.covariance == expected.covariance).all()
-    registration.set_params(raise_on_failure=False).fit(X, np.random.default_rng(0).normal(size=X.shape))
+    registration.set_params(raise_on_failure=False).fit(X, np.random.default_rng(99).normal(size=X.shape))
     assert registration.uncertainty_ is None
 
 
