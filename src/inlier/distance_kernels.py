@@ -19,11 +19,9 @@ _MOST_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller c
 def judge_distances(distances, null_distances, lambdas, most_null_scores):
     """p- and q-values, the share of wrong pairs and its error, detection, and some null scores (see `calibration`)."""
     lowest, n_bins = _range_of_bins(distances, null_distances)
-    places, counts = _taken(_counted(distances, lowest, n_bins))
     null_counted = _counted(null_distances, lowest, n_bins)
-    null_places, null_counts = _taken(null_counted)
-    scores, null_scores = -_upper_ends(places, lowest), -_upper_ends(null_places[::-1], lowest)
-    null_counts = null_counts[::-1].copy()
+    places, scores, counts = _listed(_counted(distances, lowest, n_bins), lowest, False)
+    _, null_scores, null_counts = _listed(null_counted, lowest, True)
     p = _null_shares_at(places, null_counted, null_distances.size)
     share, error = share_of_wrong(p, counts, lambdas)
     q, detection = q_values_of(scores, p, counts, null_scores, null_counts, min(1.0, share + error))
@@ -56,21 +54,20 @@ def _counted(values, lowest, n_bins):
 
 
 @compiled
-def _taken(counted):
-    """Bins with something in them, and how much."""
-    places, counts, found = np.empty(counted.size, dtype=np.int64), np.empty(counted.size, dtype=np.int64), 0
-    for k in range(counted.size):
+def _listed(counted, lowest, backwards):
+    """Bins with something in them, in order or backwards; their scores, minus the upper ends; and how much."""
+    n_bins, step = counted.size, -1 if backwards else 1
+    places, counts, bits = np.empty(n_bins, np.int64), np.empty(n_bins, np.int64), np.empty(n_bins, np.int64)
+    found, k = 0, n_bins - 1 if backwards else 0
+    for _ in range(n_bins):
         places[found], counts[found] = k, counted[k]
+        bits[found] = (k + lowest + 1) << _DROPPED_BITS
         found += counted[k] > 0
-    return places[:found], counts[:found]
-
-
-@compiled
-def _upper_ends(places, lowest):
-    bits = np.empty(places.size, dtype=np.int64)
-    for k in range(places.size):
-        bits[k] = (places[k] + lowest + 1) << _DROPPED_BITS
-    return bits.view(np.float64)
+        k += step
+    scores = bits.view(np.float64)
+    for t in range(found):
+        scores[t] = -scores[t]
+    return places[:found], scores[:found], counts[:found]
 
 
 @compiled_exactly

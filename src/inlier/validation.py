@@ -99,9 +99,10 @@ def check_coordinates(table: Array, name: str) -> None:
     """Refuse NaN, infinity, numbers whose sum overflows and equal rows; warn about columns that say nothing."""
     from inlier.engine.soundness import is_sound  # numba, which takes a while to load and not all need
 
-    largest = sys.float_info.max / max(len(table), 1)
-    if table.dtype == np.float64 and table.flags.c_contiguous and is_sound(table, largest):
-        return  # one look says so; what is wrong takes a closer one
+    if table.dtype == np.float64 and table.flags.c_contiguous:
+        largest = np.float64(sys.float_info.max / max(len(table), 1))
+        if is_sound(table.reshape(-1).view(np.int64), table.shape[1], largest.view(np.int64)):
+            return  # one look says so; what is wrong takes a closer one
     summary = summarise_columns(table)
     check_finite(table, summary, name)
     check_varies(summary, name)

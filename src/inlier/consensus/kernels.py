@@ -242,21 +242,6 @@ def subtract_from_columns(columns, mean, start, stop):
 
 
 @compiled
-def take_columns(x, y, weights, which):
-    """Some columns of x and y, and entries of the weights."""
-    some_x, some_y = np.empty((len(x), which.size)), np.empty((len(y), which.size))
-    some_weights = np.empty(which.size)
-    for points, some in ((x, some_x), (y, some_y)):
-        for a in range(len(points)):
-            row, line = points[a], some[a]
-            for t in range(which.size):
-                line[t] = row[np.uint64(which[t])]  # plainly not negative
-    for t in range(which.size):
-        some_weights[t] = weights[np.uint64(which[t])]
-    return some_x, some_y, some_weights
-
-
-@compiled
 def farthest_coordinates(points):
     """Length of the vector of the largest absolute coordinates."""
     largest, total = np.zeros(len(points)), 0.0
@@ -372,17 +357,6 @@ def counts_within(counts, unit):
         reached += counts[k]
         bounds[k], within[k] = unit * _UPPER_ENDS[k], reached
     return bounds, within
-
-
-@compiled
-def residuals_within(linear, shift, x, y, unit, shuffled_x, shuffled_y, rounds):
-    """Bounds, and how many residuals lie within each: of the pairs, and of so many re-pairings of the shuffled ones."""
-    squared_unit = unit * unit
-    _, pairs = counts_within(histogram(linear, shift, x, y, 0, 0, squared_unit, 0, x.shape[1]), unit)
-    last = shuffled_x.shape[1]
-    re_paired = histogram(linear, shift, shuffled_x, shuffled_y, 1, rounds, squared_unit, 0, last)
-    bounds, re_pairings = counts_within(re_paired, unit)
-    return bounds, pairs, re_pairings
 
 
 @compiled

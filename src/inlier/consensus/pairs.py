@@ -14,12 +14,10 @@ from inlier.consensus.kernels import (
     histogram,
     near_moments,
     re_paired_residuals,
-    residuals_within,
     row_sums,
     spread_of,
     squared_residuals,
     subtract_from_columns,
-    take_columns,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space
@@ -90,7 +88,9 @@ class ColumnPairs:
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
-        return ColumnPairs(*take_columns(self.x, self.y, self.weights, which))
+        # np.take keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
+        x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
+        return ColumnPairs(x, y, weights)
 
     def first(self, count: int) -> ColumnPairs:
         """Return the first pairs; where they come in random order, these are as good as any."""
@@ -114,13 +114,8 @@ class ColumnPairs:
         unit = unit or self.spread
         shuffled = self.in_random_order
         rounds = shuffled._rounds(re_pairings)
-        if self.n_pairs <= rows_per_narrow_range():
-            bounds, pairs, re_paired = residuals_within(
-                *_first_of(maps), self.x, self.y, unit, shuffled.x, shuffled.y, rounds
-            )
-        else:
-            _, pairs = self._within(maps, unit, range(1))
-            bounds, re_paired = shuffled._within(maps, unit, range(1, rounds + 1))
+        _, pairs = self._within(maps, unit, range(1))
+        bounds, re_paired = shuffled._within(maps, unit, range(1, rounds + 1))
         return ResidualCounts(bounds, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
 
     def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:

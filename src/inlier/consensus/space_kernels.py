@@ -51,10 +51,11 @@ def singular_values_in_space(cross):
     columns, _, unit, determinant = _orthogonal_columns(cross)
     values = np.empty(3)
     for k in range(3):
-        values[k] = -unit * np.sqrt(_dot(columns[k], columns[k]))
-    values.sort()
-    for k in range(3):
-        values[k] = -values[k]
+        value, place = unit * np.sqrt(_dot(columns[k], columns[k])), k
+        while place > 0 and values[place - 1] < value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
     return values, np.sign(determinant)
 
 

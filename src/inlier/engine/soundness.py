@@ -10,20 +10,19 @@ _WITHOUT_SIGN = np.int64(2**63 - 1)
 
 
 @compiled
-def is_sound(table, largest):
-    """Whether all numbers are finite and no larger than that, and every column has two different ones.
+def is_sound(line, n_columns, limit):
+    """Whether a table, row after row, holds nothing larger than the limit, and two different numbers in every column.
 
-    The bits of floating-point numbers without a sign, read as whole numbers, rise as these do, then come infinity and
-    NaN: so the largest says all of them.
+    All are the bits of floating-point numbers. Without a sign they rise, as whole numbers, with the size of what they
+    stand for, and then come infinity and NaN: so the largest says that there is none of these.
     """
-    bits, limit = table.reshape(-1).view(np.int64), np.array([largest]).view(np.int64)[0]
     farthest = np.int64(0)
-    for k in range(bits.size):
-        farthest = max(farthest, bits[k] & _WITHOUT_SIGN)
+    for k in range(line.size):
+        farthest = max(farthest, line[k] & _WITHOUT_SIGN)
     varying = 0
-    for a in range(table.shape[1]):
-        i = 1
-        while i < len(table) and table[i, a] == table[0, a]:
-            i += 1
-        varying += i < len(table)
-    return farthest <= limit and varying == table.shape[1]
+    for a in range(n_columns):
+        k = a + n_columns
+        while k < line.size and line[k] == line[a]:
+            k += n_columns
+        varying += k < line.size
+    return farthest <= limit and varying == n_columns
