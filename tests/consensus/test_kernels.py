@@ -3,15 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.consensus.kernels import (
-    counts_within,
+from inlier.consensus.column_kernels import (
     disagreements_along,
     distances_between,
     farthest_coordinates,
-    histogram,
     row_sums,
     spread_of,
 )
+from inlier.consensus.kernels import counts_within, histogram
 from inlier.consensus.pairs import ColumnPairs
 
 

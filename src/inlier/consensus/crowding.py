@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from inlier.consensus.chance_kernels import log_shares_within, most_by_chance
-from inlier.consensus.kernels import count_places
+from inlier.consensus.column_kernels import count_places
 from inlier.consensus.models import Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray

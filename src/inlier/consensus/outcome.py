@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inlier.consensus.column_kernels import farthest_coordinates
 from inlier.consensus.evidence import Evidence
-from inlier.consensus.kernels import farthest_coordinates
 from inlier.consensus.models import MapModel, Maps, determines
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import closeness, fall_off

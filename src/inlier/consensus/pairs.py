@@ -7,17 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from inlier.consensus.column_kernels import copy_to_columns, row_sums, spread_of, subtract_from_columns
 from inlier.consensus.kernels import (
     common_support,
-    copy_to_columns,
     counts_within,
     histogram,
     near_moments,
     re_paired_residuals,
-    row_sums,
-    spread_of,
     squared_residuals,
-    subtract_from_columns,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space

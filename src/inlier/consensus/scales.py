@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
+from inlier.consensus.column_kernels import disagreements_along, distances_between
 from inlier.consensus.draws import draw
-from inlier.consensus.kernels import disagreements_along, distances_between
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
