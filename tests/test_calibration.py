@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control
-from scipy.stats import t as student
 
+from inlier import calibration_kernels as kernels
 from inlier.calibration import (
-    _student_density,
+    _LAMBDAS,
     calibrate,
     calibrate_distances,
     estimate_null_fraction,
@@ -17,6 +17,8 @@ from inlier.calibration import (
     p_values,
     q_values,
 )
+from inlier.distance_kernels import evenly_spaced_entries
+from tests import calibration_reference as reference
 
 numbers = st.floats(-50, 50, width=16)
 score_lists = arrays(np.float64, st.integers(1, 40), elements=numbers)
@@ -73,9 +75,28 @@ def test_share_of_wrong_pairs(share, weak):
         assert np.mean([abs(value - share) <= 2 * s for value, s in estimates]) >= 0.94
 
 
-def test_student_density():
-    z = np.linspace(-8, 8, 33)
-    np.testing.assert_allclose(_student_density(z), student.pdf(z, 5))
+@pytest.mark.parametrize("seed", range(40))
+def test_compiled_loops_do_what_plain_expressions_do(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 400), rng.integers(1, 3000)
+    digits = rng.integers(0, 3)  # few digits make many equal scores and p-values
+    scores = np.unique(
+        np.concatenate([rng.normal(size=n), rng.normal(rng.uniform(0, 6), 1, rng.integers(0, 200))]).round(digits)
+    )
+    scores, null = scores[::-1], np.sort(rng.normal(size=m).round(digits))
+    counts = rng.integers(1, 5, scores.size)
+    p = (1.0 + m - np.searchsorted(null, scores, side="left")) / (1.0 + m)
+    share, error = kernels.share_of_wrong(p, counts, _LAMBDAS)
+    assert (share, error) == pytest.approx(reference.share_of_wrong(p, counts, _LAMBDAS))
+    np.testing.assert_allclose(kernels.falling_density(p, counts), reference.falling_density(p, counts))
+    null_values, null_counts = np.unique(null, return_counts=True)
+    q, detection = kernels.q_values_of(scores, p, counts, null_values, null_counts, min(share + error, 1.0))
+    expected_q, expected_detection = reference.q_values_of(scores, p, counts, null, min(share + error, 1.0))
+    np.testing.assert_allclose(q, expected_q, rtol=1e-9)
+    assert detection == pytest.approx(expected_detection)
+    for most in (1, 2, 30, 10_000):
+        ranks = np.floor(np.linspace(0, m - 1, min(m, most)) + 0.5).astype(int)
+        np.testing.assert_array_equal(evenly_spaced_entries(null_values, null_counts, m, most), null[ranks])
 
 
 def mixture(rng, n, share_real, distance):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import warnings
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import special_ortho_group
+from sklearn.exceptions import NotFittedError
 
 from inlier import NoConsensusError, Registration, SplitMatcher
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
@@ -360,6 +362,59 @@ def test_standard_errors_are_those_of_repeated_draws(d, model, scale):
         expected = np.median([getattr(uncertainty, name) for uncertainty in claimed], axis=0)
         np.testing.assert_allclose(spread, expected, rtol=0.35, atol=1e-12)
     assert claimed[0].covariance.shape == 2 * ({2: 1, 3: 3}[d] + d + (model == "similarity"),)
+
+
+def test_standard_errors_hold_where_only_a_part_of_the_pairs_was_polished_on():
+    ratios = []
+    for seed in range(16):
+        X, Y, linear, _, _ = scan(40_000, 0.3, seed)
+        found = Registration(random_state=seed).fit(X, Y)
+        turn = found.transformation_.rotation @ linear.T
+        ratios.append(np.degrees([turn[2, 1], turn[0, 2], turn[1, 0]]) / found.uncertainty_.rotation)
+    assert 0.7 < np.sqrt(np.mean(np.square(ratios))) < 1.4
+
+
+def test_standard_errors_are_worked_out_when_asked_for_from_what_was_fitted():
+    X, Y, *_ = scan(500, 0.2)
+    expected = Registration(random_state=0).fit(X, Y).uncertainty_
+    registration = Registration(random_state=0)
+    with pytest.raises(NotFittedError):
+        _ = registration.uncertainty_
+    assert not hasattr(registration, "uncertainty_")
+    x, y = X.copy(), Y.copy()
+    registration.fit(x, y)
+    x[:], y[:] = 0.0, 1.0  # the caller may do that
+    for copy in (pickle.loads(pickle.dumps(registration)), registration):
+        np.testing.assert_array_equal(copy.uncertainty_.covariance, expected.covariance)
+        assert copy.uncertainty_ is copy.uncertainty_
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(registration)).uncertainty_.scale, expected.scale)
+    assert registration.set_params(model="affine").fit(X, Y).uncertainty_ is None
+    assert (registration.set_params(model="rigid").fit(X, Y).uncertainty_.covariance == expected.covariance).all()
+    registration.set_params(raise_on_failure=False).fit(X, np.random.default_rng(99).normal(size=X.shape))
+    assert registration.uncertainty_ is None
+
+
+def test_names_of_columns_are_those_of_the_last_fit():
+    pandas = pytest.importorskip("pandas", reason="frames are the user's to bring")
+    X, Y, *_ = scan(200, 0.2)
+    registration = Registration(random_state=0).fit(pandas.DataFrame(X, columns=["x", "y", "z"]), Y)
+    assert list(registration.feature_names_in_) == ["x", "y", "z"]
+    registration.fit(X, Y)
+    assert not hasattr(registration, "feature_names_in_")
+    assert registration.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("noise", [1e-5, 0.01, 0.04])
+@pytest.mark.parametrize("model", ["rigid", "orthogonal", "rotation"])
+def test_a_first_look_settles_what_most_pairs_agree_on(noise, model):
+    X, Y, linear, shift, mask = scan(5000, 0.4, noise=noise)
+    if model != "rigid":
+        Y -= shift
+    registration = Registration(model, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(registration.transformation_.rotation, linear, atol=0.3 * noise)
+    assert 2 * noise < registration.noise_bound_ < 5 * noise
+    assert registration.inlier_mask_[mask].mean() > 0.9
+    assert (registration.inlier_mask_ & ~mask).sum() < 0.02 * mask.sum()
 
 
 def test_an_alpha_out_of_reach_is_said():

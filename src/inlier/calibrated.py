@@ -18,7 +18,7 @@ from inlier.preparation import prepare_model_pairs
 from inlier.repeated_points import point_numbers
 from inlier.validation import check_count, check_flag, check_number
 
-_KEPT_NULL_SCORES = 10_000
+KEPT_NULL_SCORES = 10_000
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
@@ -174,5 +174,5 @@ def _null_fraction(deals: FloatArray, null_scores: FloatArray) -> tuple[float, f
 
 def thinned(null_scores: FloatArray) -> FloatArray:
     """Sorted, and of very many as many as draw the same picture: evenly spaced ranks."""
-    places = np.linspace(0, null_scores.size - 1, min(null_scores.size, _KEPT_NULL_SCORES)).round().astype(int)
+    places = np.linspace(0, null_scores.size - 1, min(null_scores.size, KEPT_NULL_SCORES)).round().astype(int)
     return rising(null_scores)[places]

@@ -113,6 +113,10 @@ class PairMatcher(BaseEstimator):
         table_x = as_table(X, "X", in_place=self._in_any_place)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return table_x, table_y
         check_same_index(X, y)
         validate_data(
             self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier.calibrated import CalibratedMatcher, thinned
+from inlier.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
-from inlier.consensus.refine import NEAR
-from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
+from inlier.consensus.draws import random_state_of
+from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.mask_kernels import evenly_spread, extremes_of_marked
 from inlier.engine.threads import single_threaded_blas
 from inlier.matching import PairMatcher
 from inlier.no_consensus import NoConsensusError
@@ -25,10 +27,10 @@ from inlier.transforms.estimation import MODELS, fit_transformation
 from inlier.validation import (
     as_table,
     check_choice,
+    check_coordinates,
     check_finite,
     check_flag,
     check_number,
-    check_varies,
     check_weights,
 )
 
@@ -128,7 +130,7 @@ class Registration(TransformerMixin, PairMatcher):
     _works_in_parts = False
 
     transformation_: Transformation | None
-    uncertainty_: MotionUncertainty | None
+    _near_pairs: NearPairs | None
 
     def __init__(
         self,
@@ -168,9 +170,10 @@ class Registration(TransformerMixin, PairMatcher):
         self._check(table_x, table_y)
         weights = self._read_weights(sample_weight, len(table_x))
         self.n_outputs_ = table_y.shape[1]
+        self._near_pairs = None
+        self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         if table_x.shape[1] <= _FEW_COLUMNS:
-            with single_threaded_blas():  # threads wait for each other longer than such products take
-                self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
+            self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
         else:
             self._fit_wide(table_x, table_y, weights)
         self._keep_some(table_x, table_y)
@@ -185,6 +188,15 @@ class Registration(TransformerMixin, PairMatcher):
         if self.transformation_ is None:
             return np.full((len(table), self.n_outputs_), np.nan)
         return self.transformation_(table)
+
+    @cached_property
+    def uncertainty_(self) -> MotionUncertainty | None:
+        """Standard errors of the transformation, worked out when they are first asked for."""
+        check_is_fitted(self, "success_")
+        motion, near = self.transformation_, self._near_pairs
+        if near is None or not isinstance(motion, SimilarityTransformation):
+            return None
+        return motion_uncertainty(motion, near)
 
     def _read_weights(self, sample_weight: Any, n: int) -> FloatArray:
         if sample_weight is None:
@@ -208,13 +220,11 @@ class Registration(TransformerMixin, PairMatcher):
                 f"A {self.model} transformation keeps the dimension, but X has {X.shape[1]} column(s) and y "
                 f"{Y.shape[1]}. Use model='affine', or bring both to the same number of columns."
             )
-        for table, name in ((X, "X"), (Y, "y")):
-            summary = summarise_columns(table)
-            check_finite(table, summary, name)
-            check_varies(summary, name)
+        check_coordinates(X, "X")
+        check_coordinates(Y, "y")
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
-        rng = check_random_state(self.random_state)
+        rng = random_state_of(self.random_state)
         suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
         model = MapModel(self.model, X.shape[1], self.reflection)
         return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)
@@ -231,7 +241,7 @@ class Registration(TransformerMixin, PairMatcher):
         else:
             self.transformation_, self.residuals_ = motion
             self.success_ = True
-        self._set_uncertainty(X, Y, weights, found)
+        self._keep_near(X, Y, weights, found.evidence.bound)
         self._judge_residuals(model, found, Y.shape[1])
         if _is_coarse(found) and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
             return self._fail(len(X), found.evidence)
@@ -265,11 +275,12 @@ class Registration(TransformerMixin, PairMatcher):
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
-        calibration, null = calibrate_distances(self.residuals_ / shortened, found.re_paired_residuals)
-        self.null_scores_, self.n_re_pairings_ = thinned(null), null.size
+        null = found.re_paired_residuals
+        calibration, self.null_scores_ = calibrate_distances(self.residuals_ / shortened, null, KEPT_NULL_SCORES)
+        self.n_re_pairings_ = null.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
-        q = np.maximum(calibration.q_values, self.detection_p_value_)
+        q = np.maximum(calibration.q_values, self.detection_p_value_, out=calibration.q_values)
         self._decide(-self.residuals_, calibration.p_values, q, expected=0.0 if _is_coarse(found) else real)
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error
@@ -277,7 +288,6 @@ class Registration(TransformerMixin, PairMatcher):
     def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> None:
         """The pairs that the matcher accepts, and the transformation that fits them."""
         self._set_transformation(X, Y, weights * matcher.inlier_mask_)
-        self.uncertainty_ = None
         self.detection_p_value_ = matcher.detection_p_value_
         self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
         self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
@@ -290,17 +300,17 @@ class Registration(TransformerMixin, PairMatcher):
     def _keep_some(self, X: Array, Y: Array) -> None:
         """Keep some pairs for the report to draw: of the accepted and of the others, every so manieth."""
         most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
-        accepted, others = (np.flatnonzero(mask) for mask in (self.inlier_mask_, ~self.inlier_mask_))
-        n_others = max(most // 3, most - accepted.size)
-        rows = np.concatenate([_spread(accepted, most - min(n_others, others.size)), _spread(others, n_others)])
-        rows.sort(kind="stable")  # two runs, which it only has to merge
+        n_accepted = int(np.count_nonzero(self.inlier_mask_))
+        n_others = min(max(most // 3, most - n_accepted), len(X) - n_accepted)
+        rows = evenly_spread(self.inlier_mask_, n_accepted, most - n_others, n_others)
         self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        self.transformation_ = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
-        self.residuals_ = self.transformation_.residuals(X, Y)
+        with single_threaded_blas() if X.shape[1] <= _FEW_COLUMNS else nullcontext():  # threads would only wait
+            motion = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
+            self.transformation_, self.residuals_ = motion, motion.residuals(X, Y)
         self.success_ = True
-        if not self.transformation_.determined:
+        if not motion.determined:
             warnings.warn(
                 f"The {np.count_nonzero(weights)} pairs that agree do not determine all of a {self.model} "
                 f"transformation in {X.shape[1]} dimensions; it is the best one on what they span, and the nearest to "
@@ -309,12 +319,11 @@ class Registration(TransformerMixin, PairMatcher):
                 stacklevel=4,
             )
 
-    def _set_uncertainty(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
-        motion, bound = self.transformation_, found.evidence.bound
-        near = np.flatnonzero((self.residuals_ <= NEAR * bound) & (weights > 0))
-        self.uncertainty_ = None
+    def _keep_near(self, X: Array, Y: Array, weights: FloatArray, bound: float) -> None:
+        """Keep what `uncertainty_` takes, where there is one."""
+        motion = self.transformation_
         if isinstance(motion, SimilarityTransformation) and X.shape[1] in (2, 3) and motion.determined:
-            self.uncertainty_ = motion_uncertainty(motion, X, Y, weights, near, bound)
+            self._near_pairs = NearPairs.among(X, Y, weights, self.residuals_, bound)
 
     def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
         """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""
@@ -327,17 +336,13 @@ class Registration(TransformerMixin, PairMatcher):
         unsure = self.noise_bound is None and np.count_nonzero(self.inlier_mask_) < _TOO_FEW * expected
         if unsure:
             self.inlier_mask_ = self.residuals_ <= self.noise_bound_
-        accepted = self.inlier_mask_
-        self.false_discovery_rate_ = min(float(np.where(accepted, q, 0.0).max()), 1.0)
-        self.threshold_ = float(
-            np.where(accepted, self.scores_, np.inf).min()
-            if accepted.any()
-            else np.nextafter(self.scores_.max(), np.inf)
-        )
+        n_accepted, largest_q, lowest_score = extremes_of_marked(self.inlier_mask_, q, self.scores_)
+        self.false_discovery_rate_ = min(largest_q, 1.0) if n_accepted else 0.0
+        self.threshold_ = lowest_score if n_accepted else float(np.nextafter(self.scores_.max(), np.inf))
         if unsure:
             warnings.warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {np.count_nonzero(accepted)} pairs within the noise bound are accepted, "
+                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
                 UserWarning,
                 stacklevel=5,
@@ -346,7 +351,7 @@ class Registration(TransformerMixin, PairMatcher):
     def _fail(self, n: int, evidence: Evidence) -> None:
         if self.raise_on_failure:
             raise NoConsensusError.of(MapModel(self.model, self.n_features_in_, self.reflection), n, evidence)
-        self.success_, self.transformation_, self.uncertainty_ = False, None, None
+        self.success_, self.transformation_, self._near_pairs = False, None, None
         self.residuals_ = np.full(n, np.nan)
         self.noise_bound_ = np.nan
         self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
@@ -363,8 +368,3 @@ def _is_significant(found: Consensus) -> bool:
 
 def _is_coarse(found: Consensus) -> bool:
     return found.evidence.by_chance > _COARSE
-
-
-def _spread(places: Array, most: int) -> Array:
-    """At most so many of these, evenly spread."""
-    return places[np.linspace(0, places.size - 1, min(most, places.size)).round().astype(np.intp)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from numbers import Real
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from inlier.engine import ColumnSummary, as_elsewhere, place_of
+from inlier.engine import ColumnSummary, as_elsewhere, place_of, summarise_columns
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.in_files import blocks_of
 from inlier.engine.namespaces import dtype_name, to_host
@@ -94,10 +95,23 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
         )
 
 
+def check_coordinates(table: Array, name: str) -> None:
+    """Refuse NaN, infinity, numbers whose sum overflows and equal rows; warn about columns that say nothing."""
+    from inlier.engine.soundness import is_sound  # numba, which takes a while to load and not all need
+
+    if table.dtype == np.float64 and table.flags.c_contiguous:
+        largest = np.float64(sys.float_info.max / max(len(table), 1))
+        if is_sound(table.reshape(-1).view(np.int64), table.shape[1], largest.view(np.int64)):
+            return  # one look says so; what is wrong takes a closer one
+    summary = summarise_columns(table)
+    check_finite(table, summary, name)
+    check_varies(summary, name)
+
+
 def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
     """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
-    largest = summary.magnitude.max()
-    if np.finfo(np.float64).max / summary.n_rows < largest < np.inf:
+    largest = max(float(summary.maximum.max()), -float(summary.minimum.min()))
+    if sys.float_info.max / summary.n_rows < largest < np.inf:
         raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
     if not summary.is_finite:
         row, column, count, value = _locate_non_finite(table)
@@ -109,6 +123,8 @@ def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
 
 def check_varies(summary: ColumnSummary, name: str) -> None:
     """Refuse a table of equal rows; warn about columns that say nothing."""
+    if (summary.minimum < summary.maximum).all():
+        return
     constant, total = summary.constant_columns, summary.mean.size
     if constant.size == total:
         raise ValueError(

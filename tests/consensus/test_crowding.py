@@ -84,7 +84,7 @@ def test_places_are_cubes_with_points_in_them(d):
     assert places(points, 10.0) == 1
 
 
-@pytest.mark.parametrize("seed", [0, 2, 5])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over(seed):
     """80 wrong matches join one spot to another (a pattern that repeats); 60 right ones lie all over."""
     rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ def test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over(seed):
     rotation, shift = special_ortho_group.rvs(3, random_state=rng), np.array([0.3, -0.2, 0.1])
     y[:n_real] = x[:n_real] @ rotation.T + shift
     spot = slice(n_real, n_real + n_spot)
-    x[spot] = [0.8, 0.8, 0.8] + 0.08 * rng.uniform(-1, 1, size=(n_spot, 3))
+    x[spot] = [0.8, 0.8, 0.8] + 0.05 * rng.uniform(-1, 1, size=(n_spot, 3))
     turned = special_ortho_group.rvs(3, random_state=rng)
     y[spot] = (x[spot] - 0.8) @ turned.T + [-0.8, 0.9, -0.7]
     y += 0.01 * rng.normal(size=y.shape)

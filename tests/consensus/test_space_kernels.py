@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.consensus.models import MapModel, Maps, Moments, _conformal
+from inlier.consensus.models import MapModel, Maps, _conformal, determines
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.space_kernels import rotation_in_space, rotations_in_space
+from inlier.consensus.space_kernels import rotation_in_space, rotations_in_space, singular_values_in_space
 
 MODELS = [MapModel("rigid", 3), MapModel("rotation", 3), MapModel("rigid", 3, reflection=True)]
 
@@ -83,7 +83,35 @@ def test_fits_end_once_they_are_steady(d):
     ],
 )
 def test_moments_determine_a_motion_or_not(cross, rotation, mirroring):
-    moments = Moments(np.zeros((1, 3)), np.zeros((1, 3)), cross[None], np.eye(3)[None])
-    assert moments.determine(MapModel("rigid", 3), 1e-6) is rotation
-    assert moments.determine(MapModel("rigid", 3, reflection=True), 1e-6) is mirroring
-    assert not moments.determine(MapModel("rigid", 3), 10.0)
+    assert determines(MapModel("rigid", 3), cross, 1e-6) is rotation
+    assert determines(MapModel("rigid", 3, reflection=True), cross, 1e-6) is mirroring
+    assert not determines(MapModel("rigid", 3), cross, 10.0)
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1.0, 1e120])
+def test_singular_values_and_the_sign_of_the_determinant(scale):
+    rng = np.random.default_rng(0)
+    for rank in (0, 1, 2, 3):
+        cross = scale * rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 3))
+        values, sign = singular_values_in_space(cross)
+        expected = np.linalg.svd(cross, compute_uv=False)
+        np.testing.assert_allclose(values, expected, atol=1e-14 * max(expected[0], scale))
+        assert rank < 3 or sign == np.sign(np.linalg.det(cross / scale))
+
+
+@pytest.mark.parametrize("model", ["rigid", "rotation", "orthogonal", "similarity"])
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_fit_comes_with_the_cross_covariance_that_it_rests_on(model, d):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, d, 700))
+    pairs, start = ColumnPairs(x, y, rng.uniform(size=700)), Maps(np.eye(d)[None], np.zeros((1, d)))
+    maps, cross = pairs.fit_and_cross(MapModel(model, d), start, 2.0, 0.3)
+    squared = ((y - x) ** 2).sum(axis=0)
+    share = pairs.weights * np.where(squared <= 4.0, (1 + 0.3 * squared) ** -2.0, 0.0)
+    share /= share.sum()
+    moved = model in ("rigid", "similarity")
+    x_bar, y_bar = (x @ share, y @ share) if moved else (np.zeros(d), np.zeros(d))
+    np.testing.assert_allclose(cross, (y * share) @ x.T - np.outer(y_bar, x_bar), atol=1e-13)
+    expected, _ = pairs.fit_near(MapModel(model, d), start, 2.0, 0.3)
+    np.testing.assert_array_equal(maps.linear, expected.linear)
+    np.testing.assert_array_equal(maps.shift, expected.shift)

@@ -47,16 +47,38 @@ def surprise_table(found, n, own, bounds, stretches, of_x, of_y):
 
 
 @compiled
-def most_surprising(bounds, found, n, own, largest, stretch, of_x, of_y):
-    """Which rising bound one map surprises most within, and how much; the first, or one that chance seldom meets."""
+def most_surprising(bounds, found, free, n, own, largest, stretch, of_x, of_y):
+    """Which rising bound one map surprises most within, and how much; the first, or one that chance seldom meets.
+
+    Of the pairs found within each, and of all n, so many are ``free``: they prove nothing.
+    """
     best, highest = 0, 0.0
     for k in range(bounds.size):
-        if found[k] > 0 and (k == 0 or own[k] <= largest):
+        if k > 0 and (found[k] == found[k - 1] or own[k] > largest):  # as many in a wider bound surprise less
+            continue
+        if found[k] > free:
             most = most_by_chance(bounds[k], stretch, of_x, of_y)
-            surprise = _surprise_with_caution(found[k], n, own[k], most)
+            surprise = _surprise_with_caution(found[k] - free, n - free, own[k], most)
             if surprise > highest:
                 best, highest = k, surprise
     return best, highest
+
+
+@compiled
+def scan(bounds, found, re_pairings, n_re_pairings, free, n, dimension, largest, stretch, of_x, of_y):
+    """The most surprising bound of one map, how many it finds within, what chance does there, and the surprise."""
+    own = shares_within(bounds, re_pairings, n_re_pairings, dimension)
+    best, surprise = most_surprising(bounds, found, free, n, own, largest, stretch, of_x, of_y)
+    return bounds[best], found[best], own[best], surprise
+
+
+@compiled
+def count_up_to(values, limit):
+    """How many values are no larger."""
+    count = 0
+    for i in range(values.size):
+        count += values[i] <= limit
+    return count
 
 
 @compiled
@@ -75,6 +97,16 @@ def shares_within(bounds, counts, total, dimension):
         for k in range(few):
             shares[k] = max(shares[few] * (bounds[k] / bounds[few]) ** rise, 1.0 / (total + 1.0))
     return shares
+
+
+@compiled
+def log_shares_within(bounds, counts, total, dimension):
+    """Logarithms of the bounds (row 0) and of those shares (row 1)."""
+    shares = shares_within(bounds, counts, total, dimension)
+    logs = np.empty((2, bounds.size))
+    for k in range(bounds.size):
+        logs[0, k], logs[1, k] = np.log(bounds[k]), np.log(shares[k])
+    return logs
 
 
 @compiled

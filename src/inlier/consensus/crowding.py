@@ -12,15 +12,17 @@ by the bound it is not. For the same reason support counts by the places where i
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from inlier.consensus.chance_kernels import most_by_chance, shares_within
-from inlier.consensus.kernels import count_places
+from inlier.consensus.chance_kernels import log_shares_within, most_by_chance
+from inlier.consensus.column_kernels import count_places
 from inlier.consensus.models import Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
 
-_NEIGHBOURS = 20_000  # pairs of points that are looked at, or as many as there are points
+_NEIGHBOURS = 20_000
 _NEVER = np.array([[0.0], [-np.inf]])  # logarithm of a share of 0, at any distance
 
 
@@ -31,6 +33,8 @@ class Crowding:
     ----------
     pairs : ColumnPairs
         The sample.
+    neighbours : int
+        How many pairs of points to look at, at least; or as many as there are points.
 
     Attributes
     ----------
@@ -38,22 +42,27 @@ class Crowding:
         Logarithms of distances, and of the share of pairs of points that are no farther apart, as the kernels take it.
     """
 
-    def __init__(self, pairs: ColumnPairs) -> None:
+    def __init__(self, pairs: ColumnPairs, neighbours: int = _NEIGHBOURS) -> None:
         self.of_x = self.of_y = _NEVER
         if len(pairs.x) == len(pairs.y):
-            self.of_x, self.of_y = (_log_shares(points, pairs.weights) for points in (pairs.x, pairs.y))
+            self.of_x, self.of_y = (_log_shares(points, pairs.weights, neighbours) for points in (pairs.x, pairs.y))
 
     def most_by_chance(self, bound: float, stretch: float) -> float:
         """The largest share of re-pairings that maps which lengthen by ``stretch`` may bring within the bound."""
         return float(most_by_chance(bound, stretch, self.of_x, self.of_y))
 
 
-def _log_shares(points: FloatArray, weights: FloatArray) -> FloatArray:
+def _log_shares(points: FloatArray, weights: FloatArray, neighbours: int) -> FloatArray:
     """One side's part of the bound."""
     d = len(points)
-    itself = Maps(np.eye(d)[None], np.zeros((1, d)))
-    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, _NEIGHBOURS)
-    return np.log([bounds, shares_within(bounds, counts, int(counts[-1]), d)])
+    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(_itself(d), neighbours)
+    log_shares: FloatArray = log_shares_within(bounds, counts, int(counts[-1]), d)
+    return log_shares
+
+
+@cache
+def _itself(d: int) -> Maps:
+    return Maps(np.eye(d)[None], np.zeros((1, d)))
 
 
 def places(points: FloatArray, side: float) -> int:

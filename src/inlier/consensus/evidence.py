@@ -18,13 +18,13 @@ the number of false alarms in the sense of Desolneux, Moisan and Morel.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
 from scipy.special import betainc, gammaln
 
-from inlier.consensus.chance_kernels import most_surprising, shares_within, surprise_of, surprise_table
+from inlier.consensus.chance_kernels import count_up_to, scan, surprise_of, surprise_table
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
@@ -88,23 +88,24 @@ class Chance:
 
     def log_number_of_maps(self, n_pairs: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c: how many maps wrong pairs might suggest."""
-        agreeing = np.count_nonzero(self._disagreements <= 2 * bound)
-        log_share = np.log((agreeing + 1) / (self._disagreements.size + 1))
+        agreeing = count_up_to(self._disagreements, 2 * bound)
+        log_share = math.log((agreeing + 1) / (self._disagreements.size + 1))
         log_sets = _log_sets(n_pairs, self._model.fewest_pairs)
         return max(float(log_sets + self._model.constraints * log_share), 0.0)
 
     def weigh(self, counts: ResidualCounts, maps: Maps, most_by_chance: float = 1.0) -> Evidence:
         """Scan the residuals for the bound with the strongest evidence, among those that chance seldom meets."""
         n, s = counts.n_pairs, self._model.fewest_pairs  # s pairs or fewer prove nothing: they have a map that fits
-        of_x, of_y, stretch = self._crowding.of_x, self._crowding.of_y, maps.stretch[0]
-        p = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, self._model.dimension)
-        best, surprise = most_surprising(counts.bounds, counts.pairs - s, n - s, p, most_by_chance, stretch, of_x, of_y)
-        bound, supporting, by_chance = float(counts.bounds[best]), int(counts.pairs[best]), float(p[best])
+        of_x, of_y, stretch = self._crowding.of_x, self._crowding.of_y, self._stretch(maps)
+        d, total = self._model.dimension, counts.n_re_pairings
+        bound, supporting, by_chance, surprise = scan(
+            counts.bounds, counts.pairs, counts.re_pairings, total, s, n, d, most_by_chance, stretch, of_x, of_y
+        )
         # P(binomial >= support)
         tail = betainc(supporting - s, n - supporting + 1, by_chance) if supporting > s else 1.0
-        log_chance = np.log(tail) if tail > 0 else -surprise_of(supporting - s, n - s, by_chance)
+        log_chance = math.log(tail) if tail > 0 else -surprise_of(supporting - s, n - s, by_chance)
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
-        return Evidence(float(log_alarms), float(surprise), bound, supporting, by_chance, n)
+        return Evidence(float(log_alarms), surprise, bound, supporting, by_chance, n)
 
     def surprise(self, support: Array, n_pairs: int, p: FloatArray, bounds: FloatArray, maps: Maps) -> FloatArray:
         """How surprising the support of each map (columns) is within each of its bounds (rows).
@@ -117,8 +118,12 @@ class Chance:
 
     def breadth(self, n_places: int, n_pairs: int, maps: Maps, bound: float) -> float:
         """How surprising it is to find support in so many places, all pairs of a place counted as one."""
-        s, by_chance = self._model.fewest_pairs, self._crowding.most_by_chance(bound, float(maps.stretch[0]))
+        s, by_chance = self._model.fewest_pairs, self._crowding.most_by_chance(bound, self._stretch(maps))
         return float(surprise_of(n_places - s, n_pairs - s, by_chance))
+
+    def _stretch(self, maps: Maps) -> float:
+        """By how much the first map lengthens."""
+        return float(maps.stretch[0]) if self._model.may_stretch else 1.0
 
 
 @lru_cache

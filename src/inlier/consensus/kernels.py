@@ -18,7 +18,9 @@ _TILE = 256
 FRACTION_BITS = 50
 LOWEST_BIN = (1023 - 70) << 2  # 2^-70
 N_BINS = 80 << 2  # up to 2^10
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiplying by it mixes bits
+_UPPER_ENDS = np.sqrt(  # of the bins, as residuals
+    (np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64)
+)
 
 
 @compiled
@@ -111,12 +113,12 @@ def near_moments(linear, shift, x, y, weights, reach, sharpness, scattered, star
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         _tile_of_squares(linear, shift, x, y, first, count, moved, squared)
-        tile_w, tile_x, tile_y = w[:count], x[:, first : first + count], y[:, first : first + count]
+        tile_w = w[:count]
         near += _weigh_tile(squared, weights[first : first + count], reach, sharpness, tile_w)
         if d_x == 3 and d_y == 3 and not scattered:
-            total += _add_in_space(tile_w, tile_x, tile_y, sum_x, sum_y, cross)
+            total += _add_in_space(tile_w, x, y, first, sum_x, sum_y, cross)
         else:
-            total += _add_tile(tile_w, tile_x, tile_y, scattered, moved[0], sum_x, sum_y, cross, scatter)
+            total += _add_tile(tile_w, x, y, first, scattered, moved[0], sum_x, sum_y, cross, scatter)
     return near, total, sum_x, sum_y, cross, scatter
 
 
@@ -133,28 +135,29 @@ def _weigh_tile(squared, trust, reach, sharpness, w):
 
 
 @compiled
-def _add_tile(w, x, y, scattered, weighted, sum_x, sum_y, cross, scatter):
+def _add_tile(w, x, y, start, scattered, weighted, sum_x, sum_y, cross, scatter):
     """Add a tile's sums; return that of its weights."""
-    total = 0.0
+    # Rows are cut one by one: of x[:, start:stop] the compiler would not know that they lie without gaps.
+    total, stop = 0.0, start + w.size
     for t in range(w.size):
         total += w[t]
     for b in range(len(x)):
-        sum_x[b] += _weighted_sum(w, x[b], weighted)  # leaves w x_b in weighted
+        sum_x[b] += _weighted_sum(w, x[b, start:stop], weighted)  # leaves w x_b in weighted
         for a in range(len(y)):
-            cross[a, b] += _dot(weighted, y[a])
+            cross[a, b] += _dot(weighted, y[a, start:stop])
         for c in range(b + 1 if scattered else 0):
-            scatter[b, c] += _dot(weighted, x[c])
+            scatter[b, c] += _dot(weighted, x[c, start:stop])
             scatter[c, b] = scatter[b, c]
     for a in range(len(y)):
-        sum_y[a] += _dot(w, y[a])
+        sum_y[a] += _dot(w, y[a, start:stop])
     return total
 
 
 @compiled
-def _add_in_space(w, x, y, sum_x, sum_y, cross):
+def _add_in_space(w, x, y, start, sum_x, sum_y, cross):
     """Do the same in three dimensions without the scatter: sixteen running sums in one loop, three times as fast."""
-    x0, x1, x2 = x[0], x[1], x[2]
-    y0, y1, y2 = y[0], y[1], y[2]
+    x0, x1, x2 = _three_slices(x, start, w.size)
+    y0, y1, y2 = _three_slices(y, start, w.size)
     total = a0 = a1 = a2 = b0 = b1 = b2 = 0.0
     c00 = c01 = c02 = c10 = c11 = c12 = c20 = c21 = c22 = 0.0
     for t in range(w.size):
@@ -253,6 +256,16 @@ def histogram(linear, shift, x, y, first_step, last_step, unit, start, stop):
 
 
 @compiled
+def counts_within(counts, unit):
+    """Bounds, the upper ends of the bins in these units, and how many were counted within each."""
+    bounds, within, reached = np.empty(N_BINS), np.empty(N_BINS, dtype=np.int64), 0
+    for k in range(N_BINS):
+        reached += counts[k]
+        bounds[k], within[k] = unit * _UPPER_ENDS[k], reached
+    return bounds, within
+
+
+@compiled
 def _to_bins(squared, unit, count):
     """Replace each squared residual by the number of its bin, in the same memory."""
     bins = squared.view(np.int64)
@@ -263,76 +276,50 @@ def _to_bins(squared, unit, count):
 
 
 @compiled
-def _mark_same_points(x, y, i, j, count, bins):
-    """Bin -1 where columns i + t and j + t of x or of y are equal; coordinates that differ all over rule it out."""
+def _may_be_same(x, y, i, j, count):
+    """Whether some columns i + t and j + t of x or of y may be equal: first coordinates that all differ rule it out."""
     alike = 0
     for points in (x, y):
         here, there = points[0, i : i + count], points[0, j : j + count]
         for t in range(count):
             alike += here[t] == there[t]
-    for t in range(count if alike else 0):
+    return alike > 0
+
+
+@compiled
+def _mark_same_points(x, y, i, j, count, bins):
+    """Bin -1 where columns i + t and j + t of x or of y are equal."""
+    for t in range(count if _may_be_same(x, y, i, j, count) else 0):
         if _same_point(x, i + t, j + t) or _same_point(y, i + t, j + t):
             bins[t] = -1
 
 
 @compiled
-def count_places(points, side):
-    """How many cubes of this side hold some of the points (columns)."""
-    d, n = points.shape
-    name, row = np.zeros(n, dtype=np.uint64), np.empty(n)
-    for a in range(d):  # a hash of its coordinates names a cube; 64 bits hardly name two alike
-        lowest = points[a, 0]
-        for t in range(n):
-            lowest = min(lowest, points[a, t])
-        for t in range(n):
-            row[t] = np.floor((points[a, t] - lowest) / side)
-        bits = row.view(np.uint64)
-        for t in range(n):
-            mixed = (name[t] ^ bits[t]) * _GOLDEN
-            name[t] = mixed ^ (mixed >> np.uint64(29))
-    return _distinct(name)
-
-
-@compiled
-def _distinct(names):
-    """How many different names there are, by a table with open addresses; 0 marks a free one."""
-    size, shift = 16, 60
-    while size < 2 * names.size:
-        size, shift = 2 * size, shift - 1
-    table = np.zeros(size, dtype=np.uint64)
-    found = 0
-    for t in range(names.size):
-        name = names[t] | np.uint64(1)
-        place = np.intp((name * _GOLDEN) >> np.uint64(shift))  # the upper bits are mixed best
-        while table[place] != 0 and table[place] != name:
-            place = (place + 1) & (size - 1)
-        if table[place] == 0:
-            table[place] = name
-            found += 1
-    return found
-
-
-@compiled
-def re_paired_squares(linear, shift, x, y, rounds, out):
-    """|y_(i + step) - linear x_i - shift|^2 into out[step - 1, i]; -1 where the two pairs share a point."""
+def re_paired_residuals(linear, shift, x, y, rounds):
+    """|y_(i + step) - linear x_i - shift| for steps from 1 on, except where the two pairs share a point."""
     n = x.shape[1]
-    moved = np.empty((len(y), n))
-    _move(linear, shift, x, 0, n, moved)
-    for step in range(1, rounds + 1):
-        for offset, partner, length in ((0, step, n - step), (n - step, 0, step)):
-            _squared_distances(moved, offset, y, partner, length, out[step - 1])
-        for i in range(n):
-            j = i + step - (n if i + step >= n else 0)
-            if _same_point(x, i, j) or _same_point(y, i, j):
-                out[step - 1, i] = -1.0
+    moved, squared = np.empty((len(y), _TILE)), np.empty(_TILE)
+    residuals, found = np.empty(rounds * n), 0
+    for first in range(0, n, _TILE):
+        count = min(_TILE, n - first)
+        _move(linear, shift, x, first, count, moved)
+        for step in range(1, rounds + 1):
+            ahead = min(max(n - step - first, 0), count)  # partners before the end; the others are at the beginning
+            for offset, partner, length in ((0, first + step, ahead), (ahead, first + ahead + step - n, count - ahead)):
+                _squared_distances(moved, offset, y, partner, length, squared)
+                here, line = squared[offset : offset + length], residuals[found : found + length]
+                for t in range(length):
+                    line[t] = np.sqrt(here[t])
+                with_care = _may_be_same(x, y, first + offset, partner, length)
+                found += length if not with_care else _without_same(x, y, first + offset, partner, line)
+    return residuals[:found]
 
 
 @compiled
-def distances_between(points, i, j):
-    """|p_i - p_j| for lists of columns i and j."""
-    distance = np.zeros(i.size)
-    for a in range(len(points)):
-        for t in range(i.size):
-            step = points[a, i[t]] - points[a, j[t]]
-            distance[t] += step * step
-    return np.sqrt(distance)
+def _without_same(x, y, i, j, line):
+    """Move the entries up whose columns i + t and j + t are different points; how many they are."""
+    kept = 0
+    for t in range(line.size):
+        line[kept] = line[t]
+        kept += not (_same_point(x, i + t, j + t) or _same_point(y, i + t, j + t))
+    return kept

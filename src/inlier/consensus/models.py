@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.space_kernels import rotations_in_space
+from inlier.consensus.space_kernels import rotations_in_space, singular_values_in_space
 from inlier.engine.blocks import Array, FloatArray
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -44,6 +44,11 @@ class MapModel:
     def may_mirror(self) -> bool:
         """Whether det(linear) may be negative."""
         return self.reflection or self.name in ("orthogonal", "affine")
+
+    @property
+    def may_stretch(self) -> bool:
+        """Whether lengths may change."""
+        return self.name in ("similarity", "affine")
 
     @property
     def fewest_pairs(self) -> int:
@@ -114,16 +119,19 @@ class Moments:
             x, y = np.zeros_like(x), np.zeros_like(y)
         return Moments(x[None], y[None], cross[None], scatter[None])
 
-    def determine(self, model: MapModel, smallest: float) -> bool:
-        """Whether the first set fixes a motion of this model, by singular values of ``cross`` above ``smallest``.
 
-        The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
-        """
-        cross = self.cross[0]
-        values = np.linalg.svd(cross, compute_uv=False)
-        if model.may_mirror or values.size == 1:
-            return bool(values[-1] > smallest)
-        return bool(min(values[-2], values[-2] + np.sign(np.linalg.det(cross)) * values[-1]) > smallest)
+def determines(model: MapModel, cross: FloatArray, smallest: float) -> bool:
+    """Whether pairs with this cross-covariance fix a motion, by its singular values above ``smallest``.
+
+    The rotation of least squares is unique iff s_(d-1) + sign(det cross) s_d > 0; where it may mirror, iff s_d > 0.
+    """
+    if cross.shape == (3, 3):
+        values, sign = singular_values_in_space(cross)
+    else:
+        values, sign = np.linalg.svd(cross, compute_uv=False), np.sign(np.linalg.det(cross))
+    if model.may_mirror or values.size == 1:
+        return bool(values[-1] > smallest)
+    return bool(min(values[-2], values[-2] + sign * values[-1]) > smallest)
 
 
 def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from inlier.consensus.column_kernels import farthest_coordinates
 from inlier.consensus.evidence import Evidence
-from inlier.consensus.models import MapModel, Maps, maps_of
+from inlier.consensus.models import MapModel, Maps, determines
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import closeness, fall_off
 from inlier.engine.blocks import FloatArray
@@ -62,21 +64,21 @@ class Consensus:
         model = self.model
         if model.name == "affine" or self.pairs.is_wide:
             return None
-        moments, _ = self.pairs.moments_near(model, self.map, *fall_off(self.evidence.bound))
-        if not moments.determine(model, self._doubtful()):
+        maps, cross = self.pairs.fit_and_cross(model, self.map, *fall_off(self.evidence.bound))
+        if not determines(model, cross, self._doubtful()):
             return None
-        maps = maps_of(model, moments)
         scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
         x, y = self.origin
         shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
         found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
-        return found, np.sqrt(self.pairs.squared_residuals(maps))
+        residuals = self.pairs.squared_residuals(maps)
+        return found, np.sqrt(residuals, out=residuals)
 
     def _doubtful(self) -> float:
         """Means of products x y that rounding, of the input or of sums, might have a part in."""
         (reach_x, off_x), (reach_y, off_y) = (
-            (reach, rounding * (reach + np.linalg.norm(mean)))
+            (reach, rounding * (reach + math.hypot(*mean)))
             for points, mean, rounding in zip((self.pairs.x, self.pairs.y), self.origin, self.rounding, strict=True)
-            for reach in [np.linalg.norm(np.abs(points).max(axis=1))]
+            for reach in [farthest_coordinates(points)]
         )
         return float(_OF_LARGEST * reach_x * reach_y + _FAR_ABOVE * (off_x * reach_y + off_y * reach_x))

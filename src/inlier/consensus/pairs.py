@@ -7,26 +7,23 @@ from functools import cached_property
 
 import numpy as np
 
+from inlier.consensus.column_kernels import copy_to_columns, row_sums, spread_of, subtract_from_columns
 from inlier.consensus.kernels import (
-    FRACTION_BITS,
-    LOWEST_BIN,
-    N_BINS,
     common_support,
+    counts_within,
     histogram,
     near_moments,
-    re_paired_squares,
+    re_paired_residuals,
     squared_residuals,
 )
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
 from inlier.consensus.space_kernels import refit_in_space
 from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.threads import run_in_threads
+from inlier.engine.threads import rows_per_narrow_range, run_in_threads
 
 _WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
+_ONCE = np.zeros(1)  # sharpness of a plain fit
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
-
-# Upper ends of the bins of squared residuals.
-_EDGES = np.sqrt((np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +73,15 @@ class ColumnPairs:
     @cached_property
     def spread(self) -> float:
         """Root mean square of y about its mean; of a sample, where there is one."""
-        y = self.in_random_order.y
-        off_mean = y - y.mean(axis=1, keepdims=True)
-        return float(np.sqrt(np.vdot(off_mean, off_mean) / y.shape[1])) or 1.0
+        return float(spread_of(self.y)) or 1.0 if self.shuffled is None else self.shuffled.spread
 
     @staticmethod
     def from_rows(
         X: Array, Y: Array, weights: FloatArray, centred: bool
     ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
         """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
-        x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (X, Y))
-        origin = np.zeros(len(x)), np.zeros(len(y))
-        if centred:
-            origin = x.mean(axis=1), y.mean(axis=1)
-            for columns, mean in zip((x, y), origin, strict=True):
-                columns -= mean[:, None]
-        return ColumnPairs(x, y, weights), origin
+        (x, mean_x), (y, mean_y) = (_columns(table, centred) for table in (X, Y))
+        return ColumnPairs(x, y, weights), (mean_x, mean_y)
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
@@ -119,36 +109,42 @@ class ColumnPairs:
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
         unit = unit or self.spread
-        pairs = self._cumulative(maps, unit, range(1))
-        bounds, re_paired = self.in_random_order.count_re_paired(maps, re_pairings, unit)
+        shuffled = self.in_random_order
+        rounds = shuffled._rounds(re_pairings)
+        _, pairs = self._within(maps, unit, range(1))
+        bounds, re_paired = shuffled._within(maps, unit, range(1, rounds + 1))
         return ResidualCounts(bounds, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
 
     def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:
         """Bounds, and how many of at least n re-pairings lie within each; in random order only."""
-        unit = unit or self.spread
-        return unit * _EDGES, self._cumulative(maps, unit, range(1, self._rounds(re_pairings) + 1))
+        return self._within(maps, unit or self.spread, range(1, self._rounds(re_pairings) + 1))
 
-    def _cumulative(self, maps: Maps, unit: float, steps: range) -> Array:
-        """How many residuals of x_i and y_(i + step), for all these steps, lie below each edge."""
+    def _within(self, maps: Maps, unit: float, steps: range) -> tuple[FloatArray, Array]:
+        """Bounds, and how many residuals of x_i and y_(i + step), for all these steps, lie within each."""
         linear, shift = _first_of(maps)
         first, last = steps[0], steps[-1]
         parts = run_in_threads(
             self.n_pairs,
             lambda rows: histogram(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
         )
-        counts: Array = sum(parts[1:], start=parts[0])
-        return counts.cumsum()
+        bounds, within = counts_within(sum(parts[1:], start=parts[0]), unit)
+        return bounds, within
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
-        rounds = self._rounds(re_pairings)
-        squared = np.empty((rounds, self.n_pairs))
-        linear, shift = _first_of(maps)
-        re_paired_squares(linear, shift, self.x, self.y, rounds, squared)
-        return np.sqrt(squared[squared >= 0])
+        residuals: FloatArray = re_paired_residuals(*_first_of(maps), self.x, self.y, self._rounds(re_pairings))
+        return residuals
 
     def _rounds(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
+
+    def row_sums(self, centred: bool) -> FloatArray:
+        """x_i^T (X^T W Y) y_i, about the means if ``centred``: the paper's overlap of each pair with all."""
+        if not self.is_wide:
+            sums: FloatArray = row_sums(self.x, self.y, self.weights, centred)
+            return sums
+        x, y = ((p - p.mean(axis=1, keepdims=True) if centred else p) for p in (self.x, self.y))
+        return ((((x * self.weights) @ y.T).T @ x) * y).sum(axis=0)
 
     def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
         """Of the pairs that the first map brings within its bound, the share that the second does."""
@@ -161,6 +157,9 @@ class ColumnPairs:
         weights = self.weights if factor is None else self.weights * factor
         if self.is_wide:
             return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
+        if self._is_one_range_in_space(model):
+            maps, _, _ = self._refit_in_space(model, _nowhere(3, 3), weights, np.inf, _ONCE)
+            return maps
         return maps_of(model, self._moments(model, None, weights, np.inf, 0.0)[0])
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
@@ -172,17 +171,25 @@ class ColumnPairs:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        moments, n_near = self.moments_near(model, maps, reach, sharpness)
+        if self._is_one_range_in_space(model):
+            maps, n_near, _ = self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
+            return maps, n_near
+        moments, n_near = self._moments(model, maps, self.weights, reach, sharpness)
         return maps_of(model, moments), n_near
+
+    def fit_and_cross(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Maps, FloatArray]:
+        """`fit_near`, and the mean of (y - y_bar)(x - x_bar)^T that it rests on; not for wide pairs."""
+        if self._is_one_range_in_space(model):
+            maps, _, cross = self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
+            return maps, cross
+        moments, _ = self._moments(model, maps, self.weights, reach, sharpness)
+        return maps_of(model, moments), moments.cross[0]
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
-        if self.x.shape[0] == self.y.shape[0] == 3 and model.name not in _WITH_SCATTER:
-            options = model.has_shift, model.may_mirror, False
-            linear, shift = refit_in_space(
-                *_first_of(maps), self.x, self.y, self.weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
-            )
-            return Maps(linear[None], shift[None])
+        if self._is_in_space(model):
+            maps, _, _ = self._refit_in_space(model, maps, self.weights, reach, sharpnesses, steady)
+            return maps
         for sharpness in sharpnesses.tolist():
             before = maps.linear
             maps, _ = self.fit_near(model, maps, reach, sharpness)
@@ -190,9 +197,28 @@ class ColumnPairs:
                 break
         return maps
 
-    def moments_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
-        """What that fit rests on, and how many pairs are within reach; not for wide ones."""
-        return self._moments(model, maps, self.weights, reach, sharpness)
+    def _is_in_space(self, model: MapModel) -> bool:
+        """Whether there are compiled fits for such points and maps."""
+        return len(self.x) == len(self.y) == 3 and model.name not in _WITH_SCATTER
+
+    def _is_one_range_in_space(self, model: MapModel) -> bool:
+        """... and threads would not help."""
+        return self.n_pairs <= rows_per_narrow_range() and self._is_in_space(model)
+
+    def _refit_in_space(
+        self,
+        model: MapModel,
+        maps: Maps,
+        weights: FloatArray,
+        reach: float,
+        sharpnesses: FloatArray,
+        steady: float = 0.0,
+    ) -> tuple[Maps, int, FloatArray]:
+        options = model.has_shift, model.may_mirror, False
+        linear, shift, n_near, cross = refit_in_space(
+            *_first_of(maps), self.x, self.y, weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
+        )
+        return Maps(linear[None], shift[None]), n_near, cross
 
     @property
     def is_wide(self) -> bool:
@@ -203,8 +229,7 @@ class ColumnPairs:
         self, model: MapModel, maps: Maps | None, weights: FloatArray, reach: float, sharpness: float
     ) -> tuple[Moments, int]:
         """Gather the moments of the pairs within reach in one pass; within reach of no map are all."""
-        d_x, d_y = len(self.x), len(self.y)
-        linear, shift = (np.zeros((d_y, d_x)), np.zeros(d_y)) if maps is None else _first_of(maps)
+        linear, shift = _first_of(_nowhere(len(self.x), len(self.y)) if maps is None else maps)
         scattered = model.name in _WITH_SCATTER
         parts = run_in_threads(
             self.n_pairs,
@@ -216,6 +241,23 @@ class ColumnPairs:
             parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
         )
         return Moments.from_sums(model, *sums), int(near)
+
+
+def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
+    """A copy of the rows as columns, about their mean if ``centred``, and that mean, or zeros."""
+    n, d = table.shape
+    rows, columns = np.ascontiguousarray(table, dtype=np.float64), np.empty((d, n))
+    parts = run_in_threads(n, lambda some: copy_to_columns(rows, columns, some.start, some.stop))
+    if not centred:
+        return columns, np.zeros(d)
+    mean: FloatArray = sum(parts[1:], start=parts[0]) / n
+    run_in_threads(n, lambda some: subtract_from_columns(columns, mean, some.start, some.stop))
+    return columns, mean
+
+
+def _nowhere(d_x: int, d_y: int) -> Maps:
+    """A map that leaves nothing of x: all pairs are within infinite reach of it."""
+    return Maps(np.zeros((1, d_y, d_x)), np.zeros((1, d_y)))
 
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:

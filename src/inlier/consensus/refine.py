@@ -17,7 +17,8 @@ from inlier.engine.blocks import FloatArray
 FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
 _RE_PAIRINGS = 20_000
-_POLISHED_ON = 5_000  # pairs, or less than twice as many; the last fit is to all of them
+_POLISHED_ON = 5_000  # pairs, or less than twice as many
+_LAST_ROUNDS = 3  # on all pairs, each of which takes off about half of what is left of the part's error
 NEAR = 3.0  # bounds: beyond, a pair has no say
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _NARROWING = 1.4 ** -np.arange(9.0)  # of the spread of y: where a pair's weight has fallen to a quarter
@@ -96,13 +97,17 @@ class Refiner:
     def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
-        nearby = pairs
+        nearby, step = pairs, 1
         in_vain = (1 - found.evidence.inlier_fraction) * pairs.n_pairs
         if in_vain > _POLISHED_ON or pairs.n_pairs > 2 * _POLISHED_ON:
             near = np.flatnonzero(pairs.squared_residuals(maps) <= (NEAR * bound) ** 2)
-            nearby = pairs.take(near[:: max(1, near.size // _POLISHED_ON)])
+            step = max(1, near.size // _POLISHED_ON)
+            nearby = pairs.take(near[::step])
         reach, sharpness = fall_off(bound)
-        return nearby.refit(self.model, maps, reach, np.full(_MOST_ROUNDS, sharpness), _STEADY)
+        maps = nearby.refit(self.model, maps, reach, np.full(_MOST_ROUNDS, sharpness), _STEADY)
+        for _ in range(_LAST_ROUNDS if step > 1 else 0):
+            maps, _ = pairs.fit_near(self.model, maps, reach, sharpness)
+        return maps
 
 
 def fall_off(bound: float) -> tuple[float, float]:

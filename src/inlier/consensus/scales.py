@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
-from inlier.consensus.kernels import distances_between
+from inlier.consensus.column_kernels import disagreements_along, distances_between
+from inlier.consensus.draws import draw
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
@@ -20,7 +21,8 @@ from inlier.overlap.agreement import excess_of_friends
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances that are tried before, where a noise bound is known
-_PAIRS_OF_PAIRS = 5_000
+_PAIRS_OF_PAIRS = 4_000
+_FEW_ROUNDS = 5  # through the pairs: up to which neighbours are as good as pairs that are drawn
 _RATIOS = 200_000
 _RATIO_BINS = np.linspace(-4.0, 4.0, 401)  # of the logarithm, about the ratio of the spreads
 _WIDTHS = (1, 3, 9)  # bins over which an excess is summed: noise spreads the ratios of real pairs
@@ -35,7 +37,7 @@ class Scales:
     model : MapModel
         The maps that are looked for.
     pairs : ColumnPairs
-        A sample of the pairs.
+        A sample of the pairs, in random order.
     noise_bound : float or None
         Largest residual of a real pair, if known.
     rng : RandomState
@@ -65,12 +67,16 @@ class Scales:
                     yield densities is _DENSITIES[0], scale, tolerances[tolerances <= most]
 
     def _disagreements(self, scale: float) -> FloatArray:
-        """| scale |x_i - x_j| - |y_k - y_l| | of four pairs drawn at random: what chance does."""
+        """| scale |x_i - x_j| - |y_k - y_l| | of four pairs at random: what chance does."""
+        rounds = -(-_PAIRS_OF_PAIRS // self._pairs.n_pairs)
+        if rounds <= _FEW_ROUNDS:  # they come in random order
+            found: FloatArray = disagreements_along(self._pairs.x, self._pairs.y, scale, rounds)
+            return found[:_PAIRS_OF_PAIRS]
         x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
         return np.abs(scale * x - y)
 
     def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:
-        i, j, k, m = self._rng.randint(self._pairs.n_pairs, size=(4, size))
+        i, j, k, m = draw(self._pairs.n_pairs, 4 * size, self._rng).reshape(4, size)
         k, m = (i, j) if paired else (k, m)
         x, y = self._pairs.x, self._pairs.y
         return distances_between(x, i, j), distances_between(y, k, m)

@@ -11,21 +11,24 @@ depends on whether the Gram overlap has led to a sure map, which only has to be 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
+from inlier.consensus.draws import draw_distinct
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.outcome import Consensus
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.refine import FINE, Finding, Refiner, better_of, closeness
+from inlier.consensus.refine import FINE, Finding, Refiner, better_of, fall_off
 from inlier.consensus.scales import Scales
 from inlier.consensus.suggestions import QuickLook, maps_of_circles
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import rounding_of
+from inlier.engine.threads import single_threaded_blas
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 100, 16_000  # pairs
 _FIRST_SAMPLE, _GROWTH = 1000, 4  # where no map is sure that would tell how large a sample should be
@@ -34,6 +37,8 @@ _REFINED = 3  # of those, how many are refined
 _FAR_LESS = 0.25  # times the surprise
 _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
+_LOOKED_AT = 5_000  # re-pairings, and pairs of neighbours, in a first look
+_FINE_NOISE = 0.05  # of the spread: a bound below which a narrowed fit is not as sharp as the pairs are
 _BEYOND_DOUBT = -200.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
@@ -102,25 +107,44 @@ class ConsensusSearch:
     def __init__(
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
     ) -> None:
-        self._model, self._rng = model, rng
-        shuffled = pairs.take(_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
+        self._model, self._noise_bound, self._rng = model, noise_bound, rng
+        shuffled = pairs.take(draw_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
         self._pairs = replace(pairs, shuffled=shuffled) if pairs.n_pairs > _WEIGHED_ON else shuffled
         self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
         self._jury = self._judges.first(_QUICK_LOOK)
-        self._scales = Scales(model, self._judges, noise_bound, rng)
-        chance = Chance(model, self._scales.disagreements, Crowding(self._judges))
-        self.refiner = Refiner(model, chance, noise_bound)
-        self._look_of_jury, self._look_of_judges = (QuickLook(chance, some) for some in (self._jury, self._judges))
-        self._start = self._gram_start()
         self._last_counted: tuple[Finding | None, float] = None, 0.0  # and the share of independent members
+
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales(self._model, self._judges, self._noise_bound, self._rng)
+
+    @cached_property
+    def refiner(self) -> Refiner:
+        """Weighs maps on the judges."""
+        return Refiner(
+            self._model, Chance(self._model, self._scales.disagreements, Crowding(self._judges)), self._noise_bound
+        )
+
+    @cached_property
+    def _looks(self) -> tuple[QuickLook, QuickLook]:
+        """Of the jury and of the judges."""
+        return QuickLook(self.refiner.chance, self._jury), QuickLook(self.refiner.chance, self._judges)
 
     def run(self, suggestion: Maps | None = None) -> Finding:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
+        settled = self._first_look() if suggestion is None else None
+        if settled is not None:
+            return settled
         best = self.refiner.refine(self._judges, self.refiner.narrow(self._judges, self._start))
         if suggestion is not None:
             best = better_of(self._with_breadth(best), self._refine(suggestion))
         if _has_clear_majority(best):
             return self._on_all_pairs(best)
+        with single_threaded_blas() if not self._pairs.is_wide else nullcontext():  # small products, one after another
+            return self._by_agreement(best)
+
+    def _by_agreement(self, best: Finding) -> Finding:
+        """Search samples that grow."""
         best = self._with_breadth(best)
         size = self._telling_size(best, _FIRST_SAMPLE)
         on_all: list[Finding] = []
@@ -133,6 +157,19 @@ class ConsensusSearch:
             if expected >= _RELIABLE or size >= min(self._pairs.n_pairs, _LARGEST_SAMPLE):
                 return self._best_of_all([*on_all, self._on_all_pairs(best)] if sure else on_all)
             size = self._telling_size(whole, _GROWTH * size)
+
+    def _first_look(self) -> Finding | None:
+        """What a small part of the pairs says, if that leaves no doubt: where most pairs agree, it does."""
+        jury, model = self._jury, self._model
+        if jury is self._judges or model.may_stretch:
+            return None
+        disagreements = Scales(model, jury, self._noise_bound, self._rng).disagreements
+        refiner = Refiner(model, Chance(model, disagreements, Crowding(jury, _LOOKED_AT)), self._noise_bound)
+        found = refiner.weigh(jury, refiner.narrow(jury, self._gram_start(jury)), _LOOKED_AT)
+        if not (_has_clear_majority(found) and _is_beyond_doubt(found)):
+            return None
+        self.refiner = refiner
+        return refiner.refine(jury, found.map) if found.evidence.bound < _FINE_NOISE * jury.spread else found
 
     def _best_of_all(self, findings: list[Finding]) -> Finding:
         """The best of what was found on all pairs: a part of them may have preferred another one."""
@@ -153,7 +190,7 @@ class ConsensusSearch:
         """Residuals of about so many re-pairings, at least as many as there are in the sample of pairs for that."""
         sample = self._pairs.in_random_order
         if count > _MOST_PARTNERS * sample.n_pairs and sample is not self._pairs:
-            sample = self._pairs.take(_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
+            sample = self._pairs.take(draw_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
         return sample.re_paired_residuals(maps, count)
 
     def _at_its_own_scale(self, found: Finding) -> Finding:
@@ -175,20 +212,19 @@ class ConsensusSearch:
         if self._model.may_mirror or found.evidence.by_chance < _TIGHT:
             return False
         judges, mirroring = self._judges, replace(self._model, reflection=True)
-        near = closeness(judges.squared_residuals(found.map), found.evidence.bound)
-        start = judges.fit(mirroring, near)
+        start, _ = judges.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
         if np.linalg.det(start.linear[0]) > 0:
             return False
         mirrored = replace(self.refiner, model=mirroring).refine(judges, start)
         return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
 
-    def _gram_start(self) -> Maps:
+    @cached_property
+    def _start(self) -> Maps:
+        return self._gram_start(self._judges)
+
+    def _gram_start(self, pairs: ColumnPairs) -> Maps:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
-        x, y = self._judges.x, self._judges.y
-        if self._model.has_shift:
-            x, y = (points - points.mean(axis=1, keepdims=True) for points in (x, y))
-        row_sums = ((((x * self._judges.weights) @ y.T).T @ x) * y).sum(axis=0)
-        return self._judges.fit(self._model, np.maximum(row_sums, 0.0))
+        return pairs.fit(self._model, np.maximum(pairs.row_sums(self._model.has_shift), 0.0))
 
     def _from_agreement(self, size: int, best: Finding) -> Finding:
         """Fit the tightest circles of friends in a sample, and refine the most promising; the best of all so far."""
@@ -262,11 +298,11 @@ class ConsensusSearch:
         if rough is None:
             return
         spread = self._judges.spread
-        found = self._look_of_jury(*rough).different(spread, _FOLLOWED)
+        found = self._looks[0](*rough).different(spread, _FOLLOWED)
         new = [not self._leads_to(best, maps, bound) for maps, bound, _ in found.one_by_one()]
         found = found[np.flatnonzero(new)]
         if len(found):
-            settled = self._look_of_judges(found.fitted_again(self._model, self._judges), found.bounds)
+            settled = self._looks[1](found.fitted_again(self._model, self._judges), found.bounds)
             yield from settled.different(spread, _REFINED).one_by_one()
 
     def _on_all_pairs(self, found: Finding) -> Finding:
@@ -287,7 +323,7 @@ class ConsensusSearch:
         """Draw pairs, the more likely the larger their weights."""
         pairs, weights = self._pairs, self._pairs.weights
         if _all_equal(weights):
-            return pairs if size >= pairs.n_pairs else pairs.take(_distinct(pairs.n_pairs, size, self._rng))
+            return pairs if size >= pairs.n_pairs else pairs.take(draw_distinct(pairs.n_pairs, size, self._rng))
         usable = int(np.count_nonzero(weights))
         share = weights / weights.sum()
         return pairs.take(self._rng.choice(pairs.n_pairs, min(size, usable), replace=False, p=share))
@@ -311,10 +347,3 @@ def _is_beyond_doubt(found: Finding) -> bool:
 
 def _all_equal(weights: FloatArray) -> bool:
     return float(np.ptp(weights)) == 0
-
-
-def _distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
-    """Draw about ``size`` different numbers below n, without a permutation of all n where n is large."""
-    if n < 10 * size:
-        return rng.permutation(n)[:size]
-    return rng.permutation(np.unique(rng.randint(n, size=size)))

@@ -19,30 +19,13 @@ _NOTHING = 1e-150
 def rotation_in_space(cross, mirrored):
     """R = U D V^T for cross = U S V^T: det R = 1, or where it may be mirrored the sign of det(cross).
 
-    By Jacobi: turns V of the columns until they are orthogonal, cross V = U S. The direction of the smallest singular
-    value is across the two others on either side, so it needs no size of its own, and its sign no determinant of U.
+    The direction of the smallest singular value is across the two others on either side, so it needs no size of its
+    own, and its sign no determinant of U.
     """
-    columns, turns, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    unit = 0.0
-    for a in range(3):
-        for b in range(3):
-            unit = max(unit, abs(cross[a, b]))
-    for a in range(3):  # rows of these become columns of cross V and of V, in units that no product leaves
-        for b in range(3):
-            columns[b, a] = cross[a, b] / unit if unit > 0 else 0.0
-            turns[a, b] = rotation[a, b] = 1.0 if a == b else 0.0
+    columns, turns, unit, determinant = _orthogonal_columns(cross)
+    rotation = turns.copy()
     if unit == 0:
         return rotation
-    determinant = 0.0
-    for k in range(3):
-        determinant += columns[2, k] * _across(columns[0], columns[1], k)
-    for _ in range(_MOST_SWEEPS):
-        steady = True
-        for p in range(2):
-            for q in range(p + 1, 3):
-                steady &= _made_orthogonal(columns, turns, p, q)
-        if steady:
-            break
     smallest = 0
     for k in (1, 2):
         if _dot(columns[k], columns[k]) < _dot(columns[smallest], columns[smallest]):
@@ -60,6 +43,48 @@ def rotation_in_space(cross, mirrored):
         for b in range(3):
             rotation[a, b] = u * turns[p, b] + v * turns[q, b] + w * _across(turns[p], turns[q], b)
     return rotation
+
+
+@compiled
+def singular_values_in_space(cross):
+    """From the largest to the smallest, and the sign of the determinant."""
+    columns, _, unit, determinant = _orthogonal_columns(cross)
+    values = np.empty(3)
+    for k in range(3):
+        value, place = unit * np.sqrt(_dot(columns[k], columns[k])), k
+        while place > 0 and values[place - 1] < value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+    return values, np.sign(determinant)
+
+
+@compiled
+def _orthogonal_columns(cross):
+    """Columns of cross V = U S over the largest coefficient of cross, and of V, as rows; that, and a determinant.
+
+    By Jacobi: turns V of the columns until they are orthogonal. The determinant is that of cross over its coefficient.
+    """
+    columns, turns = np.empty((3, 3)), np.empty((3, 3))
+    unit = 0.0
+    for a in range(3):
+        for b in range(3):
+            unit = max(unit, abs(cross[a, b]))
+    for a in range(3):  # in units that no product leaves
+        for b in range(3):
+            columns[b, a] = cross[a, b] / unit if unit > 0 else 0.0
+            turns[a, b] = 1.0 if a == b else 0.0
+    determinant = 0.0
+    for k in range(3):
+        determinant += columns[2, k] * _across(columns[0], columns[1], k)
+    for _ in range(_MOST_SWEEPS if unit > 0 else 0):
+        steady = True
+        for p in range(2):
+            for q in range(p + 1, 3):
+                steady &= _made_orthogonal(columns, turns, p, q)
+        if steady:
+            break
+    return columns, turns, unit, determinant
 
 
 @compiled
@@ -122,11 +147,12 @@ def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, options, st
 
     Until no coefficient of the rotation changes by ``steady``. The options: whether there is a shift, whether the
     motion may be mirrored, and False, for no scatter is needed. (With constants in their place, the sums would be
-    compiled once more.)
+    compiled once more.) Also how many pairs the last fit was to, and their cross-covariance.
     """
     has_shift, mirrored, scattered = options
+    near, cross = 0, linear
     for sharpness in sharpnesses:
-        _, total, x_bar, y_bar, cross, _ = near_moments(
+        near, total, x_bar, y_bar, cross, _ = near_moments(
             linear, shift, x, y, weights, reach, sharpness, scattered, start, stop
         )
         total = max(total, _NOTHING)
@@ -144,4 +170,4 @@ def refit_in_space(linear, shift, x, y, weights, reach, sharpnesses, options, st
                 change = max(change, abs(linear[a, b] - before[a, b]))
         if change < steady:
             break
-    return linear, shift
+    return linear, shift, near, cross

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.refine import closeness, closeness_slope
+from inlier.consensus.refine import NEAR, closeness, closeness_slope
 from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.mask_kernels import every_so_manieth
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
@@ -45,29 +46,50 @@ class MotionUncertainty:
     covariance: FloatArray
 
 
-def motion_uncertainty(
-    motion: SimilarityTransformation, X: Array, Y: Array, weights: FloatArray, near: Array, bound: float
-) -> MotionUncertainty | None:
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Some of the pairs that had a say in a fit: what it takes to say how far it may be off.
+
+    Attributes
+    ----------
+    X, Y : ndarray of shape (m, d)
+        The pairs.
+    weights : ndarray of shape (m,)
+        What each counted beforehand.
+    share : float
+        Of those that had a say, how many these are.
+    bound : float
+        Residual scale of the closeness weights.
+    """
+
+    X: Array
+    Y: Array
+    weights: FloatArray
+    share: float
+    bound: float
+
+    @staticmethod
+    def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:
+        """Copy every so manieth of the pairs that are near."""
+        rows, n_near = every_so_manieth(residuals, weights, NEAR * bound, _ENOUGH)
+        x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
+        return NearPairs(x, y, weights, rows.size / max(n_near, 1), bound)
+
+
+def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> MotionUncertainty | None:
     """Estimate the covariance of a motion fitted with `closeness` weights; None where it is not determined.
 
     Parameters
     ----------
     motion : SimilarityTransformation
         In 2 or 3 dimensions.
-    X, Y : ndarray of shape (n, d)
-        The pairs.
-    weights : ndarray of shape (n,)
-        What each counted beforehand.
-    near : ndarray of int
-        Those that had a say.
-    bound : float
-        Residual scale of the closeness weights.
+    near : NearPairs
+        Pairs that it was fitted to.
     """
-    some = near[:: max(1, near.size // _ENOUGH)]
-    if not some.size:
+    share, bound, weights = near.share, near.bound, near.weights
+    if not weights.size:
         return None
-    share, weights = some.size / near.size, weights[some]
-    x, y = (np.array(np.take(table, some, axis=0).T, dtype=np.float64, order="C") for table in (X, Y))
+    x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (near.X, near.Y))
     has_shift, has_scale = motion.model in ("rigid", "similarity"), motion.model == "similarity"
     residual = y - motion.linear @ x - motion.translation[:, None]
     squared = np.einsum("ij,ij->j", residual, residual)

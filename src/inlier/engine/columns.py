@@ -22,8 +22,8 @@ _WIDEST_SUMMARY = 4096  # columns that the compiled summary takes
 class ColumnSummary:
     """Mean, minimum and maximum of every column.
 
-    A NaN anywhere in a column makes its mean NaN, an infinity shows in its minimum or maximum, and a
-    constant column has the two equal, so this one pass is also the check for all three.
+    A NaN anywhere in a column makes its mean NaN, an infinity makes it infinite or NaN, and a constant column has
+    its minimum and maximum equal, so this one pass is also the check for all three.
     """
 
     n_rows: int
@@ -34,7 +34,7 @@ class ColumnSummary:
     @property
     def is_finite(self) -> bool:
         """Whether every value of the table is a finite number."""
-        return all(bool(np.isfinite(values).all()) for values in (self.mean, self.minimum, self.maximum))
+        return bool(np.isfinite(self.mean).all())
 
     @property
     def constant_columns(self) -> Array:
@@ -58,7 +58,7 @@ def summarise_columns(X: Any) -> ColumnSummary:
     n_rows = int(X.shape[0])
     with np.errstate(invalid="ignore", over="ignore"):  # judged by the caller, from the summary
         # Rounding may carry the mean of a nearly constant column outside its range; it never belongs there.
-        mean = np.clip(total / n_rows, minimum, maximum)
+        mean = np.maximum(np.minimum(total / n_rows, maximum), minimum)
     return ColumnSummary(n_rows, mean, minimum, maximum)
 
 

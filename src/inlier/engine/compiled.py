@@ -7,12 +7,22 @@ from typing import Any
 
 from numba import njit
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed: releases the interpreter, may reorder sums; NaN and infinity keep their meaning."""
+    return _compiled(function, {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}})
+
+
+def compiled_exactly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile so that numbers come out to the last bit as they do in Python."""
+    # Spelled out, for otherwise it would be compiled as the loop is that calls it first.
+    return _compiled(function, {**_OPTIONS, "fastmath": False})
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     try:
-        return njit(cache=True, **_OPTIONS)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # no folder that compiled code could be kept in: compile anew in each process
-        return njit(**_OPTIONS)(function)
+        return njit(**options)(function)

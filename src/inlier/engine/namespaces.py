@@ -88,6 +88,8 @@ def dtype_name(array: Any) -> str:
 
 def rounding_of(array: Any) -> float:
     """Relative rounding error of the values as they are stored; 0 for whole numbers."""
+    if isinstance(array, np.ndarray):  # NumPy remembers it, and spells out a type's name anew each time
+        return float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
     return _rounding_of_type(dtype_name(array))
 
 

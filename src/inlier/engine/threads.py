@@ -32,6 +32,8 @@ def row_ranges(n_rows: int, rows_per_range: int | None = None) -> list[slice]:
 
 def run_in_threads(n_rows: int, work: Callable[[slice], Any], rows_per_range: int | None = None) -> list[Any]:
     """Call ``work`` on ranges that cover all rows, in threads; the results come in the order of the ranges."""
+    if n_rows <= (rows_per_range or _ROWS_PER_RANGE):  # no more than a call: many of them are short
+        return [work(slice(0, n_rows))]
     return list(results_in_threads(n_rows, work, rows_per_range))
 
 

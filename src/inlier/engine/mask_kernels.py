@@ -1,0 +1,75 @@
+"""Compiled loops over rows of which some are marked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inlier.engine.compiled import compiled
+
+_LEAST, _MOST = np.int64(-(2**63)), np.int64(2**63 - 1)
+
+
+@compiled
+def extremes_of_marked(mask, first, second):
+    """How many rows are marked, the largest entry of the first list among theirs, and the smallest of the second.
+
+    By whole numbers that rise as the entries do: the largest of those vectorises.
+    """
+    one, two = first.view(np.int64), second.view(np.int64)
+    count, largest, smallest = 0, _LEAST, _MOST
+    for i in range(mask.size):
+        chosen = -np.int64(mask[i])  # all bits, or none
+        count -= chosen
+        largest = max(largest, (_as_whole(one[i]) & chosen) | (_LEAST & ~chosen))
+        smallest = min(smallest, (_as_whole(two[i]) & chosen) | (_MOST & ~chosen))
+    # The way back is the same.
+    ends = np.array([_as_whole(largest), _as_whole(smallest)]).view(np.float64)
+    return count, ends[0] if count else -np.inf, ends[1] if count else np.inf
+
+
+@compiled
+def _as_whole(bits):
+    """The bits of a float64 as a whole number that rises with it: of negative ones, all but the sign are turned."""
+    return bits ^ ((bits >> np.int64(63)) & _MOST)
+
+
+@compiled
+def evenly_spread(mask, n_marked, most_marked, most_others):
+    """Rows in rising order: at most so many of the marked, first to last, and at most so many of the others."""
+    n_others = mask.size - n_marked
+    marked, others = np.empty(n_marked + 1, dtype=np.intp), np.empty(n_others + 1, dtype=np.intp)
+    m = o = 0
+    for i in range(mask.size):  # without a branch, which nobody could foretell
+        marked[m], others[o] = i, i
+        m += mask[i]
+        o += not mask[i]
+    of_marked, of_others = min(most_marked, n_marked), min(most_others, n_others)
+    rows = np.empty(of_marked + of_others, dtype=np.intp)
+    m = o = 0
+    for k in range(rows.size):
+        next_marked = marked[_rank(m, of_marked, n_marked)] if m < of_marked else mask.size
+        next_others = others[_rank(o, of_others, n_others)] if o < of_others else mask.size
+        rows[k] = min(next_marked, next_others)
+        m += next_marked < next_others
+        o += next_others < next_marked
+    return rows
+
+
+@compiled
+def _rank(number, size, n):
+    """The rank of entry ``number`` of ``size`` that are spread over n."""
+    return int(number * ((n - 1) / max(size - 1, 1)) + 0.5)
+
+
+@compiled
+def every_so_manieth(values, weights, limit, enough):
+    """Rows with a weight whose values are no larger: of many every so manieth; and how many there are."""
+    near, count = np.empty(values.size + 1, dtype=np.intp), 0
+    for i in range(values.size):  # without a branch
+        near[count] = i
+        count += (values[i] <= limit) & (weights[i] > 0)
+    step = max(1, count // enough)
+    rows = np.empty(-(-count // step), dtype=np.intp)
+    for k in range(rows.size):
+        rows[k] = near[k * step]
+    return rows, count
