@@ -11,6 +11,7 @@ from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.learning import Learner
 from inlier.metrics import error_rates
 from inlier.preparation import prepare_model_pairs
+from inlier.re_pairing import RePairing
 from inlier.repeated_points import point_numbers
 from inlier.reweighting import Standing
 from inlier.robust_map import RobustMap, learn_map
@@ -181,7 +182,11 @@ class TestRepeatedPoints:
         points[side] = rng.integers(0, 40, 300)
         x, y = points[0][:, None].astype(float), points[1][:, None].astype(float)
         scores = re_paired_scores(
-            _NameThePair(np.ones((1, 1)), np.zeros(1), np.ones(1), 0.0, NOWHERE), x, y, points, per_pair
+            _NameThePair(np.ones((1, 1)), np.zeros(1), np.ones(1), 0.0, NOWHERE),
+            x,
+            y,
+            RePairing(points, np.random.RandomState(0)),
+            per_pair,
         )
         paired = {(int(code) // 1000, int(code) % 1000) for code in scores}
         own = set(zip(points[0].tolist(), points[1].tolist(), strict=True))
@@ -190,6 +195,19 @@ class TestRepeatedPoints:
         repeated = set(points[side].tolist())
         partners = {number: {pair[1 - side] for pair in own if pair[side] == number} for number in repeated}
         assert all(pair[1 - side] not in partners[pair[side]] for pair in paired)
+
+    @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.8, 0.1, 0.05, 0.03, 0.02)])
+    def test_a_point_that_most_pairs_share_makes_no_wrong_pair_convincing(self, shares):
+        found = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            X, y = rng.standard_normal((1000, 3)), np.eye(len(shares))[rng.choice(len(shares), 1000, p=shares)]
+            matcher = CalibratedMatcher(random_state=seed).fit(X, y)
+            found.append([matcher.inlier_fraction_, matcher.inlier_mask_.sum(), (matcher.p_values_ <= 0.1).mean()])
+        share, accepted, low = np.mean(found, axis=0)  # 0.2 to 0.4, 3 to 7, 0.13 to 0.15 if such points are met less
+        assert share < 0.1
+        assert accepted == 0
+        assert low < 0.1
 
     def test_many_to_one_pairs_keep_their_p_values(self, monkeypatch):
         # 25 sources per target. A re-pairing that met the same target again would be a true pair in disguise:

@@ -6,24 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.reweighting import Standing, re_pairings
+from inlier.reweighting import Standing
 
 from .places import STRICT_DEVICE
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 40))
-def test_re_pairings_share_no_point_with_the_pair(seed, n):
-    rng = np.random.RandomState(seed)
-    points = rng.randint(n, size=(2, n))
-    first, second = re_pairings(points, rng)
-    assert (points[:, first] != points[:, second]).all()
-    assert first.size <= 4 * n
-
-
-def test_every_pair_is_re_paired_four_times_on_each_side():
-    first, second = re_pairings(np.stack([np.arange(30)] * 2), np.random.RandomState(0))
-    assert (np.bincount(first) == 4).all()
-    assert (np.bincount(second) == 4).all()
 
 
 def slow_surprise(p):

@@ -20,6 +20,7 @@ from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import from_host, take_rows, to_host
 from inlier.engine.threads import single_threaded_blas
 from inlier.learning import Learner, PairScorer, prepared_rows
+from inlier.re_pairing import RePairing
 from inlier.robust_map import RobustMap
 
 _TRAINING_PAIRS = 5_000  # a map learned on more is hardly better; more are used only if these do not suffice
@@ -78,7 +79,8 @@ def _cross_fit(
                 continue
             for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
                 x, y = prepared_rows(pairs, mine)
-                null = re_paired_scores(learned, x, y, points[:, mine], _MOST_RE_PAIRINGS // (n * n_deals))
+                fair = RePairing(points[:, mine], rng)
+                null = re_paired_scores(learned, x, y, fair, _MOST_RE_PAIRINGS // (n * n_deals))
                 parts.append(_Scored(deal, mine, learned, to_host(learned.scores(x, y)), null))
     if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
         return np.full((1, n), np.nan), np.zeros(1)
@@ -152,7 +154,7 @@ class Trainer:
     def _is_confirmed(self, learned: PairScorer, rows: Array) -> bool:
         """Whether pairs that the map has not seen score higher than their re-pairings."""
         x, y = prepared_rows(self._pairs, rows)
-        null = re_paired_scores(learned, x, y, self._points[:, rows], per_pair=4)
+        null = re_paired_scores(learned, x, y, RePairing(self._points[:, rows], self._rng), per_pair=4)
         return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
 
 
@@ -160,15 +162,13 @@ def _handfuls(rows: Array) -> Iterator[Array]:
     yield from np.array_split(rows, max(1, -(-rows.size // _PAIRS_AT_ONCE)))
 
 
-def re_paired_scores(learned: PairScorer, x: Any, y: Any, points: Array, per_pair: int) -> FloatArray:
-    """Scores of x_i with y_j where neither point is one of pair i's own, about ``per_pair`` for each i."""
+def re_paired_scores(learned: PairScorer, x: Any, y: Any, re_pairing: RePairing, per_pair: int) -> FloatArray:
+    """Scores of x_i with y_j that are wrong for sure, about ``per_pair`` for each i."""
     if per_pair >= _WORTH_A_MATRIX or x.shape[0] <= _WORTH_A_MATRIX:
         some = slice(0, min(max(per_pair, _WORTH_A_MATRIX), x.shape[0]))  # they come shuffled: as good as any
-        different = (points[0][:, None] != points[0][some]) & (points[1][:, None] != points[1][some])
-        return to_host(learned.scores_of_all_pairings(x, y[some, :])[from_host(different, x)])
-    scores = []
+        return to_host(learned.scores_of_all_pairings(x, y[some, :])[from_host(re_pairing.with_each_of(some), x)])
+    scores, everyone = [], np.arange(x.shape[0])
     for shift in range(1, max(per_pair, 1) + 1):
-        first = np.flatnonzero((points != np.roll(points, shift, axis=1)).all(axis=0))
-        second = (first - shift) % points.shape[1]
+        first, second = re_pairing.among(everyone, np.roll(everyone, shift))
         scores.append(to_host(learned.scores(take_rows(x, first), take_rows(y, second))))
     return np.concatenate(scores)

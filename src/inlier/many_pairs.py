@@ -20,6 +20,7 @@ from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import from_host, is_host_array, namespace, to_host
 from inlier.learning import PairScorer, prepared_rows
+from inlier.re_pairing import RePairing
 from inlier.repeated_points import point_numbers
 
 _SAMPLE = 200_000
@@ -144,7 +145,8 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
         mine = rng.permutation(np.flatnonzero(fold_of == fold))
         if learned is not None:
             x, y = prepared_rows(sample, mine)
-            null.append(re_paired_scores(learned, x, y, points[:, mine], _RE_PAIRINGS // sample.n_pairs))
+            fair = RePairing(points[:, mine], rng)
+            null.append(re_paired_scores(learned, x, y, fair, _RE_PAIRINGS // sample.n_pairs))
     null_scores = np.concatenate(null)
     if not null_scores.size:  # nothing was learned, or nothing could be re-paired: no pair stands out
         rule = FoldScores((None,) * n_folds, rule.mix_x, rule.mix_y)

@@ -9,24 +9,12 @@ import numpy as np
 from scipy.special import xlogy
 
 from inlier.calibration import p_value_density, p_values
-from inlier.engine.blocks import Array, FloatArray
+from inlier.engine.blocks import FloatArray
 from inlier.engine.namespaces import namespace, to_host
 
-_ROUNDS = 4  # re-pairings of each pair
 _HIGH = 0.99  # share of the re-pairings below
 _LEAST_P = 1e-300
 _ROUNDING = 1e-12
-
-
-def re_pairings(points: Array, rng: np.random.RandomState) -> tuple[Array, Array]:
-    """Draw x_i and y_j, about four of each, that are of different pairs and share no point with the other's pair."""
-    n = points.shape[1]
-    order = rng.permutation(n)
-    rounds = min(_ROUNDS, n - 1)
-    first = np.tile(order, rounds)
-    second = np.concatenate([np.roll(order, shift) for shift in range(1, rounds + 1)])
-    different = (points[:, first] != points[:, second]).all(axis=0)
-    return first[different], second[different]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,8 @@ import numpy as np
 from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
 from inlier.engine.solving import ridge_solver
-from inlier.reweighting import Standing, re_pairings
+from inlier.re_pairing import re_pairings
+from inlier.reweighting import Standing
 
 # How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.

@@ -21,7 +21,8 @@ import numpy as np
 
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import from_host, namespace
-from inlier.reweighting import Standing, re_pairings
+from inlier.re_pairing import re_pairings
+from inlier.reweighting import Standing
 from inlier.views import View
 
 MOST_ROWS = 1_000  # pairs that are compared each with each
