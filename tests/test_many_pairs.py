@@ -8,6 +8,7 @@ import pytest
 
 from inlier import CalibratedMatcher, calibrated, many_pairs
 from inlier.calibration import calibrate, estimate_null_fraction
+from inlier.cross_fitting import Trainer
 from inlier.datasets import make_gaussian_pairs
 from inlier.engine.namespaces import is_device_array, to_host
 from inlier.many_pairs import FoldScores
@@ -90,6 +91,20 @@ def test_few_pairs_are_judged_one_by_one_and_go_back(put, tmp_path):
     np.testing.assert_array_equal(to_host(there.p_values_), here.p_values_)
     if isinstance(X, da.Array):
         assert isinstance(there.q_values_, da.Array)
+
+
+def test_a_fold_that_finds_nothing_says_nothing_about_the_share(many, monkeypatch):
+    honest, calls = Trainer.learn, []
+
+    def first_fails(*arguments):
+        calls.append(1)
+        return None if len(calls) == 1 else honest(*arguments)
+
+    monkeypatch.setattr(Trainer, "learn", first_fails)
+    data = make_gaussian_pairs(3000, 4, 0.5, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert 0.3 < matcher.inlier_mask_.mean() < 0.45  # a fifth is not scored
+    assert matcher.inlier_fraction_ == pytest.approx(0.5, abs=0.04)
 
 
 def test_a_pair_is_scored_by_the_map_of_its_fold_and_equal_pairs_share_it():

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.calibration import Calibration, calibrate
+from inlier.calibration import Calibration, calibrate, estimate_null_fraction, p_values
 from inlier.cross_fitting import Trainer, blas_for, re_paired_scores
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
@@ -120,7 +120,19 @@ def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> M
     edges = _edges(sample_scores, null_scores)
     counts = pairs.place.total(_CountPerBin(edges), scores)
     edges, counts = edges[counts > 0], counts[counts > 0]
-    return ManyPairs(pairs, scores, edges, null_scores, calibrate(edges, null_scores, counts=counts))
+    share = _null_fraction(score, sample, sample_scores, null_scores)
+    return ManyPairs(pairs, scores, edges, null_scores, calibrate(edges, null_scores, share, counts))
+
+
+def _null_fraction(
+    score: FoldScores, sample: PairedRows, sample_scores: FloatArray, null_scores: FloatArray
+) -> tuple[float, float] | None:
+    """Share of wrong pairs and its error, from the sample, where a fold found nothing and says nothing about it."""
+    is_scored = np.array([learned is not None for learned in score.maps])
+    if is_scored.all() or not is_scored.any():
+        return None
+    scored = is_scored[to_host(sample.map(score.fold_of)).astype(np.int64)]
+    return estimate_null_fraction(p_values(sample_scores[scored], null_scores))
 
 
 def _sampled(pairs: PairedRows, rng: np.random.RandomState) -> PairedRows:
