@@ -76,6 +76,10 @@ def test_the_papers_methods(run, method):
             marks=pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no /proc"),
         ),
         (["mask.png", "after.png", "-o", "."], "mask.png is read by this command, and would be overwritten"),
+        (
+            ["mask.png", "after.png", "-o", "sub/.."],
+            "sub/../mask.png is read by this command, and would be overwritten",
+        ),
         (["before.png", "absent.png"], "There is no photo at absent.png"),
         (["before.png", "words.png"], "words.png could not be read as an image"),
         (["before.png", "small.png"], "at least 32 x 32"),
@@ -83,11 +87,12 @@ def test_the_papers_methods(run, method):
         (["before.png"], "Missing argument"),
         (["before.png", "after.png", "--alpha", "0"], "not in the range"),
         (["before.png", "after.png", "--method", "magic"], "is not one of"),
-        (["before.png", "after.png", "-o", "words.png"], "a file stands where a folder is needed"),
+        (["before.png", "after.png", "-o", "words.png"], "Error: words.png is a file, but a folder is needed to"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_code_2(folder, monkeypatch, arguments, message):
     monkeypatch.chdir(folder)
+    (folder / "sub").mkdir(exist_ok=True)
     (folder / "words.png").write_text("no picture")
     Image.new("RGB", (10, 7)).save(folder / "small.png")
     Image.new("RGB", (100, 300)).save(folder / "tall.png")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher, estimate_transformation
 
 GOOD = np.random.default_rng(0).standard_normal((12, 3))
 
@@ -21,6 +21,12 @@ def with_value(value, row=4, column=1):
 def with_cell(cell):
     table = GOOD.astype(object)
     table[2, 0] = cell
+    return table
+
+
+def masked_at(row, column):
+    table = np.ma.masked_array(GOOD)
+    table[row, column] = np.ma.masked
     return table
 
 
@@ -42,6 +48,8 @@ BAD = {
     "complex": (GOOD + 1j, GOOD, ValueError, "Complex data not supported: X.*real and imaginary parts"),
     "sparse": (scipy.sparse.csr_array(GOOD), GOOD, TypeError, "(?i)sparse data was passed.*toarray"),
     "sparse y": (GOOD, scipy.sparse.csr_matrix(GOOD), TypeError, "(?i)sparse data was passed.*toarray"),
+    "masked": (masked_at(4, 1), GOOD, ValueError, r"X: 1 value\(s\) are masked, .* row 4, column 1\. Drop or fill"),
+    "masked y": (GOOD, masked_at(3, 0)[:, 0], ValueError, r"y: 1 value\(s\) are masked, the first in row 3\."),
     "missing y": (GOOD, None, ValueError, "requires y to be passed"),
     "missing values": (pd.DataFrame(GOOD).mask(GOOD > 1), GOOD, ValueError, "X contains NaN"),
     "overflow": (with_value(1.7e308), GOOD, ValueError, "X has values as large as .*Divide it"),
@@ -82,3 +90,20 @@ def test_the_first_of_many_bad_values_is_located_in_a_later_block(small_blocks):
     X[7, 1] = np.inf
     with pytest.raises(ValueError, match=r"2 value\(s\), the first \(inf\) in row 7, column 1"):
         RowSumMatcher().fit(X, GOOD)
+
+
+def test_a_masked_array_with_nothing_masked_is_an_array():
+    scores = RowSumMatcher().fit(np.ma.masked_array(GOOD, np.zeros(GOOD.shape, bool)), np.ma.masked_array(GOOD)).scores_
+    np.testing.assert_array_equal(scores, RowSumMatcher().fit(GOOD, GOOD).scores_)
+
+
+def test_masked_weights_are_refused():
+    weights = np.ma.masked_array(np.ones(12), np.arange(12) == 7)
+    with pytest.raises(ValueError, match=r"weights: 1 value\(s\) are masked, the first in row 7\."):
+        estimate_transformation("rigid", GOOD, GOOD, weights)
+
+
+def test_masked_values_in_dask_are_refused():
+    dask_array = pytest.importorskip("dask.array", reason="the extra dask is not installed")
+    with pytest.raises(ValueError, match=r"X is a Dask array of masked values\. .*dask\.array\.ma\.filled"):
+        RowSumMatcher().fit(dask_array.from_array(masked_at(4, 1)), GOOD)

@@ -58,6 +58,10 @@ class SplitMatcher(PairMatcher):
     Step 1 centres and scales all pairs, and the matcher does so again inside each part, as the paper
     writes it. A whitening matcher's step 1 includes the whitening.
 
+    A calibrated matcher keeps its rate in each part, not over all of them: where no pair is real, the
+    chance that a part accepts any is up to ``alpha``, and that one of the parts does up to ``n_splits``
+    times as much.
+
     Examples
     --------
     >>> from inlier import RowSumMatcher, SplitMatcher
@@ -113,7 +117,7 @@ class SplitMatcher(PairMatcher):
             self._gather_calibration(parts, fitted)
 
     def _gather_calibration(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
-        """Put p- and q-values together; the rate holds in each part, and so in all of them."""
+        """Put p- and q-values together; they hold within each part."""
         self.p_values_, self.q_values_ = np.empty_like(self.scores_), np.empty_like(self.scores_)
         for part, matcher in zip(parts, fitted, strict=True):
             self.p_values_[part], self.q_values_[part] = matcher.p_values_, matcher.q_values_

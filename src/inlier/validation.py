@@ -28,6 +28,8 @@ def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool =
         table = _as_numbers(data, name)
     elif not in_place:
         table = _as_numbers(to_host(table) if not hasattr(table, "keep_vectors") else table[0 : len(table)], name)
+    elif isinstance(getattr(table, "_meta", None), np.ma.MaskedArray):  # Dask's; what is masked is not known yet
+        raise ValueError(f"{name} is a Dask array of masked values. Fill them first, with dask.array.ma.filled.")
     elif any(np.isnan(size) for size in table.shape):
         raise ValueError(f"{name} does not know how long its chunks are. Call its compute_chunk_sizes() first.")
     elif not re.match(r"bool|u?int|b?float", dtype_name(table)):
@@ -48,6 +50,7 @@ def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool =
 def _as_numbers(data: Any, name: str) -> Array:
     if type(data) is np.ndarray and data.dtype.kind in "biuf":
         return data
+    _check_not_masked(data, name)
     try:
         array = check_array(
             data,
@@ -71,6 +74,17 @@ def _as_numbers(data: Any, name: str) -> Array:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} holds {array.dtype} values; convert them to numbers first.")
     return array
+
+
+def _check_not_masked(data: Any, name: str) -> None:
+    """Refuse masked values: as a plain array they would count as the numbers beneath the mask."""
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        masked = np.argwhere(np.ma.getmaskarray(data))
+        axes = ("row", "column") if data.ndim <= 2 else ("index",) * data.ndim
+        where = ", ".join(f"{axis} {place}" for axis, place in zip(axes, masked[0], strict=False))
+        raise ValueError(
+            f"{name}: {len(masked)} value(s) are masked, the first in {where}. Drop or fill those rows in both sets."
+        )
 
 
 def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:

@@ -188,6 +188,10 @@ def test_too_few_pairs_for_alpha():
     assert outcome.exit_code == 1
     assert "With 8 pairs alpha = 0.01 is out of reach" in outcome.stdout
     assert run("fx.npy", "fy.npy", "--alpha", "0.05").exit_code == 0
+    ten = make_gaussian_pairs(10, 2, 1.0, rng=0)
+    write_table("tx.npy", ten.X)
+    write_table("ty.npy", ten.Y)
+    assert "10 of 10 pairs" in run("tx.npy", "ty.npy").stdout
 
 
 @pytest.mark.parametrize(
@@ -226,6 +230,20 @@ def test_too_few_pairs_for_alpha():
         (["x.npy", "y.npy", "--method", "magic"], "is not one of"),
         (["x.npy", "y.npy", "-o", "out.docx"], "out.docx ends in '.docx'"),
         (["x.csv", "y.csv", "--key", "id", "-o", "x.csv"], "x.csv is read by this command, and would be overwritten"),
+        (["x.csv", "y.csv", "--key", "id", "-o", "sub/../x.csv"], "sub/../x.csv is read by this command"),
+        (["x.csv", "y.csv", "--key", "id", "-o", "link.csv"], "link.csv is read by this command"),
+        (["link.csv", "y.csv", "--key", "id", "-o", "x.csv"], "x.csv is read by this command"),
+        (["x.csv", "y.csv", "--key", "id", "-o", "hard.csv"], "hard.csv is read by this command"),
+        (["x.npy", "y.npy", "-o", "-", "--json"], "-o - and --json both print to standard output. Give -o a file"),
+        (["x.csv", "y.csv", "--columns", ""], "Error: --columns names no column. Give names with commas between them"),
+        (["x.npy", "y.npy", "--columns", " "], "Error: --columns names no column"),
+        (["x.csv", "y.csv", "--columns", "a0\na1"], "--columns 'a0\\na1' could not be read as names with commas"),
+        (["x.npy", "y.npy", "--alpha", "nan"], "Error: --alpha must be a finite number; got nan"),
+        (["x.npy", "y.npy", "--method", "row-sum", "--threshold", "inf"], "Error: --threshold must be a finite number"),
+        (
+            ["x.npy", "y.npy", "--method", "row-sum", "--inlier-fraction", "nan"],
+            "Error: --inlier-fraction must be a finite number",
+        ),
         (["x.npy", "y.npy", "--report", "page.pdf"], "page.pdf would hold a page, which is HTML"),
         (["x.npy", "y.npy", "-o", "out.ply"], "out.ply (ply) would hold points with x, y and z"),
         (["x.npy", "y.npy", "-o", "out.png"], "Write csv, parquet, npz or json"),
@@ -238,18 +256,23 @@ def test_too_few_pairs_for_alpha():
 def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
     write_table("short.npy", DATA.Y[:7])
     write_table("two.npy", DATA.Y[:2])
+    Path("sub").mkdir()
+    Path("link.csv").symlink_to("x.csv")
+    os.link("x.csv", "hard.csv")
     broken = DATA.Y.copy()
     broken[3, 2] = np.nan
     write_table("nan.npy", broken)
     write_table("same.npy", np.ones((400, 3)))
     np.savez("data.npz", x=DATA.X, y=broken)
     Path("hole.csv").write_text("\n".join(["id,b0", *(f"{key},{'' if key == 's007' else 1}" for key in IDS)]))
-    before = sorted(path.name for path in folder.iterdir())
+    before = {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()}
     outcome = run(*words)
     assert outcome.exit_code == 2, outcome.output
     assert message in " ".join(outcome.stderr.split())
     assert "Traceback" not in outcome.output
-    assert sorted(path.name for path in folder.iterdir()) == before  # nothing half written
+    assert outcome.stdout == ""
+    # nothing half written, nothing overwritten
+    assert {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_without_the_report_extra_the_work_is_not_begun(monkeypatch):

@@ -168,7 +168,9 @@ def test_a_number_that_is_not_finite_is_named_by_its_file(run):
 
 
 def test_what_is_read_is_not_overwritten(run):
-    assert "would be overwritten" in run("x.npy", "y.npy", "-o", "x.npy").stderr
+    Path("sub").mkdir()
+    for name in ("x.npy", "sub/../x.npy"):
+        assert f"{name} is read by this command, and would be overwritten" in run("x.npy", "y.npy", "-o", name).stderr
     np.testing.assert_array_equal(np.load("x.npy"), DATA.X.astype(np.float32))
 
 

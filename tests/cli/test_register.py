@@ -353,7 +353,14 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
         (["flat.npy", "flat.npy", "--moved", "moved.ply"], "three coordinates, but those of flat.npy have 2"),
         ([*BY_PAIRS, "--moved", "source.ply"], "source.ply is read by this command, and would be overwritten"),
         ([*BY_PAIRS, "-o", "pairs.csv"], "pairs.csv is read by this command, and would be overwritten"),
+        ([*BY_PAIRS, "-o", "sub/../pairs.csv"], "sub/../pairs.csv is read by this command, and would be overwritten"),
+        ([*BY_PAIRS, "--moved", "link.ply"], "link.ply is read by this command, and would be overwritten"),
+        ([*BY_PAIRS[:3], "ends.npz:ends", "-o", "ends.npz"], "ends.npz is read by this command"),
         ([*BY_PAIRS, "-o", "a.npy", "-t", "a.npy"], "-t and -o would both write a.npy"),
+        ([*BY_PAIRS, "-t", "sub/../mm.txt", "--moved", "mm.txt"], "-t and --moved would both write mm.txt"),
+        ([*BY_PAIRS, "-o", "-", "--json"], "-o - and --json both print to standard output. Give -o a file"),
+        ([*BY_PAIRS, "--noise-bound", "inf"], "Error: --noise-bound must be a finite number; got inf"),
+        ([*BY_PAIRS, "--noise-bound", "nan"], "Error: --noise-bound must be a finite number; got nan"),
         ([*BY_PAIRS, "-t", "ok.txt", "--report", "x.csv/r.html"], "a file stands where a folder is needed"),
         ([*BY_PAIRS, "-t", "ok.txt", "--report", "."], "it is a folder"),
     ],
@@ -361,6 +368,9 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
 def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
     write_table("flat.npy", Y[:, :2])
     write_table("one.npy", Y[:1])
+    np.savez("ends.npz", ends=SCANS.pairs)
+    Path("sub").mkdir()
+    Path("link.ply").symlink_to("source.ply")
     write_table("same.npy", np.ones((N, 3)))
     write_table("zero.npy", np.zeros(N))
     write_table("minus.npy", -np.ones(N))
@@ -372,13 +382,14 @@ def test_bad_input_is_a_sentence_and_exit_code_2(folder, words, message):
     write_table("one_target.csv", {"source": [5, 6, 7], "target": [5, 5, 5]})
     for name, first, second in (("out", [0, 1], [0, 900]), ("negative", [-1, 1], [0, 1]), ("half", [0.5, 1], [0, 1])):
         write_table(f"{name}.csv", {"source": first, "target": second})
-    before = sorted(path.name for path in folder.iterdir())
+    before = {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()}
     outcome = run(*words)
     assert outcome.exit_code == 2, outcome.output
     assert message in " ".join(outcome.stderr.split())
     assert "Traceback" not in outcome.output
     assert outcome.stdout == ""
-    assert sorted(path.name for path in folder.iterdir()) == before  # nothing half written
+    # nothing half written, nothing overwritten
+    assert {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_failed_write_leaves_the_old_file(folder, monkeypatch):

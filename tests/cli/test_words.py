@@ -17,6 +17,7 @@ from inlier.cli.words import in_options, naming_files
         ("y.npy ends early; X.csv, data/y, data.npz:y and my-y do not.",) * 2,
         ("n_splits=4 is too many; use n_splits=2 or less.", "--splits 4 is too many; use --splits 2 or less."),
         ("Use whiten=False.", "Use --no-whiten."),
+        ("noise_bound must be positive; noise_bound_ is.", "--noise-bound must be positive; noise_bound_ is."),
         ("weights must not be negative.", "--weights must not be negative."),
         ("Some entries of sample_weight are weights of 0.", "Some entries of --weights are weights of 0."),
     ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlier.cli.answers import BadInput, answering
-from inlier.cli.outputs import check_place
+from inlier.cli.outputs import check_folder
 
 if TYPE_CHECKING:
     from inlier.demo import DemoOutcome
@@ -77,7 +77,7 @@ def demo(
     """
     saved = [folder for folder in (save_pairs, save_scans, save_photos) if folder is not None]
     for folder in saved or [out]:
-        check_place(folder / "file")
+        check_folder(folder)
     with answering():
         if save_pairs is not None:
             _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlier.cli.answers import answering
-from inlier.cli.outputs import check_inputs_stay, check_place
+from inlier.cli.outputs import check_folder, check_inputs_stay, check_place
 
 if TYPE_CHECKING:
     from inlier.images import Changes
@@ -75,6 +75,7 @@ def diff(
     from inlier.images import detect_changes, read_photos
 
     with answering():
+        check_folder(out)
         for name in _WRITTEN:
             check_place(out / name)
         check_inputs_stay((before, after), [out / name for name in _WRITTEN])

@@ -32,7 +32,12 @@ def split_names(names: str) -> list[str]:
     """Names between commas; one that holds a comma stands in quotes."""
     import csv
 
-    return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
+    if not names.strip():
+        raise BadInput("--columns names no column. Give names with commas between them, such as --columns a,b.")
+    try:
+        return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
+    except csv.Error as error:  # a line break outside of quotes
+        raise BadInput(f"--columns {names!r} could not be read as names with commas between them.") from error
 
 
 def check_numbers(pairing: Pairing, names: tuple[str, str], tables: tuple[Table, Table]) -> None:

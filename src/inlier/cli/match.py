@@ -15,6 +15,8 @@ from inlier.cli.outputs import (
     answer_options,
     check_inputs_stay,
     check_outputs,
+    check_outputs_differ,
+    check_stdout_once,
     print_summary,
     say_where,
     write_pairs,
@@ -127,7 +129,9 @@ def match(
     asked = _Asked((x, y), command_line(context), output, report, quiet)
     with answering():
         _check_options(context, chosen)
+        check_stdout_once(output, as_json)
         check_outputs(output, report)
+        check_outputs_differ({"-o": output, "--report": report})
         whole = {"--report": report is not None, "--splits": chosen.splits > 1}
         stored = stored_tables(x, y, keys, columns, method=chosen.method, whole=whole)
         summary = _match(chosen, asked, keys, columns) if stored is None else _match_stored(chosen, asked, stored)

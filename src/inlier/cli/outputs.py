@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable
 from errno import EACCES, EPERM, EROFS
@@ -69,18 +70,55 @@ def check_outputs(output: Path | None, report: Path | None, *others: Path | None
 
 
 def check_inputs_stay(inputs: Iterable[Path], outputs: Iterable[Path | None]) -> None:
-    """Refuse to write over what is read."""
-    read = {path.absolute() for path in inputs}
+    """Refuse to write over what is read, whatever name it is called by."""
+    read = list(inputs)
     for output in outputs:
-        if output is not None and output.absolute() in read:
+        if output is not None and any(_is_same_file(output, path) for path in read):
             raise BadInput(f"{output} is read by this command, and would be overwritten. Choose another name.")
+
+
+def check_outputs_differ(outputs: dict[str, Path | None]) -> None:
+    """Refuse two options that would write one file."""
+    named: dict[str, Path] = {}
+    for option, path in outputs.items():
+        if path is None or path == STDOUT:
+            continue
+        other = next((other for other, taken in named.items() if _is_same_file(taken, path)), None)
+        if other is not None:
+            raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
+        named[option] = path
+
+
+def check_stdout_once(output: Path | None, as_json: bool) -> None:
+    """Refuse two answers on standard output: behind each other, neither could be read."""
+    if output == STDOUT and as_json:
+        raise BadInput("-o - and --json both print to standard output. Give -o a file, or leave one of them out.")
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names lead to one file: over links, '..', or letters of another case."""
+    if os.path.realpath(one) == os.path.realpath(other):  # unlike Path.resolve, says nothing of links in a circle
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is a file, or in which no file can be made."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file, but a folder is needed to write to. Choose another name.")
+    _check_nearest(folder, [folder.absolute(), *folder.absolute().parents])
 
 
 def check_place(path: Path) -> None:
     """Refuse a place where no file can be made."""
     if path.is_dir() and path.suffix.lower() != ".zarr":
         raise BadInput(f"{path} could not be written: it is a folder. Give the name of a file in it.")
-    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    _check_nearest(path, path.absolute().parents)
+
+
+def _check_nearest(path: Path, folders: Iterable[Path]) -> None:
+    """Refuse ``path`` if nothing can be made in the first of the folders that is there."""
+    nearest = next(folder for folder in folders if folder.exists())
     if not nearest.is_dir():
         raise BadInput(f"{path} could not be written: a file stands where a folder is needed, {nearest.name}.")
     try:

@@ -14,6 +14,8 @@ from inlier.cli.outputs import (
     answer_options,
     check_inputs_stay,
     check_outputs,
+    check_outputs_differ,
+    check_stdout_once,
     print_summary,
     say_where,
     write_pairs,
@@ -129,6 +131,7 @@ def register(
     from inlier.cli.progress import stages
 
     with answering():
+        check_stdout_once(output, as_json)
         _check_outputs({"-t": transform, "--moved": moved, "-o": output, "--report": report})
         from inlier.cli.register_inputs import read_problem
 
@@ -138,8 +141,7 @@ def register(
             stage(f"reading {source} and {target}")
             problem = read_problem(source, target, pairs, keys, columns, weights)
             _check_fits(problem, (source, target), settings["model"], moved)
-            read = [problem.source.source, problem.target.source, *(Path(path) for path in (pairs, weights) if path)]
-            check_inputs_stay(read, (transform, moved, output, report))
+            check_inputs_stay(problem.files, (transform, moved, output, report))
             stage(f"registering {len(problem.pairing):,} pairs")
             with naming_files(source, target, said):
                 registration = _register(context, problem, (source, target), **settings)
@@ -169,13 +171,7 @@ def _check_outputs(outputs: dict[str, Path | None]) -> None:
         if format.kind in (Kind.COLUMNS, Kind.ARRAYS):
             check_can_hold_columns(moved)
     check_outputs(outputs["-o"], outputs["--report"], transform, moved)
-    named: dict[Path, str] = {}
-    for option, path in outputs.items():
-        if path is None or path == STDOUT:
-            continue
-        other = named.setdefault(path.absolute(), option)
-        if other != option:
-            raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
+    check_outputs_differ(outputs)
 
 
 def _check_fits(problem: Problem, names: tuple[str, str], model: str, moved: Path | None) -> None:

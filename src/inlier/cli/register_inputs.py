@@ -12,6 +12,7 @@ import numpy as np
 from inlier.cli.answers import BadInput
 from inlier.cli.inputs import check_numbers, read_both
 from inlier.io import Pairing, Table, UnusableFileError, format_of, pair_tables, read_table
+from inlier.io.registry import request_of
 
 if TYPE_CHECKING:
     from inlier.engine.blocks import Array, FloatArray
@@ -21,13 +22,14 @@ _ENDS = ("source", "target")
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Both sets, the pairs between them, and a weight for each pair."""
+    """Both sets, the pairs between them, a weight for each pair, and all files that these were read from."""
 
     source: Table
     target: Table
     pairing: Pairing
     ends: tuple[Array, Array] | None
     weights: FloatArray | None
+    files: tuple[Path, ...]
 
     @property
     def clouds(self) -> tuple[Array, Array] | None:
@@ -53,7 +55,8 @@ def read_problem(
         check_numbers(in_files, (source, target), (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or source, n_rows)[pairing.rows]
-    return Problem(first, second, pairing, ends, given)
+    named = [request_of(name).path for name in (pairs, weights) if name is not None]  # without the array inside
+    return Problem(first, second, pairing, ends, given, (first.source, second.source, *named))
 
 
 def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli.answers import INTERRUPTED, BadInput, sentence_of
+from inlier.cli.outputs import check_folder
 
 if TYPE_CHECKING:
     from inlier.experiments import Experiment, Outcome, Sources
@@ -70,6 +71,7 @@ def reproduce(
         experiments = find_experiments(list(EXPERIMENTS) if run_all or (compare and not names) else list(names))
         if not experiments:
             raise ValueError("Name an experiment (inlier reproduce --list shows them), or give --all.")
+        check_folder(out)
         needed = {source for experiment in experiments for source in experiment.data}
         sources = load_sources(sorted(needed), brain=brain, photos=photos)
         outcomes = _run_with_bar(experiments, sources, out, Options(quick, repetitions, seed, jobs))
