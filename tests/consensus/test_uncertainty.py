@@ -75,7 +75,7 @@ def test_where_hardly_more_pairs_count_than_fix_the_motion_there_are_no_errors(n
     assert Registration(random_state=0).fit(X[:100], y, sample_weight=weights).uncertainty_ is None
 
 
-@pytest.mark.parametrize("unit", [2.0**-200, 2.0**40, 2.0**200])
+@pytest.mark.parametrize("unit", [2.0**-150, 2.0**40, 2.0**150])
 def test_units_do_not_matter(unit):
     y = TURN.apply(X[:300]) + SHIFT + 0.01 * np.random.default_rng(0).normal(size=(300, 3))
     expected = Registration(random_state=0).fit(X[:300], y).uncertainty_
