@@ -16,6 +16,7 @@ from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import random_state_of
 from inlier.consensus.repeats import any_repeats
+from inlier.consensus.sizes import check_size, glance_at_size
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
@@ -45,8 +46,6 @@ _COARSE = 0.05  # share of re-pairings within the bound: above it, a map on whic
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 _MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
-_SMALLEST, _LARGEST = 1e-75, 1e75  # coordinates whose fourth powers are numbers still
-_GLANCE = 64  # rows that tell of what size coordinates are, usually
 
 
 class Registration(TransformerMixin, PairMatcher):
@@ -79,8 +78,8 @@ class Registration(TransformerMixin, PairMatcher):
         y = transformation_(x), with ``rotation``, ``translation``, ``scale``, ``matrix``, ``inverse``.
     uncertainty_ : MotionUncertainty or None
         In 2 and 3 dimensions, except for ``"affine"``: standard errors of ``rotation`` (degrees), ``translation`` and
-        ``scale``, and their ``covariance``. None where they are not available: for other maps, and where hardly more
-        pairs count than it takes to fix the transformation, by their weights w some (sum w)^2 / sum w^2 < 4 in space.
+        ``scale``, and their ``covariance``. None where they are not available: otherwise, and where hardly more pairs
+        count than fix the transformation; for rigid ones in space, where (sum w)^2 / sum w^2 < 4 by their weights w.
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
@@ -227,9 +226,8 @@ class Registration(TransformerMixin, PairMatcher):
             )
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
-        for table, name in ((X, "X"), (Y, "y")):
-            if not _is_usual(table[:: len(table) // _GLANCE + 1]):
-                _check_size(table, name)
+        glance_at_size(X, "X")
+        glance_at_size(Y, "y")
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
         rng = random_state_of(self.random_state)
@@ -261,8 +259,8 @@ class Registration(TransformerMixin, PairMatcher):
         if not all_differ and _is_repeated(found, motion[1] if motion else None):
             return False
         if not _is_significant(found):
-            _check_size(X, "X")  # all of it: single values may be to blame
-            _check_size(Y, "y")
+            check_size(X, "X")  # all of it: single values may be to blame
+            check_size(Y, "y")
             return self._fail(len(X), found.evidence)
         model = MapModel(self.model, X.shape[1], self.reflection)
         self.noise_bound_ = float(self.noise_bound or found.evidence.bound)
@@ -411,18 +409,3 @@ def _is_repeated(found: Consensus, residuals: FloatArray | None) -> bool:
     evidence, n = found.evidence, found.pairs.n_pairs
     bound, share = (evidence.bound, evidence.inlier_fraction) if _is_significant(found) else (np.inf, 1.0)
     return any_repeats(found.pairs.x, found.pairs.y, residuals, bound, int(share * n))
-
-
-def _is_usual(table: Array) -> bool:
-    """Whether the largest coordinate, and powers of it, are neither infinite nor zero."""
-    return _SMALLEST <= max(float(table.max()), -float(table.min())) <= _LARGEST
-
-
-def _check_size(table: Array, name: str) -> None:
-    """Refuse numbers so large or so small that their powers are infinite or zero."""
-    if not _is_usual(table):
-        largest = float(np.abs(table).max())
-        raise ValueError(
-            f"The largest value of {name} is {largest:.3g}, and powers of such numbers cannot be told from "
-            f"{'infinity' if largest > 1 else 'zero'}. Divide X and y by a number of that size first."
-        )

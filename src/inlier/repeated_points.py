@@ -45,7 +45,10 @@ def _hashes(table: Any) -> Array:
 
 
 def distinct_pairs(X: Any, Y: Any) -> tuple[Array, Array]:
-    """Return the row where each different pair of rows stands first, in rising order, and which of those each row is."""
+    """Return the rows where each different pair stands first, in rising order, and which of those pairs each row is.
+
+    Pairs are compared as `point_numbers` compares rows.
+    """
     of_pairs = _hashes(X) * _MIXER + _hashes(Y)
     _, first, numbers = np.unique(of_pairs, return_index=True, return_inverse=True)
     order = np.argsort(first)
