@@ -15,6 +15,8 @@ from inlier.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import random_state_of
+from inlier.consensus.repeats import any_repeats
+from inlier.consensus.sizes import check_size, glance_at_size
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
@@ -22,6 +24,7 @@ from inlier.engine.mask_kernels import evenly_spread, extremes_of_marked
 from inlier.engine.threads import single_threaded_blas
 from inlier.matching import PairMatcher
 from inlier.no_consensus import NoConsensusError
+from inlier.repeated_points import distinct_pairs
 from inlier.transforms import SimilarityTransformation, Transformation
 from inlier.transforms.estimation import MODELS, fit_transformation
 from inlier.validation import (
@@ -75,7 +78,8 @@ class Registration(TransformerMixin, PairMatcher):
         y = transformation_(x), with ``rotation``, ``translation``, ``scale``, ``matrix``, ``inverse``.
     uncertainty_ : MotionUncertainty or None
         In 2 and 3 dimensions, except for ``"affine"``: standard errors of ``rotation`` (degrees), ``translation`` and
-        ``scale``, and their ``covariance``.
+        ``scale``, and their ``covariance``. None where they are not available: otherwise, and where hardly more pairs
+        count than fix the transformation; for rigid ones in space, where (sum w)^2 / sum w^2 < 4 by their weights w.
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
@@ -88,7 +92,7 @@ class Registration(TransformerMixin, PairMatcher):
     p_values_, q_values_ : ndarray of shape (n,)
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
-        Estimated share of real pairs, accepted or not, and its standard error.
+        Estimated share of real pairs, accepted or not, among the different ones, and its standard error.
     detection_p_value_ : float
         Bound on the chance of so much agreement, anywhere, if no pair were real.
     scores_, threshold_ : ndarray of shape (n,), float
@@ -111,6 +115,8 @@ class Registration(TransformerMixin, PairMatcher):
     `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
     dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
     span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins.
+    A pair that is listed more than once counts once, with the mean weight of those of its copies that have one, and all
+    copies get the same answer.
 
     Examples
     --------
@@ -172,10 +178,8 @@ class Registration(TransformerMixin, PairMatcher):
         self.n_outputs_ = table_y.shape[1]
         self._near_pairs = None
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
-        if table_x.shape[1] <= _FEW_COLUMNS:
-            self._fit_by_search(table_x, table_y, weights, self._search(table_x, table_y, weights))
-        else:
-            self._fit_wide(table_x, table_y, weights)
+        if not self._fit_listed(table_x, table_y, weights):
+            self._fit_distinct(table_x, table_y, weights)
         self._keep_some(table_x, table_y)
         return self
 
@@ -204,7 +208,7 @@ class Registration(TransformerMixin, PairMatcher):
         weights = check_weights(sample_weight, n)
         if not weights.any():
             raise ValueError(f"All {n} entries of sample_weight are zero, so no pair counts. Some must be positive.")
-        return weights
+        return weights / weights.max()  # so that their unit does not matter
 
     def _check(self, X: Array, Y: Array) -> None:
         check_choice(self.model, MODELS, "model")
@@ -222,6 +226,8 @@ class Registration(TransformerMixin, PairMatcher):
             )
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
+        glance_at_size(X, "X")
+        glance_at_size(Y, "y")
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
         rng = random_state_of(self.random_state)
@@ -229,13 +235,35 @@ class Registration(TransformerMixin, PairMatcher):
         model = MapModel(self.model, X.shape[1], self.reflection)
         return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)
 
-    def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray, found: Consensus) -> None:
+    def _fit_listed(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool = False) -> bool:
+        """Fit to all pairs; False where a search finds that some are listed twice, and has to be done without those."""
+        if X.shape[1] > _FEW_COLUMNS:
+            return self._fit_wide(X, Y, weights, all_differ)
+        return self._fit_by_search(X, Y, weights, self._search(X, Y, weights), all_differ)
+
+    def _fit_distinct(self, X: Array, Y: Array, weights: FloatArray) -> None:
+        """Fit to the different pairs, and give every copy of one its answer."""
+        rows, numbers = distinct_pairs(X, Y)
+        totals, n_copies = (np.bincount(numbers, part) for part in (weights, weights > 0))
+        try:
+            self._fit_listed(X[rows], Y[rows], totals / np.maximum(n_copies, 1), all_differ=True)
+        except NoConsensusError as error:
+            counted = f"Of the {len(X)} pairs, {rows.size} differ; one that is listed more than once counts once."
+            raise NoConsensusError(f"{error} {counted}", error.evidence) from None
+        for name in ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_"):
+            setattr(self, name, getattr(self, name)[numbers])
+
+    def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray, found: Consensus, all_differ: bool) -> bool:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
+        motion = found.motion() if _is_significant(found) else None
+        if not all_differ and _is_repeated(found, motion[1] if motion else None):
+            return False
         if not _is_significant(found):
+            check_size(X, "X")  # all of it: single values may be to blame
+            check_size(Y, "y")
             return self._fail(len(X), found.evidence)
         model = MapModel(self.model, X.shape[1], self.reflection)
         self.noise_bound_ = float(self.noise_bound or found.evidence.bound)
-        motion = found.motion()
         if motion is None:
             self._set_transformation(X, Y, weights * found.nearness())
         else:
@@ -247,22 +275,24 @@ class Registration(TransformerMixin, PairMatcher):
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
-            warnings.warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.", stacklevel=3)
-        return None
+            warnings.warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.", stacklevel=4)
+        return True
 
-    def _fit_wide(self, X: Array, Y: Array, weights: FloatArray) -> None:
+    def _fit_wide(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool) -> bool:
         """Many dimensions: search by distances, and match by a linear map where that leaves doubts; more pairs win."""
         d, found = X.shape[1], None
         if d <= _WIDEST_SEARCH and self.model != "affine":
             found = self._search(X, Y, weights)
             if _is_significant(found) and found.evidence.n_supporting >= _AMPLE * d:
-                return self._fit_by_search(X, Y, weights, found)
+                return self._fit_by_search(X, Y, weights, found, all_differ)
+        if len(X) < CalibratedMatcher._fewest_pairs:
+            return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
         matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
         accepted = np.count_nonzero(weights * matcher.inlier_mask_)
         by_search = found is not None and _is_significant(found) and found.evidence.n_supporting > accepted
         if accepted and not by_search:
             return self._fit_by_matching(X, Y, weights, matcher)
-        return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights))
+        return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
 
     def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
@@ -285,7 +315,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error
 
-    def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> None:
+    def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> bool:
         """The pairs that the matcher accepts, and the transformation that fits them."""
         self._set_transformation(X, Y, weights * matcher.inlier_mask_)
         self.detection_p_value_ = matcher.detection_p_value_
@@ -296,6 +326,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.null_scores_, self.n_re_pairings_ = matcher.null_scores_, matcher.n_re_pairings_
         if self.noise_bound is not None and self.transformation_ is not None:  # then residuals are the scores
             self.null_scores_ = thinned(-self.transformation_.residuals(X, np.roll(Y, len(Y) // 2, axis=0)))
+        return True
 
     def _keep_some(self, X: Array, Y: Array) -> None:
         """Keep some pairs for the report to draw: of the accepted and of the others, every so manieth."""
@@ -316,7 +347,7 @@ class Registration(TransformerMixin, PairMatcher):
                 f"transformation in {X.shape[1]} dimensions; it is the best one on what they span, and the nearest to "
                 f"the identity elsewhere.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _keep_near(self, X: Array, Y: Array, weights: FloatArray, bound: float) -> None:
@@ -345,10 +376,10 @@ class Registration(TransformerMixin, PairMatcher):
                 f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
-    def _fail(self, n: int, evidence: Evidence) -> None:
+    def _fail(self, n: int, evidence: Evidence) -> bool:
         if self.raise_on_failure:
             raise NoConsensusError.of(MapModel(self.model, self.n_features_in_, self.reflection), n, evidence)
         self.success_, self.transformation_, self._near_pairs = False, None, None
@@ -360,6 +391,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
         self.inlier_fraction_, self.inlier_fraction_error_, self.false_discovery_rate_ = 0.0, 0.0, 0.0
         self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
+        return True
 
 
 def _is_significant(found: Consensus) -> bool:
@@ -368,3 +400,12 @@ def _is_significant(found: Consensus) -> bool:
 
 def _is_coarse(found: Consensus) -> bool:
     return found.evidence.by_chance > _COARSE
+
+
+def _is_repeated(found: Consensus, residuals: FloatArray | None) -> bool:
+    """Whether pairs that support what was found are listed twice; where nothing was found, whether any are."""
+    if residuals is None:
+        residuals = np.sqrt(found.pairs.squared_residuals(found.map))
+    evidence, n = found.evidence, found.pairs.n_pairs
+    bound, share = (evidence.bound, evidence.inlier_fraction) if _is_significant(found) else (np.inf, 1.0)
+    return any_repeats(found.pairs.x, found.pairs.y, residuals, bound, int(share * n))

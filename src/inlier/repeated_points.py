@@ -42,3 +42,16 @@ def _hashes(table: Any) -> Array:
             mixed = (hashes[rows] ^ np.ascontiguousarray(column).view(np.uint64)) * _MIXER
             hashes[rows] = mixed ^ (mixed >> np.uint64(32))
     return hashes
+
+
+def distinct_pairs(X: Any, Y: Any) -> tuple[Array, Array]:
+    """Return the rows where each different pair stands first, in rising order, and which of those pairs each row is.
+
+    Pairs are compared as `point_numbers` compares rows.
+    """
+    of_pairs = _hashes(X) * _MIXER + _hashes(Y)
+    _, first, numbers = np.unique(of_pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(order.size)
+    return first[order], ranks[numbers]

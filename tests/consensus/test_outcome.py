@@ -5,7 +5,6 @@ import pytest
 
 from inlier import Registration, estimate_transformation
 from inlier.consensus import MapModel, find_consensus
-from inlier.consensus.uncertainty import _along, _movement, _squared_jacobians
 
 
 def pairs_of(model: str, d: int, n: int = 600, offset: float = 0.0, seed: int = 0):
@@ -75,34 +74,3 @@ def test_sorted_tables_of_wrong_pairs_find_nothing():
     X, Y = np.random.default_rng(0).normal(size=(2, 6000, 3))
     found = Registration(random_state=0, raise_on_failure=False).fit(X[np.argsort(X[:, 0])], Y)
     assert not found.success_
-
-
-def jacobian(arm, has_shift, has_scale):
-    """Movement of one point by small turns, shifts and a stretch, one after the other."""
-    turns = [[[0, -1], [1, 0]]]
-    if arm.size == 3:
-        turns = [
-            [[0, 0, 0], [0, 0, -1], [0, 1, 0]],
-            [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
-            [[0, -1, 0], [1, 0, 0], [0] * 3],
-        ]
-    moves = [np.array(turn) @ arm for turn in turns]
-    moves += list(np.eye(arm.size)) if has_shift else []
-    moves += [arm] if has_scale else []
-    return np.array(moves).T
-
-
-@pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize(("has_shift", "has_scale"), [(True, False), (True, True), (False, False)])
-def test_covariance_needs_only_sums_over_arms(d, has_shift, has_scale):
-    rng = np.random.default_rng(d)
-    arm, residual, say = rng.normal(size=(d, 40)), rng.normal(size=(d, 40)), rng.uniform(size=40)
-    if has_shift:
-        arm -= (arm @ say / say.sum())[:, None]
-    jacobians = [jacobian(arm[:, i], has_shift, has_scale) for i in range(40)]
-    along = np.array([J.T @ r for J, r in zip(jacobians, residual.T, strict=True)]).T
-    squares = sum(w * J.T @ J for J, w in zip(jacobians, say, strict=True))
-    np.testing.assert_allclose(_along(arm, residual, has_shift, has_scale), along, atol=1e-12)
-    np.testing.assert_allclose(_squared_jacobians(arm, say, has_shift, has_scale), squares, atol=1e-12)
-    if has_shift:
-        np.testing.assert_allclose(_movement(arm[:, 0], has_scale), jacobians[0], atol=1e-12)

@@ -172,4 +172,5 @@ def _conformal(model: MapModel, cross: FloatArray, squared_length: FloatArray) -
     if model.name != "similarity":
         return rotation
     scale = np.maximum(s.sum(axis=1), 0.0) / np.maximum(squared_length, _TINY)
-    return scale[:, None, None] * rotation
+    in_one_place = squared_length <= _TINY  # copies of one pair, which say nothing about the scale
+    return np.where(in_one_place, 1.0, scale)[:, None, None] * rotation

@@ -5,9 +5,12 @@ plane), a shift of the image of the centroid, and a relative change of scale; th
 change).
 The fit solves sum_i J_i^T psi(r_i) = 0 with psi(r) = weight(r) r, so its covariance is
 
-    A^-1 B A^-1,   A = sum_i J_i^T psi'(r_i) J_i,   B = sum_i J_i^T psi(r_i) psi(r_i)^T J_i.
+    A^-1 B A^-1,   A = sum_i J_i^T psi'(r_i) J_i,   B = sum_i weight_i^2 J_i^T q_i q_i^T J_i,   q_i = (I - H_i)^-1 r_i.
 
-Nothing is assumed of the noise but that pairs err independently.
+The fit draws each pair to itself, so its residual is too short; q_i is about the residual that it would have in a fit
+without it, by its leverage H_i = weight_i J_i (sum_k weight_k J_k^T J_k)^-1 J_i^T (HC3, MacKinnon and White 1985).
+Nothing is assumed of the noise but that pairs err independently. Where hardly more pairs count than it takes to fix the
+motion, residuals say nothing about the noise, and no covariance is given.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from inlier.engine.mask_kernels import every_so_manieth
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
+_SPARE = 2.0  # pairs that must count beyond those that fix the motion
+_ALONE = 1e-6  # 1 - leverage: below, a pair fixes a part of the motion alone, and nothing tells how far it is off
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +61,8 @@ class NearPairs:
         The pairs.
     weights : ndarray of shape (m,)
         What each counted beforehand.
-    share : float
-        Of those that had a say, how many these are.
+    stands_for : ndarray of shape (m,)
+        How many of those that had a say each stands for.
     bound : float
         Residual scale of the closeness weights.
     """
@@ -65,19 +70,32 @@ class NearPairs:
     X: Array
     Y: Array
     weights: FloatArray
-    share: float
+    stands_for: FloatArray
     bound: float
 
     @staticmethod
     def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:
         """Copy every so manieth of the pairs that are near."""
         rows, n_near = every_so_manieth(residuals, weights, NEAR * bound, _ENOUGH)
+        stands_for = np.full(rows.size, n_near / max(rows.size, 1))
+        if rows.size < n_near and np.ptp(weights) > 0:
+            rows, stands_for = _heavy_and_some(np.flatnonzero((residuals <= NEAR * bound) & (weights > 0)), weights)
         x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
-        return NearPairs(x, y, weights, rows.size / max(n_near, 1), bound)
+        return NearPairs(x, y, weights, stands_for, bound)
+
+
+def _heavy_and_some(near: Array, weights: FloatArray) -> tuple[Array, FloatArray]:
+    """All that hold much of the weight, every so manieth of the rest, and how many each stands for."""
+    of_near = weights[near]
+    is_heavy = of_near * _ENOUGH > of_near.sum()
+    heavy, light = near[is_heavy], near[~is_heavy]
+    some = light[:: max(1, light.size // _ENOUGH)]
+    stands_for = np.repeat([1.0, light.size / max(some.size, 1)], [heavy.size, some.size])
+    return np.concatenate([heavy, some]), stands_for
 
 
 def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> MotionUncertainty | None:
-    """Estimate the covariance of a motion fitted with `closeness` weights; None where it is not determined.
+    """Estimate the covariance of a motion fitted with `closeness` weights; None where too few pairs tell.
 
     Parameters
     ----------
@@ -86,61 +104,58 @@ def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> Mot
     near : NearPairs
         Pairs that it was fitted to.
     """
-    share, bound, weights = near.share, near.bound, near.weights
-    if not weights.size:
+    if not near.weights.size:
         return None
-    x, y = (np.array(table.T, dtype=np.float64, order="C") for table in (near.X, near.Y))
-    has_shift, has_scale = motion.model in ("rigid", "similarity"), motion.model == "similarity"
-    residual = y - motion.linear @ x - motion.translation[:, None]
-    squared = np.einsum("ij,ij->j", residual, residual)
-    say = weights * closeness(squared, bound)
-    centre = x @ say / say.sum() if has_shift else np.zeros(len(x))
-    arm = motion.linear @ (x - centre[:, None])  # from the centroid's image to each point's
-    along = _along(arm, residual, has_shift, has_scale)  # J_i^T r_i
+    x, y = (np.asarray(table, dtype=np.float64) for table in (near.X, near.Y))
+    d, has_shift, has_scale = x.shape[1], motion.model in ("rigid", "similarity"), motion.model == "similarity"
+    residual = y - x @ motion.linear.T - motion.translation
+    squared = np.einsum("ij,ij->i", residual, residual)
+    say = near.weights * closeness(squared, near.bound)
+    total = near.stands_for * say
+    centre = total @ x / total.sum() if has_shift else np.zeros(d)
+    moves = _movements((x - centre) @ motion.linear.T, has_shift, has_scale)
+    if total.sum() ** 2 / (total @ say) < moves.shape[2] / d + _SPARE:  # the effective number of pairs
+        return None
+    size = np.sqrt(np.einsum("n,nap,nap->p", total, moves, moves))  # so that no unit matters
+    if not size.all():
+        return None
+    spread = _spread(moves / size, residual, near, say, squared)
+    return None if spread is None else _in_units(spread / np.outer(size, size), motion, centre, has_shift, has_scale)
+
+
+def _spread(
+    moves: FloatArray, residual: FloatArray, near: NearPairs, say: FloatArray, squared: FloatArray
+) -> FloatArray | None:
+    """The covariance of small changes of the motion."""
+    total = near.stands_for * say
+    squares = np.einsum("n,nap,naq->pq", total, moves, moves)
+    along = np.einsum("nap,na->np", moves, residual)  # J_i^T r_i
     # psi'(r) = weight I + 2 weight' r r^T, so that A needs only J^T J and J^T r.
-    slope = 2 * weights * closeness_slope(squared, bound)
-    bread = _squared_jacobians(arm, say, has_shift, has_scale) + (slope * along) @ along.T
-    if np.linalg.cond(bread) > 1e12:
+    slope = 2 * near.stands_for * near.weights * closeness_slope(squared, near.bound)
+    bread = squares + (slope * along.T) @ along
+    if max(np.linalg.cond(squares), np.linalg.cond(bread)) > 1e12:
         return None
+    leverage = say[:, None, None] * (moves @ np.linalg.inv(squares) @ moves.transpose(0, 2, 1))
+    apart = np.eye(residual.shape[1]) - leverage
+    if np.linalg.eigvalsh(apart).min() < _ALONE:
+        return None
+    without_it = np.linalg.solve(apart, residual[:, :, None])[:, :, 0]
+    pull = np.einsum("n,nap,na->np", say, moves, without_it)
     inverse = np.linalg.inv(bread)
-    pull = say * along
-    spread = share * inverse @ (pull @ pull.T) @ inverse.T  # as many more pairs, so much less
-    return _in_units(spread, motion, centre, has_shift, has_scale)
+    covariance: FloatArray = inverse @ ((near.stands_for * pull.T) @ pull) @ inverse.T
+    return covariance
 
 
-def _along(arm: FloatArray, residual: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
-    """J_i^T r_i, as (parameters, n): how far a turn, a shift and a stretch would move each point along its residual."""
-    if len(arm) == 2:
-        parts = [(arm[0] * residual[1] - arm[1] * residual[0])[None]]
-    else:  # (w x arm) . r = w . (arm x r)
-        (a, b, c), (u, v, w) = arm, residual
-        parts = [np.stack([b * w - c * v, c * u - a * w, a * v - b * u])]
-    if has_shift:
-        parts.append(residual)
-    if has_scale:
-        parts.append(np.einsum("ij,ij->j", arm, residual)[None])
-    return np.concatenate(parts)
-
-
-def _squared_jacobians(arm: FloatArray, say: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
-    """Sum of say J^T J. A turn moves points across their arms, a stretch along them, and the arms add up to 0."""
-    scatter, d = (say * arm) @ arm.T, len(arm)
-    length, turns = np.trace(scatter), 1 if d == 2 else 3
-    diagonal = [length] * turns + [say.sum()] * d * has_shift + [length] * has_scale
-    squares = np.diag(np.array(diagonal, dtype=np.float64))
-    if d == 3:
-        squares[:3, :3] -= scatter
-    return squares
-
-
-def _movement(arm: FloatArray, has_scale: bool) -> FloatArray:
-    """J of one point, for a motion with a shift: its movement by a turn, a shift and a stretch."""
-    if arm.size == 2:
-        turn = np.array([[-arm[1]], [arm[0]]])
+def _movements(arm: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
+    """J_i, as (n, d, parameters): how a turn, a shift and a stretch move points that lie at these arms."""
+    n, d = arm.shape
+    if d == 2:
+        turn = np.stack([-arm[:, 1], arm[:, 0]], axis=1)[:, :, None]
     else:  # the columns of w -> w x arm
-        x, y, z = arm
-        turn = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
-    return np.hstack([turn, np.eye(arm.size), *([arm[:, None]] if has_scale else [])])
+        (x, y, z), zero = arm.T, np.zeros(n)
+        turn = np.array([[zero, z, -y], [-z, zero, x], [y, -x, zero]]).transpose(2, 0, 1)
+    shift = [np.broadcast_to(np.eye(d), (n, d, d))] * has_shift
+    return np.concatenate([turn, *shift, *[arm[:, :, None]] * has_scale], axis=2)
 
 
 def _in_units(
@@ -151,7 +166,7 @@ def _in_units(
     change = np.zeros((turns + d + has_scale, len(spread)))
     change[range(turns), range(turns)] = np.degrees(1.0)
     if has_shift:  # t = image of the centroid - scale R centroid: it moves with all three
-        change[turns : turns + d] = _movement(-(motion.linear @ centre), has_scale)
+        change[turns : turns + d] = _movements(-(motion.linear @ centre)[None], True, has_scale)[0]
     if has_scale:
         change[-1, -1] = motion.scale
     covariance = change @ spread @ change.T
