@@ -195,6 +195,7 @@ class ConsensusSearch:
 
     def _at_its_own_scale(self, found: Finding) -> Finding:
         """Let the bound grow where it stands at the limit of what was looked at, or where nothing fine was found."""
+        before = found
         for most_by_chance in _COARSER:
             refiner = replace(self.refiner, most_by_chance=most_by_chance)
             if not _is_found(found):
@@ -205,7 +206,7 @@ class ConsensusSearch:
             else:
                 break
             self.refiner = refiner
-        return found
+        return found if found is before else self._judged_closely(found)  # a few re-pairings may flatter it
 
     def is_better_mirrored(self, found: Finding) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
