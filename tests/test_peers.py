@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inlier import NoConsensusError, Registration
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -29,6 +31,14 @@ def test_a_problem_is_what_it_says(placement):
     assert np.linalg.det(problem.rotation) == pytest.approx(1)
     again = Cell(1000, 0.8, placement, 3).make()
     np.testing.assert_array_equal(problem.Y, again.Y)
+
+
+def test_a_noise_problem_that_few_re_pairings_flattered_is_answered_with_no_consensus():
+    from registration_bench.problems import Cell
+
+    problem = Cell(100_000, 1.0, "shifted", 37).make()
+    with pytest.raises(NoConsensusError):
+        Registration(random_state=37).fit(problem.X, problem.Y)
 
 
 @pytest.mark.parametrize(
