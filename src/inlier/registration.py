@@ -15,7 +15,6 @@ from inlier.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import random_state_of
-from inlier.consensus.repeats import any_repeats
 from inlier.consensus.sizes import check_size, glance_at_size
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
@@ -42,10 +41,8 @@ _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map ma
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
-_COARSE = 0.05  # share of re-pairings within the bound: above it, a map on which no single pair can be relied is none
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
-_MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
 
 
 class Registration(TransformerMixin, PairMatcher):
@@ -255,10 +252,10 @@ class Registration(TransformerMixin, PairMatcher):
 
     def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray, found: Consensus, all_differ: bool) -> bool:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
-        motion = found.motion() if _is_significant(found) else None
-        if not all_differ and _is_repeated(found, motion[1] if motion else None):
+        motion = found.motion() if found.evidence.is_significant else None
+        if not all_differ and found.has_repeats(motion[1] if motion else None):
             return False
-        if not _is_significant(found):
+        if not found.evidence.is_significant:
             check_size(X, "X")  # all of it: single values may be to blame
             check_size(Y, "y")
             return self._fail(len(X), found.evidence)
@@ -271,7 +268,7 @@ class Registration(TransformerMixin, PairMatcher):
             self.success_ = True
         self._keep_near(X, Y, weights, found.evidence.bound)
         self._judge_residuals(model, found, Y.shape[1])
-        if _is_coarse(found) and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
+        if found.evidence.is_coarse and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
@@ -283,13 +280,13 @@ class Registration(TransformerMixin, PairMatcher):
         d, found = X.shape[1], None
         if d <= _WIDEST_SEARCH and self.model != "affine":
             found = self._search(X, Y, weights)
-            if _is_significant(found) and found.evidence.n_supporting >= _AMPLE * d:
+            if found.evidence.is_significant and found.evidence.n_supporting >= _AMPLE * d:
                 return self._fit_by_search(X, Y, weights, found, all_differ)
         if len(X) < CalibratedMatcher._fewest_pairs:
             return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
         matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
         accepted = np.count_nonzero(weights * matcher.inlier_mask_)
-        by_search = found is not None and _is_significant(found) and found.evidence.n_supporting > accepted
+        by_search = found is not None and found.evidence.is_significant and found.evidence.n_supporting > accepted
         if accepted and not by_search:
             return self._fit_by_matching(X, Y, weights, matcher)
         return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
@@ -311,7 +308,7 @@ class Registration(TransformerMixin, PairMatcher):
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
         q = np.maximum(calibration.q_values, self.detection_p_value_, out=calibration.q_values)
-        self._decide(-self.residuals_, calibration.p_values, q, expected=0.0 if _is_coarse(found) else real)
+        self._decide(-self.residuals_, calibration.p_values, q, expected=0.0 if found.evidence.is_coarse else real)
         self.inlier_fraction_ = calibration.inlier_fraction
         self.inlier_fraction_error_ = calibration.inlier_fraction_error
 
@@ -392,20 +389,3 @@ class Registration(TransformerMixin, PairMatcher):
         self.inlier_fraction_, self.inlier_fraction_error_, self.false_discovery_rate_ = 0.0, 0.0, 0.0
         self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
         return True
-
-
-def _is_significant(found: Consensus) -> bool:
-    return found.evidence.log_false_alarms <= np.log(_MOST_FALSE_ALARMS)
-
-
-def _is_coarse(found: Consensus) -> bool:
-    return found.evidence.by_chance > _COARSE
-
-
-def _is_repeated(found: Consensus, residuals: FloatArray | None) -> bool:
-    """Whether pairs that support what was found are listed twice; where nothing was found, whether any are."""
-    if residuals is None:
-        residuals = np.sqrt(found.pairs.squared_residuals(found.map))
-    evidence, n = found.evidence, found.pairs.n_pairs
-    bound, share = (evidence.bound, evidence.inlier_fraction) if _is_significant(found) else (np.inf, 1.0)
-    return any_repeats(found.pairs.x, found.pairs.y, residuals, bound, int(share * n))

@@ -30,6 +30,9 @@ from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
 from inlier.engine.blocks import Array, FloatArray
 
+_MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
+_COARSE = 0.05  # share of re-pairings within the bound
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -57,6 +60,16 @@ class Evidence:
     n_supporting: int
     by_chance: float
     n_pairs: int
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether chance would hardly ever do as well."""
+        return self.log_false_alarms <= math.log(_MOST_FALSE_ALARMS)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether so many wrong pairs lie within the bound that no single pair can be relied on for being there."""
+        return self.by_chance > _COARSE
 
     @property
     def inlier_fraction(self) -> float:

@@ -12,6 +12,7 @@ from inlier.consensus.evidence import Evidence
 from inlier.consensus.models import MapModel, Maps, determines
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import closeness, fall_off
+from inlier.consensus.repeats import any_repeats
 from inlier.engine.blocks import FloatArray
 from inlier.transforms import SimilarityTransformation
 
@@ -55,6 +56,14 @@ class Consensus:
     def nearness(self) -> FloatArray:
         """How near each pair is, between 0 and 1: weights for a final fit."""
         return closeness(self.pairs.squared_residuals(self.map), self.evidence.bound)
+
+    def has_repeats(self, residuals: FloatArray | None) -> bool:
+        """Whether pairs that support what was found are listed twice; where nothing was found, whether any are."""
+        if residuals is None:
+            residuals = np.sqrt(self.pairs.squared_residuals(self.map))
+        found = self.evidence
+        bound, share = (found.bound, found.inlier_fraction) if found.is_significant else (np.inf, 1.0)
+        return any_repeats(self.pairs.x, self.pairs.y, residuals, bound, int(share * self.pairs.n_pairs))
 
     def motion(self) -> tuple[SimilarityTransformation, FloatArray] | None:
         """The least-squares motion of all pairs, weighted by their nearness too, and the residuals.
