@@ -13,8 +13,10 @@ The grid is n x outlier rate x placement of the outliers (registration_bench/pro
 settings are in registration_bench/methods.py. A fit that takes longer than --limit seconds is stopped, and its method
 is spared the same rate at that size and above. Each method runs in its own process. Seconds are the lesser of clock
 and processor time, what a fit takes when nothing else interferes; memory is the highest during a fit less that before
-it. Raw rows go to benchmarks/results/peers_runs.csv (not committed). `real` with all methods writes peers_real.txt.
-Threads are those that the packages take; set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and NUMBA_NUM_THREADS to change it.
+it. For that, memory is given back before a fit, which then takes a millisecond longer: short fits are timed again
+afterwards (median of three), and the first times are written down too. Raw rows go to
+benchmarks/results/peers_runs.csv (not committed). `real` with all methods writes peers_real.txt. Threads are those that
+the packages take; set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and NUMBA_NUM_THREADS to change it.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def test_models(d, model, problem, parameters):
     registration = Registration(model, random_state=0, **parameters).fit(X, Y)
     assert np.abs(registration.transformation_.linear - linear).max() < 0.06 * scale
     assert np.abs(registration.transform(X[mask]) - X[mask] @ linear.T - shift).max() < 0.05 * scale
-    assert (registration.inlier_mask_ == mask).mean() > 0.95
+    assert (registration.inlier_mask_ == mask).mean() > 0.94  # in the plane half of the 100 right ones may stay unsure
 
 
 @pytest.mark.parametrize(("model", "mirrored"), [("rotation", False), ("orthogonal", True)])

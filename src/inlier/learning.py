@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from inlier.consensus import MapModel, find_consensus
+from inlier.consensus.draws import Draws
 from inlier.engine import PairedRows
 from inlier.engine.blocks import Array, FloatArray
 from inlier.engine.namespaces import namespace, take_rows, to_host
@@ -115,7 +116,7 @@ class Learner:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
         x, y = (rows / (float(np.median(np.linalg.norm(rows, axis=1))) or 1.0) for rows in (x, y))
         model = MapModel("orthogonal", x.shape[1])
-        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
+        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, Draws(self._rng)).nearness()
 
     def _by_witnesses(self, x: Any, y: Any, points: Array) -> Iterator[Witnesses | None]:
         if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_WITNESSES:

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.calibration import calibrate_distances
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
-from inlier.consensus.draws import random_state_of
-from inlier.consensus.sizes import check_size, glance_at_size
+from inlier.consensus.draws import Draws
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.engine import summarise_columns
 from inlier.engine.blocks import Array, FloatArray
@@ -223,14 +222,12 @@ class Registration(TransformerMixin, PairMatcher):
             )
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
-        glance_at_size(X, "X")
-        glance_at_size(Y, "y")
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
-        rng = random_state_of(self.random_state)
-        suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
+        draws = Draws(self.random_state)
+        suggestion = self._linear_start(X, Y, draws) if self.model == "affine" else None
         model = MapModel(self.model, X.shape[1], self.reflection)
-        return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)
+        return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, draws, suggestion)
 
     def _fit_listed(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool = False) -> bool:
         """Fit to all pairs; False where a search finds that some are listed twice, and has to be done without those."""
@@ -256,8 +253,6 @@ class Registration(TransformerMixin, PairMatcher):
         if not all_differ and found.has_repeats(motion[1] if motion else None):
             return False
         if not found.evidence.is_significant:
-            check_size(X, "X")  # all of it: single values may be to blame
-            check_size(Y, "y")
             return self._fail(len(X), found.evidence)
         model = MapModel(self.model, X.shape[1], self.reflection)
         self.noise_bound_ = float(self.noise_bound or found.evidence.bound)
@@ -291,19 +286,20 @@ class Registration(TransformerMixin, PairMatcher):
             return self._fit_by_matching(X, Y, weights, matcher)
         return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
 
-    def _linear_start(self, X: Array, Y: Array, rng: np.random.RandomState) -> Array:
+    def _linear_start(self, X: Array, Y: Array, draws: Draws) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
-        few = rng.permutation(len(X))[:2000]
+        few = draws.distinct(len(X), 2000)
         if few.size < CalibratedMatcher._fewest_pairs:
             return few
-        matcher = CalibratedMatcher(alpha=0.05, random_state=rng).fit(X[few], Y[few])
+        matcher = CalibratedMatcher(alpha=0.05, random_state=draws.numpy).fit(X[few], Y[few])
         return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
     def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
         null = found.re_paired_residuals
-        calibration, self.null_scores_ = calibrate_distances(self.residuals_ / shortened, null, KEPT_NULL_SCORES)
+        null *= shortened
+        calibration, self.null_scores_ = calibrate_distances(self.residuals_, null, KEPT_NULL_SCORES)
         self.n_re_pairings_ = null.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
         real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs

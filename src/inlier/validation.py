@@ -16,6 +16,9 @@ from inlier.engine.blocks import Array, FloatArray, device_blocks, row_blocks
 from inlier.engine.in_files import blocks_of
 from inlier.engine.namespaces import dtype_name, to_host
 
+_SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth powers are numbers still
+_USUAL_SIZES = tuple(np.array([_SMALLEST, _LARGEST]).view(np.int64))
+
 
 def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool = False) -> Any:
     """Return ``data`` as a two-dimensional array of real numbers, without a copy where it is one already.
@@ -110,16 +113,26 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
 
 
 def check_coordinates(table: Array, name: str) -> None:
-    """Refuse NaN, infinity, numbers whose sum overflows and equal rows; warn about columns that say nothing."""
+    """Refuse NaN, infinity, equal rows and numbers whose powers overflow; warn about columns that say nothing."""
     from inlier.engine.soundness import is_sound  # numba, which takes a while to load and not all need
 
-    if table.dtype == np.float64 and table.flags.c_contiguous:
-        largest = np.float64(sys.float_info.max / max(len(table), 1))
-        if is_sound(table.reshape(-1).view(np.int64), table.shape[1], largest.view(np.int64)):
-            return  # one look says so; what is wrong takes a closer one
+    in_one_piece = table.dtype == np.float64 and table.flags.c_contiguous
+    if in_one_piece and is_sound(table.reshape(-1).view(np.int64), table.shape[1], *_USUAL_SIZES):
+        return  # one look says so; what is wrong takes a closer one
     summary = summarise_columns(table)
     check_finite(table, summary, name)
     check_varies(summary, name)
+    check_size(summary, name)
+
+
+def check_size(summary: ColumnSummary, name: str) -> None:
+    """Refuse numbers so large or so small that their fourth powers are infinite or zero."""
+    largest = max(float(summary.maximum.max()), -float(summary.minimum.min()))
+    if not _SMALLEST <= largest <= _LARGEST:
+        raise ValueError(
+            f"The largest value of {name} is {largest:.3g}, and powers of such numbers cannot be told from "
+            f"{'infinity' if largest > 1 else 'zero'}. Divide X and y by a number of that size first."
+        )
 
 
 def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:

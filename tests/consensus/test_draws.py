@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from inlier.consensus.draws import draw, draw_distinct, random_state_of
+from inlier.consensus.draws import Draws
 
 
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (5, 9), (10, 4), (10_000, 4000), (100_000, 4000), (7001, 3500)])
 def test_distinct_numbers_are_distinct_below_n_and_in_random_order(n, size):
-    numbers = draw_distinct(n, size, np.random.RandomState(0))
+    numbers = Draws(0).distinct(n, size)
     assert numbers.size == min(size, n) == np.unique(numbers).size
     assert 0 <= numbers.min() <= numbers.max() < n
     if size > 1000:
@@ -20,26 +20,32 @@ def test_distinct_numbers_are_distinct_below_n_and_in_random_order(n, size):
 
 @pytest.mark.parametrize(("n", "size"), [(6, 3), (7, 3)])
 def test_all_orders_are_equally_likely(n, size):
-    rng = np.random.RandomState(1)
-    drawn = np.array([draw_distinct(n, size, rng) for _ in range(6000)])
+    draws = Draws(1)
+    drawn = np.array([draws.distinct(n, size) for _ in range(6000)])
     names = drawn @ n ** np.arange(size)
     counts = np.unique(names, return_counts=True)[1]
     assert counts.size == np.prod(np.arange(n - size + 1, n + 1))
     assert chisquare(counts).pvalue > 0.001
 
 
-def test_draws_are_uniform_and_follow_the_random_state():
-    numbers = draw(50, 20_000, np.random.RandomState(3))
-    assert chisquare(np.bincount(numbers, minlength=50)).pvalue > 0.001
-    np.testing.assert_array_equal(numbers, draw(50, 20_000, np.random.RandomState(3)))
-    assert (numbers != draw(50, 20_000, np.random.RandomState(4))).mean() > 0.9
+@pytest.mark.parametrize("state", [lambda seed: seed, np.random.RandomState], ids=["number", "state"])
+def test_draws_are_uniform_and_follow_the_random_state(state):
+    draws = Draws(state(3))
+    first, second = draws.numbers(50, 20_000), draws.numbers(50, 20_000)
+    for numbers in (first, second):
+        assert chisquare(np.bincount(numbers, minlength=50)).pvalue > 0.001
+    again = Draws(state(3))
+    np.testing.assert_array_equal(first, again.numbers(50, 20_000))
+    np.testing.assert_array_equal(second, again.numbers(50, 20_000))
+    for others in (second, Draws(state(4)).numbers(50, 20_000), np.roll(second, 1), np.roll(second, -1)):
+        assert (first == others).mean() < 0.03
 
 
-def test_a_seed_gives_the_same_numbers_and_a_state_goes_on():
-    first, second = random_state_of(7), random_state_of(np.int64(7))
-    assert first.randint(10**6) == second.randint(10**6)
-    assert random_state_of(first) is first
-    assert random_state_of(None) is np.random.mtrand._rand
+def test_a_seed_gives_the_same_generator_and_a_state_goes_on():
+    assert Draws(7).numpy.randint(10**6) == Draws(np.int64(7)).numpy.randint(10**6)
+    state = np.random.RandomState(0)
+    assert Draws(state).numpy is state
+    assert Draws(None).numpy is np.random.mtrand._rand
     for wrong in ("seven", -1, 2**40):
         with pytest.raises(ValueError, match=r"seed|Seed"):
-            random_state_of(wrong)
+            Draws(wrong)

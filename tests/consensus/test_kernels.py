@@ -10,7 +10,7 @@ from inlier.consensus.column_kernels import (
     row_sums,
     spread_of,
 )
-from inlier.consensus.kernels import counts_within, histogram
+from inlier.consensus.kernels import UPPER_ENDS, counts_within
 from inlier.consensus.pairs import ColumnPairs
 
 
@@ -88,7 +88,7 @@ def test_disagreements_of_neighbours(points, rounds):
 def test_residuals_within_bounds_are_counted(points):
     x, y, _ = points
     linear, shift = np.random.default_rng(1).normal(size=(len(y), len(x))), np.ones(len(y))
-    bounds, within = counts_within(histogram(linear, shift, x, y, 0, 0, 2.5**2, 0, x.shape[1]), 2.5)
+    bounds, within = 2.5 * UPPER_ENDS, counts_within(linear, shift, x, y, 0, 0, 2.5**2, 0, x.shape[1])
     residuals = np.linalg.norm(y - linear @ x - shift[:, None], axis=0)
     # Where a residual is as large as a bound, rounding decides.
     counted = [(residuals <= bound * (1 + 1e-12)).sum() for bound in bounds]

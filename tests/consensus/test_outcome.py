@@ -5,6 +5,7 @@ import pytest
 
 from inlier import Registration, estimate_transformation
 from inlier.consensus import MapModel, find_consensus
+from inlier.consensus.draws import Draws
 
 
 def pairs_of(model: str, d: int, n: int = 600, offset: float = 0.0, seed: int = 0):
@@ -22,8 +23,7 @@ def pairs_of(model: str, d: int, n: int = 600, offset: float = 0.0, seed: int = 
 
 def searched(model: str, X, Y, weights=None):
     weights = np.ones(len(X)) if weights is None else weights
-    rng = np.random.RandomState(0)
-    return find_consensus(MapModel(model, X.shape[1]), X, Y, weights, None, 0.01, rng)
+    return find_consensus(MapModel(model, X.shape[1]), X, Y, weights, None, 0.01, Draws(0))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e5])

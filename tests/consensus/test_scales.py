@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inlier.consensus.draws import Draws
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.scales import Scales
@@ -11,7 +12,7 @@ BOUND = 0.02
 
 def tolerances(noise_bound):
     x, y = np.random.default_rng(0).uniform(size=(2, 3, 500))
-    scales = Scales(MapModel("rigid", 3), ColumnPairs(x, y, np.ones(500)), noise_bound, np.random.RandomState(0))
+    scales = Scales(MapModel("rigid", 3), ColumnPairs(x, y, np.ones(500)), noise_bound, Draws(0))
     return [(likely, scale, list(some)) for likely, scale, some in scales]
 
 

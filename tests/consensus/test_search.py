@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import special_ortho_group
 
+from inlier.consensus.draws import Draws
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.search import ConsensusSearch
@@ -20,7 +21,7 @@ def searched(n: int, n_real: int, seed: int = 0):
     real = rng.permutation(n)[:n_real]
     rotation, shift = special_ortho_group.rvs(3, random_state=seed), 0.1 * rng.normal(size=3)
     y[:, real] = rotation @ x[:, real] + shift[:, None] + 0.01 * rng.normal(size=(3, n_real))
-    search = ConsensusSearch(RIGID, ColumnPairs(x, y, np.ones(n)), None, np.random.RandomState(seed))
+    search = ConsensusSearch(RIGID, ColumnPairs(x, y, np.ones(n)), None, Draws(seed))
     return search, Maps(rotation[None], shift[None])
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import special_ortho_group
 
 from inlier.consensus.crowding import Crowding
+from inlier.consensus.draws import Draws
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
@@ -24,7 +25,7 @@ def scan(n: int = 400, n_real: int = 20, seed: int = 0):
 
 
 def chance_of(pairs: ColumnPairs) -> Chance:
-    scales = Scales(RIGID, pairs, None, np.random.RandomState(0))
+    scales = Scales(RIGID, pairs, None, Draws(0))
     return Chance(RIGID, scales.disagreements, Crowding(pairs))
 
 
@@ -82,7 +83,7 @@ def test_a_suggestion_is_fitted_to_the_pairs_within_its_bound():
 @pytest.mark.parametrize("n", [400, 1700])  # all are compared, or those with the most friends
 def test_tight_circles_suggest_the_motion(n):
     pairs, motion = scan(n)
-    maps, bounds = maps_of_circles(RIGID, pairs, 1.0, np.array([0.02, 0.05]), np.random.RandomState(0))
+    maps, bounds = maps_of_circles(RIGID, pairs, 1.0, np.array([0.02, 0.05]), Draws(0))
     assert len(maps) == 48
     np.testing.assert_allclose(bounds, np.repeat([0.03, 0.075], 24))
     assert min(angle(linear, motion.linear[0]) for linear in maps.linear) < 3
@@ -90,16 +91,16 @@ def test_tight_circles_suggest_the_motion(n):
 
 def test_too_few_pairs_suggest_nothing():
     pairs, _ = scan(2, 1)
-    assert maps_of_circles(RIGID, pairs, 1.0, np.array([0.1]), np.random.RandomState(0)) is None
+    assert maps_of_circles(RIGID, pairs, 1.0, np.array([0.1]), Draws(0)) is None
 
 
 def test_all_pairs_are_worth_comparing_to_all_tolerances_unless_they_are_too_many():
     pairs, _ = scan(60, 30)
-    tolerances, rng = np.array([0.02, 0.05]), np.random.RandomState(0)
-    ((chosen, together),) = closest_friends(pairs, 1.0, tolerances, RIGID, 60, rng)
+    tolerances, draws = np.array([0.02, 0.05]), Draws(0)
+    ((chosen, together),) = closest_friends(pairs, 1.0, tolerances, RIGID, 60, draws)
     assert chosen is pairs
     assert together is tolerances
-    one_by_one = list(closest_friends(pairs, 1.0, tolerances, RIGID, 30, rng))
+    one_by_one = list(closest_friends(pairs, 1.0, tolerances, RIGID, 30, draws))
     np.testing.assert_array_equal([some for _, some in one_by_one], [[0.02], [0.05]])
     for chosen, _ in one_by_one:
         assert chosen.n_pairs == 30
@@ -109,8 +110,6 @@ def test_all_pairs_are_worth_comparing_to_all_tolerances_unless_they_are_too_man
 def test_about_the_origin_lengths_have_to_agree_too():
     pairs, motion = scan(200)
     turned = ColumnPairs(pairs.x, pairs.y - motion.shift[0][:, None], pairs.weights)
-    ((chosen, _),) = closest_friends(
-        turned, 1.0, np.array([0.05]), MapModel("rotation", 3), 200, np.random.RandomState(0)
-    )
+    ((chosen, _),) = closest_friends(turned, 1.0, np.array([0.05]), MapModel("rotation", 3), 200, Draws(0))
     lengths = np.linalg.norm(turned.x, axis=0) - np.linalg.norm(turned.y, axis=0)
     np.testing.assert_array_equal(np.sort(chosen.x[0]), np.sort(turned.x[0, np.abs(lengths) <= 0.05]))

@@ -6,8 +6,9 @@ import pytest
 from inlier.engine.soundness import is_sound
 
 
-def sound(table, largest):
-    return is_sound(table.reshape(-1).view(np.int64), table.shape[1], np.float64(largest).view(np.int64))
+def sound(table, most, least=0.0):
+    limits = np.array([least, most]).view(np.int64)
+    return is_sound(table.reshape(-1).view(np.int64), table.shape[1], *limits)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (50, 3), (1000, 2)])
@@ -16,6 +17,8 @@ def test_only_finite_tables_whose_columns_vary_are_sound(shape):
     assert sound(table, 1e300)
     assert sound(table, np.abs(table).max())
     assert not sound(table, np.abs(table).max() * (1 - 1e-15))
+    assert sound(table, 1e300, least=np.abs(table).max())
+    assert not sound(table, 1e300, least=np.abs(table).max() * (1 + 1e-15))
     for wrong in (np.nan, -np.nan, np.inf, -np.inf):
         spoilt = table.copy()
         spoilt[-1, -1] = wrong

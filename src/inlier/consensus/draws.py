@@ -1,10 +1,11 @@
-"""Draws of places in a list, compiled: NumPy's random state gives a seed, and would take as long as a whole fit.
+"""Draws of places in a list, compiled: with NumPy's generators a few of them would take as long as a whole fit.
 
 The numbers are those of SplitMix64 (Steele, Lea and Flood 2014): a counter, its bits mixed.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,44 +20,63 @@ _HALF = np.uint64(32)
 _LARGEST_SEED = 2**32
 
 
-def random_state_of(seed: Any) -> np.random.RandomState:
-    """As scikit-learn reads it; for a number, a generator that is ready ten times as fast as its own."""
-    if isinstance(seed, (int, np.integer)) and 0 <= seed < _LARGEST_SEED:
-        return np.random.RandomState(np.random.PCG64(int(seed)))
-    state: np.random.RandomState = check_random_state(seed)
-    return state
+class Draws:
+    """What is drawn at random in one search; the same each time where ``random_state`` is a number.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        As scikit-learn reads it.
+    """
+
+    def __init__(self, random_state: Any) -> None:
+        is_number = isinstance(random_state, (int, np.integer)) and 0 <= random_state < _LARGEST_SEED
+        self._number, self._n_draws = int(random_state) if is_number else None, 0
+        self._random_state = random_state if is_number else check_random_state(random_state)
+
+    @cached_property
+    def numpy(self) -> np.random.RandomState:
+        """NumPy's generator: it takes a while to make one of a number."""
+        state: np.random.RandomState = check_random_state(self._random_state)
+        return state
+
+    def numbers(self, n: int, size: int) -> Array:
+        """Draw numbers below n."""
+        drawn: Array = _draw(n, size, self._seed())
+        return drawn
+
+    def distinct(self, n: int, size: int) -> Array:
+        """Draw different numbers below n, all of them where ``size`` is not less."""
+        size = min(size, n)
+        # Where few are drawn of many, numbers that come a second time are rare, and passed over.
+        drawn: Array = (_draw_few if n > 2 * size else _draw_many)(n, size, self._seed())
+        return drawn
+
+    def _seed(self) -> np.uint64:
+        """Another one for each draw."""
+        self._n_draws += 1
+        if self._number is None:
+            return np.uint64(self.numpy.randint(_LARGEST_SEED, dtype=np.uint64))
+        return np.uint64((self._number << 32) + self._n_draws)
 
 
-def draw(n: int, size: int, rng: np.random.RandomState) -> Array:
-    """Draw numbers below n."""
-    numbers: Array = _draw(n, size, _seed(rng))
-    return numbers
-
-
-def draw_distinct(n: int, size: int, rng: np.random.RandomState) -> Array:
-    """Draw different numbers below n, all of them where ``size`` is not less."""
-    size = min(size, n)
-    # Where few are drawn of many, numbers that come a second time are rare, and passed over.
-    numbers: Array = (_draw_few if n > 2 * size else _draw_many)(n, size, _seed(rng))
-    return numbers
-
-
-def _seed(rng: np.random.RandomState) -> np.uint64:
-    return np.uint64(rng.randint(_LARGEST_SEED, dtype=np.uint64))
+@compiled
+def _mixed(counter):
+    bits = (counter ^ (counter >> np.uint64(30))) * _FIRST_MIXER
+    bits = (bits ^ (bits >> np.uint64(27))) * _SECOND_MIXER
+    return bits ^ (bits >> np.uint64(31))
 
 
 @compiled
 def _below(n, counter):
     """The number below n < 2^32 that belongs to a counter."""
-    bits = (counter ^ (counter >> np.uint64(30))) * _FIRST_MIXER
-    bits = (bits ^ (bits >> np.uint64(27))) * _SECOND_MIXER
-    return np.intp((((bits ^ (bits >> np.uint64(31))) >> _HALF) * np.uint64(n)) >> _HALF)
+    return np.intp(((_mixed(counter) >> _HALF) * np.uint64(n)) >> _HALF)
 
 
 @compiled
 def _draw(n, size, seed):
     numbers = np.empty(size, dtype=np.intp)
-    counter = seed * _STEP
+    counter = _mixed(seed * _STEP)
     for k in range(size):
         counter += _STEP
         numbers[k] = _below(n, counter)
@@ -67,7 +87,7 @@ def _draw(n, size, seed):
 def _draw_many(n, size, seed):
     """Shuffle a list of all, as far as it is needed (Fisher and Yates)."""
     numbers = np.arange(n)
-    counter = seed * _STEP
+    counter = _mixed(seed * _STEP)
     for k in range(size):
         counter += _STEP
         other = k + _below(n - k, counter)
@@ -79,7 +99,7 @@ def _draw_many(n, size, seed):
 def _draw_few(n, size, seed):
     """Draw until there are enough, and mark what has been drawn, a bit for each number."""
     drawn, numbers = np.zeros(n // 64 + 1, dtype=np.uint64), np.empty(size, dtype=np.intp)
-    counter, found = seed * _STEP, 0
+    counter, found = _mixed(seed * _STEP), 0
     while found < size:
         counter += _STEP
         number = _below(n, counter)

@@ -18,7 +18,7 @@ _TILE = 256
 FRACTION_BITS = 50
 LOWEST_BIN = (1023 - 70) << 2  # 2^-70
 N_BINS = 80 << 2  # up to 2^10
-_UPPER_ENDS = np.sqrt(  # of the bins, as residuals
+UPPER_ENDS = np.sqrt(  # of the bins, as residuals
     (np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64)
 )
 
@@ -227,11 +227,11 @@ def _same_point(points, i, j):
 
 
 @compiled
-def histogram(linear, shift, x, y, first_step, last_step, unit, start, stop):
-    """Count squared residuals, in units, of x_i with y_(i + step), for rows start to stop and all these steps.
+def counts_within(linear, shift, x, y, first_step, last_step, unit, start, stop):
+    """How many squared residuals, in units, of x_i and y_(i + step) lie below the upper end of each bin.
 
-    Step 0 are the pairs themselves. Others re-pair them, round and round, unless they share a point; so the pairs have
-    to come in random order.
+    Of rows start to stop and all these steps. Step 0 are the pairs themselves. Others re-pair them, round and round,
+    unless they share a point; so the pairs have to come in random order.
     """
     n = x.shape[1]
     counts = np.zeros(N_BINS, dtype=np.int64)
@@ -252,17 +252,9 @@ def histogram(linear, shift, x, y, first_step, last_step, unit, start, stop):
             for t in range(count):
                 if bins[t] >= 0:
                     counts[bins[t]] += 1
+    for k in range(1, N_BINS):
+        counts[k] += counts[k - 1]
     return counts
-
-
-@compiled
-def counts_within(counts, unit):
-    """Bounds, the upper ends of the bins in these units, and how many were counted within each."""
-    bounds, within, reached = np.empty(N_BINS), np.empty(N_BINS, dtype=np.int64), 0
-    for k in range(N_BINS):
-        reached += counts[k]
-        bounds[k], within[k] = unit * _UPPER_ENDS[k], reached
-    return bounds, within
 
 
 @compiled

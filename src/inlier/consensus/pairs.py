@@ -9,9 +9,9 @@ import numpy as np
 
 from inlier.consensus.column_kernels import copy_to_columns, row_sums, spread_of, subtract_from_columns
 from inlier.consensus.kernels import (
+    UPPER_ENDS,
     common_support,
     counts_within,
-    histogram,
     near_moments,
     re_paired_residuals,
     squared_residuals,
@@ -89,12 +89,9 @@ class ColumnPairs:
         x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
         return ColumnPairs(x, y, weights)
 
-    def first(self, count: int) -> ColumnPairs:
-        """Return the first pairs; where they come in random order, these are as good as any."""
-        if count >= self.n_pairs:
-            return self
-        x, y, weights = (np.ascontiguousarray(part[..., :count]) for part in (self.x, self.y, self.weights))
-        return ColumnPairs(x, y, weights)
+    def with_sample(self, shuffled: ColumnPairs) -> ColumnPairs:
+        """The same pairs, with some of them in random order."""
+        return ColumnPairs(self.x, self.y, self.weights, shuffled)
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
@@ -111,24 +108,23 @@ class ColumnPairs:
         unit = unit or self.spread
         shuffled = self.in_random_order
         rounds = shuffled._rounds(re_pairings)
-        _, pairs = self._within(maps, unit, range(1))
-        bounds, re_paired = shuffled._within(maps, unit, range(1, rounds + 1))
-        return ResidualCounts(bounds, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
+        pairs = self._within(maps, unit, 0, 0)
+        re_paired = shuffled._within(maps, unit, 1, rounds)
+        return ResidualCounts(unit * UPPER_ENDS, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
 
-    def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:
+    def count_re_paired(self, maps: Maps, re_pairings: int) -> tuple[FloatArray, Array]:
         """Bounds, and how many of at least n re-pairings lie within each; in random order only."""
-        return self._within(maps, unit or self.spread, range(1, self._rounds(re_pairings) + 1))
+        return self.spread * UPPER_ENDS, self._within(maps, self.spread, 1, self._rounds(re_pairings))
 
-    def _within(self, maps: Maps, unit: float, steps: range) -> tuple[FloatArray, Array]:
-        """Bounds, and how many residuals of x_i and y_(i + step), for all these steps, lie within each."""
+    def _within(self, maps: Maps, unit: float, first: int, last: int) -> Array:
+        """How many residuals of x_i and y_(i + step), for steps from first to last, lie within each bound."""
         linear, shift = _first_of(maps)
-        first, last = steps[0], steps[-1]
         parts = run_in_threads(
             self.n_pairs,
-            lambda rows: histogram(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
+            lambda rows: counts_within(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
         )
-        bounds, within = counts_within(sum(parts[1:], start=parts[0]), unit)
-        return bounds, within
+        within: Array = sum(parts[1:], start=parts[0])
+        return within
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""

@@ -49,10 +49,11 @@ class Refiner:
     chance: Chance
     noise_bound: float | None
     most_by_chance: float = FINE
+    re_pairings: int = _RE_PAIRINGS  # at least, that a map is weighed beside
 
-    def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int = _RE_PAIRINGS) -> Finding:
+    def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int | None = None) -> Finding:
         """What speaks for this map among these pairs, beside at least so many re-pairings."""
-        counts = pairs.count_residuals(maps, re_pairings, self.noise_bound)
+        counts = pairs.count_residuals(maps, re_pairings or self.re_pairings, self.noise_bound)
         if self.noise_bound is not None:  # real pairs lie within it, and the best of them nearer still
             return Finding(maps, self.chance.weigh(counts.up_to(self.noise_bound), maps))
         return Finding(maps, self.chance.weigh(counts, maps, self.most_by_chance))

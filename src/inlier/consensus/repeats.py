@@ -30,9 +30,14 @@ def any_repeats(x: FloatArray, y: FloatArray, residuals: FloatArray, bound: floa
     n_within : int
         How many those are, about.
     """
-    rows = _some(x[0], x[-1], residuals, bound, max(n_within, 1), _LOOKED_AT)
-    marks = np.sort(_marks(x, y, rows))
+    marks = np.sort(_some_marks(x, y, residuals, bound, max(n_within, 1), _LOOKED_AT))
     return bool((marks[1:] == marks[:-1]).any())
+
+
+@compiled_exactly
+def _some_marks(x, y, residuals, bound, n_within, about):  # type: ignore[no-untyped-def]
+    """Those of the pairs that are looked at."""
+    return _marks(x, y, _some(x[0], x[-1], residuals, bound, n_within, about))
 
 
 @compiled_exactly

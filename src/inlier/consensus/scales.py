@@ -13,7 +13,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from inlier.consensus.column_kernels import disagreements_along, distances_between
-from inlier.consensus.draws import draw
+from inlier.consensus.draws import Draws
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
 from inlier.engine.blocks import FloatArray
@@ -40,14 +40,12 @@ class Scales:
         A sample of the pairs, in random order.
     noise_bound : float or None
         Largest residual of a real pair, if known.
-    rng : RandomState
+    draws : Draws
         Draws pairs of pairs.
     """
 
-    def __init__(
-        self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
-    ) -> None:
-        self._pairs, self._noise_bound, self._rng = pairs, noise_bound, rng
+    def __init__(self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, draws: Draws) -> None:
+        self._pairs, self._noise_bound, self._draws = pairs, noise_bound, draws
         of_fixed_scale = model.keeps_distances and model.name != "similarity"
         self._typical = 1.0 if of_fixed_scale else pairs.spread / _spread(pairs.x)
         self._scales = [1.0] if of_fixed_scale else self._frequent_ratios()
@@ -76,7 +74,7 @@ class Scales:
         return np.abs(scale * x - y)
 
     def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:
-        i, j, k, m = draw(self._pairs.n_pairs, 4 * size, self._rng).reshape(4, size)
+        i, j, k, m = self._draws.numbers(self._pairs.n_pairs, 4 * size).reshape(4, size)
         k, m = (i, j) if paired else (k, m)
         x, y = self._pairs.x, self._pairs.y
         return distances_between(x, i, j), distances_between(y, k, m)
@@ -119,14 +117,14 @@ def closest_friends(
     tolerances: FloatArray,
     model: MapModel,
     most: int,
-    rng: np.random.RandomState,
+    draws: Draws,
 ) -> Iterator[tuple[ColumnPairs, FloatArray]]:
     """Yield the pairs worth comparing, and to which tolerances: all, or those with the most friends beyond chance."""
     if sample.n_pairs <= most and model.has_shift:
         yield sample, tolerances
         return
     x = scale * sample.x
-    excess = excess_of_friends(x, sample.y, tolerances, rng) if sample.n_pairs > most else None
+    excess = excess_of_friends(x, sample.y, tolerances, draws.numpy) if sample.n_pairs > most else None
     lengths = np.abs(np.linalg.norm(x, axis=0) - np.linalg.norm(sample.y, axis=0))
     for column, tolerance in enumerate(tolerances):
         rank = np.zeros(sample.n_pairs) if excess is None else -excess[:, column]

@@ -18,7 +18,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from inlier.consensus.crowding import Crowding
-from inlier.consensus.draws import draw_distinct
+from inlier.consensus.draws import Draws
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.outcome import Consensus
@@ -64,7 +64,7 @@ def find_consensus(
     weights: FloatArray,
     noise_bound: float | None,
     alpha: float,
-    rng: np.random.RandomState,
+    draws: Draws,
     suggestion: Array | None = None,
 ) -> Consensus:
     """Find the map that most of the pairs (x_i, y_i) agree on.
@@ -81,13 +81,13 @@ def find_consensus(
         Largest residual of a real pair, if known.
     alpha : float
         Rate of false discoveries that the re-paired residuals are to decide on.
-    rng : RandomState
+    draws : Draws
         Draws samples and re-pairings.
     suggestion : ndarray of int, optional
         Pairs that are likely real: the map that fits them is where to start.
     """
     pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
-    search = ConsensusSearch(model, pairs, noise_bound, rng)
+    search = ConsensusSearch(model, pairs, noise_bound, draws)
     start = None
     if suggestion is not None and suggestion.size >= model.fewest_pairs:
         start = pairs.take(suggestion).fit(model)
@@ -104,19 +104,27 @@ def find_consensus(
 class ConsensusSearch:
     """One search; `run` gives the best map found and what speaks for it."""
 
-    def __init__(
-        self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.RandomState
-    ) -> None:
-        self._model, self._noise_bound, self._rng = model, noise_bound, rng
-        shuffled = pairs.take(draw_distinct(pairs.n_pairs, _WEIGHED_ON, rng))
-        self._pairs = replace(pairs, shuffled=shuffled) if pairs.n_pairs > _WEIGHED_ON else shuffled
-        self._judges = shuffled if _all_equal(pairs.weights) else self._sample(_WEIGHED_ON)
-        self._jury = self._judges.first(_QUICK_LOOK)
+    def __init__(self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, draws: Draws) -> None:
+        self._model, self._noise_bound, self._draws = model, noise_bound, draws
+        self._in_order, self._equal_weights = pairs, float(np.ptp(pairs.weights)) == 0
+        self._jury = self._judges if pairs.n_pairs <= _QUICK_LOOK else pairs.take(self._draw(_QUICK_LOOK))
         self._last_counted: tuple[Finding | None, float] = None, 0.0  # and the share of independent members
 
     @cached_property
+    def _judges(self) -> ColumnPairs:
+        """Pairs that maps are weighed on."""
+        return self._in_order.take(self._draw(_WEIGHED_ON))
+
+    @cached_property
+    def _pairs(self) -> ColumnPairs:
+        """All pairs, in random order or with a sample of them that is."""
+        pairs, n = self._in_order, self._in_order.n_pairs
+        shuffled = self._judges if self._equal_weights else pairs.take(self._draws.distinct(n, _WEIGHED_ON))
+        return pairs.with_sample(shuffled) if n > _WEIGHED_ON else shuffled
+
+    @cached_property
     def _scales(self) -> Scales:
-        return Scales(self._model, self._judges, self._noise_bound, self._rng)
+        return Scales(self._model, self._judges, self._noise_bound, self._draws)
 
     @cached_property
     def refiner(self) -> Refiner:
@@ -161,14 +169,17 @@ class ConsensusSearch:
     def _first_look(self) -> Finding | None:
         """What a small part of the pairs says, if that leaves no doubt: where most pairs agree, it does."""
         jury, model = self._jury, self._model
-        if jury is self._judges or model.may_stretch:
+        if self._in_order.n_pairs <= _QUICK_LOOK or model.may_stretch:
             return None
-        disagreements = Scales(model, jury, self._noise_bound, self._rng).disagreements
-        refiner = Refiner(model, Chance(model, disagreements, Crowding(jury, _LOOKED_AT)), self._noise_bound)
-        found = refiner.weigh(jury, refiner.narrow(jury, self._gram_start(jury)), _LOOKED_AT)
+        disagreements = Scales(model, jury, self._noise_bound, self._draws).disagreements
+        chance = Chance(model, disagreements, Crowding(jury, _LOOKED_AT))
+        refiner = Refiner(model, chance, self._noise_bound, re_pairings=_LOOKED_AT)
+        found = refiner.weigh(jury, refiner.narrow(jury, self._gram_start(jury)))
         if not (_has_clear_majority(found) and _is_beyond_doubt(found)):
             return None
         self.refiner = refiner
+        if self._equal_weights:
+            self._pairs = self._in_order.with_sample(jury)  # there is no need to draw more
         return refiner.refine(jury, found.map) if found.evidence.bound < _FINE_NOISE * jury.spread else found
 
     def _best_of_all(self, findings: list[Finding]) -> Finding:
@@ -190,7 +201,7 @@ class ConsensusSearch:
         """Residuals of about so many re-pairings, at least as many as there are in the sample of pairs for that."""
         sample = self._pairs.in_random_order
         if count > _MOST_PARTNERS * sample.n_pairs and sample is not self._pairs:
-            sample = self._pairs.take(draw_distinct(self._pairs.n_pairs, count // _MOST_PARTNERS, self._rng))
+            sample = self._pairs.take(self._draws.distinct(self._pairs.n_pairs, count // _MOST_PARTNERS))
         return sample.re_paired_residuals(maps, count)
 
     def _at_its_own_scale(self, found: Finding) -> Finding:
@@ -212,12 +223,12 @@ class ConsensusSearch:
         """Whether the pairs that support this map have far more evidence for a reflection."""
         if self._model.may_mirror or found.evidence.by_chance < _TIGHT:
             return False
-        judges, mirroring = self._judges, replace(self._model, reflection=True)
-        start, _ = judges.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
+        some, mirroring = self._pairs.in_random_order, replace(self._model, reflection=True)
+        start, _ = some.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
         if np.linalg.det(start.linear[0]) > 0:
             return False
-        mirrored = replace(self.refiner, model=mirroring).refine(judges, start)
-        return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(judges, found.map).evidence.surprise
+        mirrored = replace(self.refiner, model=mirroring).refine(some, start)
+        return mirrored.evidence.surprise > _FAR_BETTER * self.refiner.weigh(some, found.map).evidence.surprise
 
     @cached_property
     def _start(self) -> Maps:
@@ -295,7 +306,7 @@ class ConsensusSearch:
         self, sample: ColumnPairs, scale: float, tolerances: FloatArray, best: Finding
     ) -> Iterator[tuple[Maps, float, float]]:
         """Maps that circles of friends in a sample suggest, with bounds and promises; the most promising first."""
-        rough = maps_of_circles(self._model, sample, scale, tolerances, self._rng)
+        rough = maps_of_circles(self._model, sample, scale, tolerances, self._draws)
         if rough is None:
             return
         spread = self._judges.spread
@@ -321,13 +332,19 @@ class ConsensusSearch:
         return replace(self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS), breadth=found.breadth)
 
     def _sample(self, size: int) -> ColumnPairs:
-        """Draw pairs, the more likely the larger their weights."""
-        pairs, weights = self._pairs, self._pairs.weights
-        if _all_equal(weights):
-            return pairs if size >= pairs.n_pairs else pairs.take(draw_distinct(pairs.n_pairs, size, self._rng))
-        usable = int(np.count_nonzero(weights))
-        share = weights / weights.sum()
-        return pairs.take(self._rng.choice(pairs.n_pairs, min(size, usable), replace=False, p=share))
+        """Some of the pairs, or all of them."""
+        if size >= self._pairs.n_pairs and self._equal_weights:
+            return self._pairs
+        return self._in_order.take(self._draw(size))
+
+    def _draw(self, size: int) -> Array:
+        """Draw different pairs, the more likely the larger their weights."""
+        n, weights = self._in_order.n_pairs, self._in_order.weights
+        if self._equal_weights:
+            return self._draws.distinct(n, size)
+        share, usable = weights / weights.sum(), int(np.count_nonzero(weights))
+        drawn: Array = self._draws.numpy.choice(n, min(size, usable), replace=False, p=share)
+        return drawn
 
 
 def _is_found(found: Finding) -> bool:
@@ -344,7 +361,3 @@ def _has_clear_majority(found: Finding) -> bool:
 
 def _is_beyond_doubt(found: Finding) -> bool:
     return found.evidence.log_false_alarms < _BEYOND_DOUBT
-
-
-def _all_equal(weights: FloatArray) -> bool:
-    return float(np.ptp(weights)) == 0

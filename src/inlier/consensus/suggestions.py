@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from inlier.consensus.draws import Draws
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps, fit_maps
 from inlier.consensus.pairs import ColumnPairs
@@ -116,14 +117,14 @@ class QuickLook:
 
 
 def maps_of_circles(
-    model: MapModel, sample: ColumnPairs, scale: float, tolerances: FloatArray, rng: np.random.RandomState
+    model: MapModel, sample: ColumnPairs, scale: float, tolerances: FloatArray, draws: Draws
 ) -> tuple[Maps, FloatArray] | None:
     """Fit the tightest circles of friends to each tolerance; also the residuals that their pairs may have.
 
     None if there are too few pairs to choose from.
     """
     x, y, weights, bounds = [], [], [], []
-    for chosen, some in closest_friends(sample, scale, tolerances, model, _MOST_CANDIDATES, rng):
+    for chosen, some in closest_friends(sample, scale, tolerances, model, _MOST_CANDIDATES, draws):
         if chosen.n_pairs < model.fewest_pairs:
             continue
         agreement = Agreement(scale * chosen.x, chosen.y, some)

@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import njit
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nothing calls them from C
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -37,39 +37,40 @@ def _as_whole(bits):
 def evenly_spread(mask, n_marked, most_marked, most_others):
     """Rows in rising order: at most so many of the marked, first to last, and at most so many of the others."""
     n_others = mask.size - n_marked
-    marked, others = np.empty(n_marked + 1, dtype=np.intp), np.empty(n_others + 1, dtype=np.intp)
-    m = o = 0
-    for i in range(mask.size):  # without a branch, which nobody could foretell
-        marked[m], others[o] = i, i
-        m += mask[i]
-        o += not mask[i]
     of_marked, of_others = min(most_marked, n_marked), min(most_others, n_others)
-    rows = np.empty(of_marked + of_others, dtype=np.intp)
-    m = o = 0
-    for k in range(rows.size):
-        next_marked = marked[_rank(m, of_marked, n_marked)] if m < of_marked else mask.size
-        next_others = others[_rank(o, of_others, n_others)] if o < of_others else mask.size
-        rows[k] = min(next_marked, next_others)
-        m += next_marked < next_others
-        o += next_others < next_marked
+    rows, found = np.empty(of_marked + of_others, dtype=np.intp), 0
+    taken = np.zeros(2, dtype=np.intp)  # of the others, of the marked
+    marked, next_marked, next_others = 0, 0 if of_marked else n_marked, 0 if of_others else n_others
+    for i in range(mask.size):
+        seen, following = (marked, next_marked) if mask[i] else (i - marked, next_others)
+        if seen == following:  # seldom, so no time is lost by a wrong guess
+            rows[found] = i
+            found += 1
+            taken[np.intp(mask[i])] += 1
+            next_others = _rank(taken[0], of_others, n_others)
+            next_marked = _rank(taken[1], of_marked, n_marked)
+        marked += mask[i]
     return rows
 
 
 @compiled
 def _rank(number, size, n):
-    """The rank of entry ``number`` of ``size`` that are spread over n."""
-    return int(number * ((n - 1) / max(size - 1, 1)) + 0.5)
+    """The rank of entry ``number`` of ``size`` that are spread over n; beyond the last, one that there is not."""
+    return int(number * ((n - 1) / max(size - 1, 1)) + 0.5) if number < size else n
 
 
 @compiled
 def every_so_manieth(values, weights, limit, enough):
     """Rows with a weight whose values are no larger: of many every so manieth; and how many there are."""
-    near, count = np.empty(values.size + 1, dtype=np.intp), 0
-    for i in range(values.size):  # without a branch
-        near[count] = i
+    count = 0
+    for i in range(values.size):
         count += (values[i] <= limit) & (weights[i] > 0)
     step = max(1, count // enough)
-    rows = np.empty(-(-count // step), dtype=np.intp)
-    for k in range(rows.size):
-        rows[k] = near[k * step]
+    rows, found, seen = np.empty(-(-count // step), dtype=np.intp), 0, 0
+    for i in range(values.size):
+        is_near = (values[i] <= limit) & (weights[i] > 0)
+        if is_near & (seen == found * step):
+            rows[found] = i
+            found += 1
+        seen += is_near
     return rows, count

@@ -10,8 +10,8 @@ _WITHOUT_SIGN = np.int64(2**63 - 1)
 
 
 @compiled
-def is_sound(line, n_columns, limit):
-    """Whether a table, row after row, holds nothing larger than the limit, and two different numbers in every column.
+def is_sound(line, n_columns, least, most):
+    """Whether the largest number of a table, row after row, is of a usual size, and all its columns vary.
 
     All are the bits of floating-point numbers. Without a sign they rise, as whole numbers, with the size of what they
     stand for, and then come infinity and NaN: so the largest says that there is none of these.
@@ -25,4 +25,4 @@ def is_sound(line, n_columns, limit):
         while k < line.size and line[k] == line[a]:
             k += n_columns
         varying += k < line.size
-    return farthest <= limit and varying == n_columns
+    return least <= farthest <= most and varying == n_columns
