@@ -18,14 +18,34 @@ _TINY = float(np.finfo(np.float64).tiny)
 @compiled
 def surprise_of(found, n, p):
     """n KL(found / n || p) where there are more than p n, else 0."""
-    share = min(max(found / max(n, 1), 0.0), 1.0)
-    chance = min(max(p, 1e-15), 1 - 1e-12)
-    if share <= chance:
-        return 0.0
-    divergence = share * np.log(share / chance)
+    share, chance = min(max(found / max(n, 1), 0.0), 1.0), _inside(p)
+    return max(n, 0) * _divergence(share, chance) if share > chance else 0.0
+
+
+@compiled
+def surprise_beside(found, n, p, m):
+    """The same if p is the share in a sample of m: n KL(found / n || t) + m KL(p || t), t the share of both together.
+
+    So many fewer in the sample may be chance as well; where m is much larger than n, it makes no difference.
+    """
+    together = (found + p * m) / max(n + m, 1)
+    beside_sample = surprise_of(found, n, together)
+    return beside_sample + m * _divergence(_inside(p), _inside(together)) if beside_sample > 0 else 0.0
+
+
+@compiled
+def _inside(chance):
+    """Neither 0 nor 1: nothing is impossible, and nothing sure."""
+    return min(max(chance, 1e-15), 1 - 1e-12)
+
+
+@compiled
+def _divergence(share, chance):
+    """KL(share || chance)."""
+    divergence = share * np.log(share / chance) if share > 0 else 0.0
     if share < 1:
         divergence += (1 - share) * np.log((1 - share) / (1 - chance))
-    return max(n, 0) * divergence
+    return divergence
 
 
 @compiled

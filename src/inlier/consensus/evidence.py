@@ -13,7 +13,9 @@ differ by no more than t. So the expected number of maps that chance would suppo
 
     false alarms = C(n, s) q(2e)^c P(Binomial(n - s, p(e)) >= k - s),
 
-the number of false alarms in the sense of Desolneux, Moisan and Morel.
+the number of false alarms in the sense of Desolneux, Moisan and Morel. As p(e) is counted in a sample of m re-pairings,
+the logarithm of that chance is raised by how much less a likelihood-ratio test of two samples, of n and of m, says than
+one with a known rate: n KL(k/n || p) - n KL(k/n || t) - m KL(p || t), t = (k + p m) / (n + m).
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from functools import lru_cache
 
 from scipy.special import betainc, gammaln
 
-from inlier.consensus.chance_kernels import count_up_to, scan, surprise_of, surprise_table
+from inlier.consensus.chance_kernels import count_up_to, scan, surprise_beside, surprise_of, surprise_table
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
 from inlier.engine.blocks import Array, FloatArray
 
-_MOST_FALSE_ALARMS = 3e-4  # expected among wrong pairs, for a finding to count
+_MOST_FALSE_ALARMS = 1e-3  # expected among wrong pairs, for a finding to count
 _COARSE = 0.05  # share of re-pairings within the bound
 
 
@@ -116,7 +118,10 @@ class Chance:
         )
         # P(binomial >= support)
         tail = betainc(supporting - s, n - supporting + 1, by_chance) if supporting > s else 1.0
-        log_chance = math.log(tail) if tail > 0 else -surprise_of(supporting - s, n - s, by_chance)
+        surprise_at_p = surprise_of(supporting - s, n - s, by_chance)
+        log_chance = math.log(tail) if tail > 0 else -surprise_at_p
+        # The rate p(e) is an estimate, and of many maps one is found for which it happens to be low.
+        log_chance += surprise_at_p - surprise_beside(supporting - s, n - s, by_chance, total)
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(float(log_alarms), surprise, bound, supporting, by_chance, n)
 

@@ -39,14 +39,15 @@ _WEIGHED_ON = 4000  # pairs that maps are compared on
 _QUICK_LOOK = 1000  # of those, how many decide what is worth a refinement
 _LOOKED_AT = 5_000  # re-pairings, and pairs of neighbours, in a first look
 _FINE_NOISE = 0.05  # of the spread: a bound below which a narrowed fit is not as sharp as the pairs are
-_BEYOND_DOUBT = -200.0  # log of the false alarms
+_BEYOND_DOUBT = -100.0  # log of the false alarms
 _TIGHT = 0.002  # share of re-pairings within the bound of a map that cannot become far better
 _LITTLE_LOST = 0.8  # of the surprise, that polishing may leave
 _SCARCE = -40.0  # log of the false alarms: a little more evidence may decide
 _COARSER_FITS = 1.5, 3.0  # times the bound that was found
 _FAR_BETTER = 1.2  # times the surprise
 _AS_FINE, _MOST = 1.5, 0.6  # what makes a suggestion the same as what was found: bounds, common support
-_DECIDING_RE_PAIRINGS = 200_000
+_DECIDING_RE_PAIRINGS = 200_000, 2_000_000  # the fewest and the most
+_PER_PAIR = 100  # so many more of them than pairs, and their number makes hardly a difference
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
 _MOST_PARTNERS = 16  # that a point is re-paired with, where there are other points
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
@@ -257,14 +258,17 @@ class ConsensusSearch:
         return best
 
     def _from_coarser_fits(self, found: Finding) -> Finding:
-        """Where evidence is scarce, start again from coarser fits: a refinement may have stopped too early."""
+        """The best of what was found on the judges and of what coarser fits lead to."""
+        return reduce(better_of, (self._refine(maps) for maps in self._coarser_fits(self._judges, found)), found)
+
+    def _coarser_fits(self, pairs: ColumnPairs, found: Finding) -> Iterator[Maps]:
+        """Where evidence is scarce, fits to more pairs than support the map: its refinement may have stopped early."""
         if not _is_sure(found) or found.evidence.log_false_alarms < _SCARCE:
-            return found
+            return
         for factor in _COARSER_FITS:
-            fitted, n_near = self._judges.fit_near(self._model, found.map, factor * found.evidence.bound)
+            fitted, n_near = pairs.fit_near(self._model, found.map, factor * found.evidence.bound)
             if n_near >= self._model.fewest_pairs:
-                found = better_of(found, self._refine(fitted))
-        return found
+                yield fitted
 
     def _independent_members(self, found: Finding, size: int) -> float:
         """Pairs in a sample of this size that support a sure map, each from another place; 0 if it is not sure."""
@@ -322,14 +326,18 @@ class ConsensusSearch:
         if _is_beyond_doubt(found):
             return found
         if self._judges is not self._pairs:
-            found = replace(self.refiner.refine(self._pairs, found.map), breadth=found.breadth)
+            refined = self.refiner.refine(self._pairs, found.map)
+            others = [self.refiner.refine(self._pairs, maps) for maps in self._coarser_fits(self._pairs, refined)]
+            found = replace(reduce(better_of, others, refined), breadth=found.breadth)
         return self._judged_closely(found)
 
     def _judged_closely(self, found: Finding) -> Finding:
         """Weigh again beside many more re-pairings, where it might matter."""
         if _is_beyond_doubt(found):
             return found
-        return replace(self.refiner.weigh(self._pairs, found.map, _DECIDING_RE_PAIRINGS), breadth=found.breadth)
+        fewest, most = _DECIDING_RE_PAIRINGS
+        re_pairings = min(max(_PER_PAIR * self._pairs.n_pairs, fewest), most)
+        return replace(self.refiner.weigh(self._pairs, found.map, re_pairings), breadth=found.breadth)
 
     def _sample(self, size: int) -> ColumnPairs:
         """Some of the pairs, or all of them."""
