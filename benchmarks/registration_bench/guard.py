@@ -148,7 +148,7 @@ def measured_fit(name: str, problem: Problem, seed: int) -> Outcome:
     """Fit in this process; compare the answer with the truth."""
     fit = METHODS[name].fit
     before = _forget_peak()
-    start, cpu_start = perf_counter(), process_time()
+    start = _clocks()
     try:
         answer = fit(problem.X, problem.Y, problem.bound, seed)
         status = ANSWER if answer is not None and np.isfinite(answer.rotation).all() else NO_ANSWER
@@ -156,7 +156,7 @@ def measured_fit(name: str, problem: Problem, seed: int) -> Outcome:
         answer, status = None, MEMORY
     except Exception as error:
         answer, status = None, f"error: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-    times = perf_counter() - start, process_time() - cpu_start
+    times = _clocks() - start
     megabytes = max(_peak() - before, 0) / 2**20
     errors = compare(answer, problem) if status == ANSWER else (np.nan, np.nan, np.nan, 0.0)
     first = min(times)
@@ -165,15 +165,19 @@ def measured_fit(name: str, problem: Problem, seed: int) -> Outcome:
     return Outcome(status, *times, *errors, megabytes, first)
 
 
-def _times_again(fit) -> tuple[float, float]:
+def _times_again(fit) -> np.ndarray:
     """Median times of further fits: before the first one all memory was given back, and that takes a millisecond."""
     times = []
     for _ in range(REPEATS):
-        start, cpu_start = perf_counter(), process_time()
+        start = _clocks()
         fit()
-        times.append((perf_counter() - start, process_time() - cpu_start))
-    wall, cpu = np.median(times, axis=0)
-    return float(wall), float(cpu)
+        times.append(_clocks() - start)
+    return np.median(times, axis=0)
+
+
+def _clocks() -> np.ndarray:
+    """Time on the clock, and processor time of this process."""
+    return np.array([perf_counter(), process_time()])
 
 
 def compare(answer: Answer, problem: Problem) -> tuple[float, float, float, float]:

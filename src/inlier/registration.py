@@ -298,7 +298,7 @@ class Registration(TransformerMixin, PairMatcher):
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
         null = found.re_paired_residuals
-        null *= shortened
+        null *= shortened  # in place: nobody needs them as they were
         calibration, self.null_scores_ = calibrate_distances(self.residuals_, null, KEPT_NULL_SCORES)
         self.n_re_pairings_ = null.size
         self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))

@@ -127,7 +127,7 @@ def check_coordinates(table: Array, name: str) -> None:
 
 def check_size(summary: ColumnSummary, name: str) -> None:
     """Refuse numbers so large or so small that their fourth powers are infinite or zero."""
-    largest = max(float(summary.maximum.max()), -float(summary.minimum.min()))
+    largest = float(summary.magnitude.max())
     if not _SMALLEST <= largest <= _LARGEST:
         raise ValueError(
             f"The largest value of {name} is {largest:.3g}, and powers of such numbers cannot be told from "
@@ -137,7 +137,7 @@ def check_size(summary: ColumnSummary, name: str) -> None:
 
 def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
     """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
-    largest = max(float(summary.maximum.max()), -float(summary.minimum.min()))
+    largest = float(summary.magnitude.max())
     if sys.float_info.max / summary.n_rows < largest < np.inf:
         raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
     if not summary.is_finite:

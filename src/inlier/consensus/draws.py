@@ -62,6 +62,7 @@ class Draws:
 
 @compiled
 def _mixed(counter):
+    """Bits that look random, others for each counter."""
     bits = (counter ^ (counter >> np.uint64(30))) * _FIRST_MIXER
     bits = (bits ^ (bits >> np.uint64(27))) * _SECOND_MIXER
     return bits ^ (bits >> np.uint64(31))
