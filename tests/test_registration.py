@@ -536,3 +536,13 @@ def test_an_absurdly_small_noise_bound_is_no_crash():
         Registration(noise_bound=1e-200, random_state=0).fit(
             X, X + 1e-3 * np.random.default_rng(1).normal(size=X.shape)
         )
+
+
+@pytest.mark.parametrize("order", ["C", "F"])  # by one compiled look, and by a summary of the columns
+def test_coordinates_whose_powers_overflow_are_refused_even_if_only_one_is_so_large(order):
+    X, Y = (np.asarray(side, order=order) for side in np.random.default_rng(0).normal(size=(2, 1000, 3)))
+    with pytest.raises(ValueError, match=r"largest value of y is .*e-90, .* zero. Divide X and y by .* first\.$"):
+        Registration().fit(X, 1e-90 * Y)
+    X[321, 1] = 1e80
+    with pytest.raises(ValueError, match=r"largest value of X is 1e\+80, .* infinity. .* leave out the rows"):
+        Registration().fit(X, Y)

@@ -129,9 +129,12 @@ def check_size(summary: ColumnSummary, name: str) -> None:
     """Refuse numbers so large or so small that their fourth powers are infinite or zero."""
     largest = float(summary.magnitude.max())
     if not _SMALLEST <= largest <= _LARGEST:
+        limit, or_else = (
+            ("infinity", ", or leave out the rows if only some are so large") if largest > 1 else ("zero", "")
+        )
         raise ValueError(
-            f"The largest value of {name} is {largest:.3g}, and powers of such numbers cannot be told from "
-            f"{'infinity' if largest > 1 else 'zero'}. Divide X and y by a number of that size first."
+            f"The largest value of {name} is {largest:.3g}, and powers of such numbers cannot be told from {limit}. "
+            f"Divide X and y by a number of that size first{or_else}."
         )
 
 
