@@ -30,10 +30,10 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher, EigenvectorMatcher, GramOverlap, RowSumMatcher
-from inlier.cluster import optimal_cut
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
-from inlier.display import as_png, new_figure
-from inlier.preparation import prepare_pairs
+from inlier.estimators.preparation import prepare_pairs
+from inlier.overlap.two_means import optimal_cut
+from inlier.plotting import as_png, new_figure
 from timing import seconds
 
 RESULTS = Path(__file__).parent / "results"

@@ -241,7 +241,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     bench = Bench(options.device, options.limit)
     on_cuda = options.device == "cuda"
-    from inlier.engine.on_cuda import _kernels
+    from inlier.rows._cuda import _kernels
 
     bench.compiled = _kernels() is not None
     print(f"compiled CUDA kernels: {bench.compiled}", flush=True)

@@ -12,7 +12,7 @@ from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.display import QUIET, REAL, WRONG, as_png, new_figure
+from inlier.plotting import QUIET, REAL, WRONG, as_png, new_figure
 
 IMAGES = Path(__file__).parent / "images"
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from inlier.display import as_png
+from inlier.plotting import as_png
 
 
 def folder_for_pictures(description: str) -> Path | None:

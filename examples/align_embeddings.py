@@ -17,7 +17,7 @@ from scipy.stats import ortho_group
 
 from _picture import folder_for_pictures, write_picture
 from inlier import CalibratedMatcher, Transformation, estimate_transformation
-from inlier.display import QUIET, REAL, WRONG, new_figure
+from inlier.plotting import QUIET, REAL, WRONG, new_figure
 
 DIMENSION, WORDS, ENTRIES = 50, 5000, 2000
 

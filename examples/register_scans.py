@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from _picture import folder_for_pictures, write_picture
 from inlier import Registration, SimilarityTransformation
-from inlier.display import QUIET, REAL, WRONG, new_figure
+from inlier.plotting import QUIET, REAL, WRONG, new_figure
 
 TOLERANCE = 0.25  # metres; colours change slowly, so a right match is only near
 

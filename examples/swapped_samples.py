@@ -20,7 +20,7 @@ from sklearn.cross_decomposition import PLSRegression
 
 from _picture import folder_for_pictures, write_picture
 from inlier import CalibratedMatcher
-from inlier.display import QUIET, REAL, WRONG, new_figure
+from inlier.plotting import QUIET, REAL, WRONG, new_figure
 
 SAMPLES, GENES, PROTEINS, PROGRAMMES = 300, 60, 35, 8
 

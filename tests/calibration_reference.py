@@ -1,4 +1,4 @@
-"""What sorted scores are worth, in plain array expressions: what `inlier.calibration_kernels` is compared with.
+"""What sorted scores are worth, in plain array expressions: what `inlier.calibration._kernels` is compared with.
 
 Scores fall, p-values and null scores rise; ``counts`` says how often each score occurs.
 """

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import zarr
 
-from inlier.engine.in_files import StoredRows
-from inlier.engine.namespaces import to_host
-from inlier.engine.npy_files import NpyFile
+from inlier.rows.files import StoredRows
+from inlier.rows.namespaces import to_host
+from inlier.rows.npy_files import NpyFile
 
 STRICT_DEVICE = array_api_strict.Device("device1")  # not the one on which arrays are made unless told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.display import as_png, new_figure
+from inlier.plotting import as_png, new_figure
 from registration_bench.grid import RATES, SIZES
 from registration_bench.methods import METHODS, OURS
 from registration_bench.problems import PLACEMENTS

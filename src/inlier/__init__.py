@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inlier import datasets, metrics
-    from inlier.calibrated import CalibratedMatcher
-    from inlier.matching import EigenvectorMatcher, RowSumMatcher
-    from inlier.no_consensus import NoConsensusError
+    from inlier.estimators.calibrated import CalibratedMatcher
+    from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
+    from inlier.estimators.registration import Registration
+    from inlier.estimators.split import SplitMatcher
+    from inlier.estimators.thresholds import eigenvector_threshold, row_sum_threshold
+    from inlier.exceptions import NoConsensusError
     from inlier.overlap import GramOverlap
-    from inlier.registration import Registration
     from inlier.result import MatchResult
-    from inlier.splitting import SplitMatcher
-    from inlier.thresholds import eigenvector_threshold, row_sum_threshold
     from inlier.transforms import (
         AffineTransformation,
         DegenerateConfigurationError,
@@ -49,20 +49,20 @@ __all__ = [
 
 _HOME = {
     "AffineTransformation": "transforms",
-    "CalibratedMatcher": "calibrated",
+    "CalibratedMatcher": "estimators.calibrated",
     "DegenerateConfigurationError": "transforms",
-    "EigenvectorMatcher": "matching",
+    "EigenvectorMatcher": "estimators.paper",
     "GramOverlap": "overlap",
     "MatchResult": "result",
-    "NoConsensusError": "no_consensus",
-    "Registration": "registration",
-    "RowSumMatcher": "matching",
+    "NoConsensusError": "exceptions",
+    "Registration": "estimators.registration",
+    "RowSumMatcher": "estimators.paper",
     "SimilarityTransformation": "transforms",
-    "SplitMatcher": "splitting",
+    "SplitMatcher": "estimators.split",
     "Transformation": "transforms",
-    "eigenvector_threshold": "thresholds",
+    "eigenvector_threshold": "estimators.thresholds",
     "estimate_transformation": "transforms",
-    "row_sum_threshold": "thresholds",
+    "row_sum_threshold": "estimators.thresholds",
 }
 
 

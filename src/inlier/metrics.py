@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inlier.engine.blocks import Mask
+from inlier._typing import Mask
 
 
 class ErrorRates(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array, FloatArray, Mask
-from inlier.engine.namespaces import to_host
+from inlier._typing import Array, FloatArray, Mask
+from inlier.rows.namespaces import to_host
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,8 +19,8 @@ from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher
 from inlier import SplitMatcher as Split
 from inlier.cli import main
 from inlier.datasets import make_gaussian_pairs
+from inlier.estimators.thresholds import eigenvector_threshold, row_sum_threshold
 from inlier.io import read_table, write_table
-from inlier.thresholds import eigenvector_threshold, row_sum_threshold
 
 N = 400
 DATA = make_gaussian_pairs(N, 8, 0.6, noise=0.05, rng=0)
@@ -330,7 +330,7 @@ def test_ctrl_c_leaves_no_half_file(folder):
 
 class TestProgress:
     def test_nothing_without_a_terminal_or_when_quiet(self, capsys):
-        from inlier.cli.progress import stages
+        from inlier.cli._progress import stages
 
         for quiet in (False, True):
             with stages(quiet=quiet) as stage:
@@ -338,7 +338,7 @@ class TestProgress:
         assert capsys.readouterr() == ("", "")
 
     def test_a_bar_when_it_takes_long(self, capsys, monkeypatch):
-        from inlier.cli import progress
+        from inlier.cli import _progress as progress
 
         monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
         monkeypatch.setattr(progress, "_PATIENCE", 0.0)
@@ -350,7 +350,7 @@ class TestProgress:
         assert "matching pairs" in err
 
     def test_no_bar_when_it_is_quick(self, capsys, monkeypatch):
-        from inlier.cli.progress import stages
+        from inlier.cli._progress import stages
 
         monkeypatch.setenv("FORCE_COLOR", "1")
         with stages() as stage:

@@ -14,11 +14,15 @@ import pytest
 import zarr
 from click.testing import CliRunner
 
-from inlier import calibrated, many_pairs
-from inlier.cli import main, memory, streamed
+from inlier.calibration import sampled_fit as many_pairs
+from inlier.cli import _memory as memory
+from inlier.cli import _streamed as streamed
+from inlier.cli import main
 from inlier.datasets import make_gaussian_pairs
-from inlier.engine import in_files, threads
+from inlier.estimators import calibrated
 from inlier.io import read_table
+from inlier.rows import files as in_files
+from inlier.rows import threads
 
 N = 2000
 DATA = make_gaussian_pairs(N, 3, 0.6, noise=0.1, rng=0)
@@ -215,7 +219,7 @@ class TestWhenToStream:
 
 class TestProgress:
     def test_a_bar_in_bytes(self, capsys, monkeypatch):
-        from inlier.cli import progress
+        from inlier.cli import _progress as progress
 
         monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
         monkeypatch.setattr(progress, "_PATIENCE", 0.0)
@@ -227,7 +231,7 @@ class TestProgress:
         assert "6.0/6.0 MB" in err
 
     def test_nothing_without_a_terminal(self, capsys):
-        from inlier.cli.progress import bytes_read
+        from inlier.cli._progress import bytes_read
 
         with bytes_read(100) as on_read:
             assert on_read is None

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from inlier.cli.answers import BadInput
-from inlier.cli.words import in_options, naming_files
+from inlier.cli._answers import BadInput
+from inlier.cli._words import in_options, naming_files
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import special_ortho_group
 
 from inlier import Registration
-from inlier.consensus.chance_kernels import shares_within
+from inlier.consensus._kernels_chance import shares_within
 from inlier.consensus.crowding import Crowding, places
 from inlier.consensus.pairs import ColumnPairs
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import comb, rel_entr
 from scipy.stats import binom, hypergeom
 
-from inlier.consensus.chance_kernels import shares_within, surprise_of
+from inlier.consensus._kernels_chance import shares_within, surprise_of
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps

@@ -10,11 +10,10 @@ from scipy.sparse.linalg import eigsh
 
 from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
-from inlier.overlap import plan
-from inlier.preparation import prepare_pairs
-
-from .. import reference
-from ..strategies import paired_tables
+from inlier.estimators.preparation import prepare_pairs
+from inlier.overlap import cost_rule as plan
+from tests import reference
+from tests.strategies import paired_tables
 
 SOLVERS = ("moments", "operator", "dense")
 ROW_SUM_SOLVERS = ("auto", *SOLVERS)
@@ -29,7 +28,7 @@ def assert_close(value, expected, H, tolerance):
 @given(paired_tables(), st.integers(1, 50))
 def test_every_product_agrees_with_the_reference(tables, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inlier.engine.blocks.rows_per_block", lambda width: block)
+        patch.setattr("inlier.rows.blocks.rows_per_block", lambda width: block)
         overlap, H = GramOverlap(*tables), reference.overlap(*tables)
         V = np.random.default_rng(0).standard_normal((len(H), 3))
         assert overlap.shape == H.shape

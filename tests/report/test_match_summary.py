@@ -94,7 +94,7 @@ def test_the_fewest_real_pairs_are_what_the_calibration_needs(k):
     """k scores above every null score are accepted exactly when the sentence says that k may be."""
     from math import ceil
 
-    from inlier.calibration import calibrate
+    from inlier.calibration.p_values import calibrate
 
     n, m, alpha = 20, 600, 0.01
     null = np.linspace(-1, 1, m)

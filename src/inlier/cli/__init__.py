@@ -6,8 +6,15 @@ from importlib import import_module
 
 import click
 
-# each is a function of that name in the module of that name
-_COMMANDS = ("match", "register", "diff", "demo", "reproduce", "bench")
+# a function of that name in this module
+_COMMANDS = {
+    "match": "inlier.cli.match",
+    "register": "inlier.cli.register",
+    "diff": "inlier.images.command",
+    "demo": "inlier.apps.demo_command",
+    "reproduce": "inlier.apps.reproduce.command",
+    "bench": "inlier.apps.bench_command",
+}
 
 
 class _LazyCommands(click.Group):
@@ -17,7 +24,7 @@ class _LazyCommands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"inlier.cli.{name}"), name)
+        command: click.Command = getattr(import_module(_COMMANDS[name]), name)
         return command
 
 

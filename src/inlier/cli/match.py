@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli.inputs import check_numbers, read_both
-from inlier.cli.outputs import (
+from inlier.cli._answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
+from inlier.cli._inputs import check_numbers, read_both
+from inlier.cli._outputs import (
     STDOUT,
     answer_options,
     check_inputs_stay,
@@ -21,11 +21,11 @@ from inlier.cli.outputs import (
     say_where,
     write_pairs,
 )
-from inlier.cli.streamed import Stored, match_streamed, open_rows, stored_tables
-from inlier.cli.words import naming_files
+from inlier.cli._streamed import Stored, match_streamed, open_rows, stored_tables
+from inlier.cli._words import naming_files
 
 if TYPE_CHECKING:
-    from inlier.matching import PairMatcher
+    from inlier.estimators.paper import PairMatcher
     from inlier.report import MatchSummary
 
 
@@ -147,7 +147,7 @@ def match(
 
 def _match(chosen: _Settings, asked: _Asked, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.cli.progress import stages
+    from inlier.cli._progress import stages
     from inlier.io import pair_tables
     from inlier.report import Origin, summarise
 
@@ -200,7 +200,7 @@ def _check_options(context: click.Context, chosen: _Settings) -> None:
 
 def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
     from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
-    from inlier.thresholds import eigenvector_threshold, row_sum_threshold
+    from inlier.estimators.thresholds import eigenvector_threshold, row_sum_threshold
 
     whiten = chosen.method == "calibrated" if chosen.whiten is None else chosen.whiten
     threshold: str | float = "kmeans" if chosen.threshold is None else chosen.threshold
@@ -223,6 +223,6 @@ def _dimension(X: Any, Y: Any, whiten: bool) -> int:
     """The paper's d: the larger of the two; whitening keeps the directions in which there is something."""
     if not whiten:
         return int(max(X.shape[1], Y.shape[1]))
-    from inlier.preparation import prepare_pairs
+    from inlier.estimators.preparation import prepare_pairs
 
     return max(prepare_pairs(X, Y, whiten=True).dimensions)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli.answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli.outputs import (
+from inlier.cli._answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
+from inlier.cli._outputs import (
     STDOUT,
     answer_options,
     check_inputs_stay,
@@ -20,11 +20,11 @@ from inlier.cli.outputs import (
     say_where,
     write_pairs,
 )
-from inlier.cli.words import in_options, naming_files
+from inlier.cli._words import in_options, naming_files
 
 if TYPE_CHECKING:
-    from inlier.cli.register_inputs import Problem
-    from inlier.registration import Registration
+    from inlier.cli._register_inputs import Problem
+    from inlier.estimators.registration import Registration
     from inlier.report import RegistrationSummary
 
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
@@ -128,12 +128,12 @@ def register(
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
-    from inlier.cli.progress import stages
+    from inlier.cli._progress import stages
 
     with answering():
         check_stdout_once(output, as_json)
         _check_outputs({"-t": transform, "--moved": moved, "-o": output, "--report": report})
-        from inlier.cli.register_inputs import read_problem
+        from inlier.cli._register_inputs import read_problem
 
         notes: list[str] = []
         said: list[str] = []

@@ -16,11 +16,11 @@ from functools import cache
 
 import numpy as np
 
-from inlier.consensus.chance_kernels import log_shares_within, most_by_chance
-from inlier.consensus.column_kernels import count_places
+from inlier._typing import FloatArray
+from inlier.consensus._kernels_chance import log_shares_within, most_by_chance
+from inlier.consensus._kernels_columns import count_places
 from inlier.consensus.models import Maps
 from inlier.consensus.pairs import ColumnPairs
-from inlier.engine.blocks import FloatArray
 
 _NEIGHBOURS = 20_000
 _NEVER = np.array([[0.0], [-np.inf]])  # logarithm of a share of 0, at any distance

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from inlier.engine.blocks import Array
-from inlier.engine.compiled import compiled
+from inlier._typing import Array
+from inlier.rows.compiled import compiled
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIXER, _SECOND_MIXER = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -26,11 +26,11 @@ from functools import lru_cache
 
 from scipy.special import betainc, gammaln
 
-from inlier.consensus.chance_kernels import count_up_to, scan, surprise_beside, surprise_of, surprise_table
+from inlier._typing import Array, FloatArray
+from inlier.consensus._kernels_chance import count_up_to, scan, surprise_beside, surprise_of, surprise_table
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ResidualCounts
-from inlier.engine.blocks import Array, FloatArray
 
 _MOST_FALSE_ALARMS = 1e-3  # expected among wrong pairs, for a finding to count
 _COARSE = 0.05  # share of re-pairings within the bound

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.space_kernels import rotations_in_space, singular_values_in_space
-from inlier.engine.blocks import Array, FloatArray
+from inlier._typing import Array, FloatArray
+from inlier.consensus._kernels_space import rotations_in_space, singular_values_in_space
 
 _TINY = float(np.finfo(np.float64).tiny)
 

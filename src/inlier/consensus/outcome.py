@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlier.consensus.column_kernels import farthest_coordinates
+from inlier._typing import FloatArray
+from inlier.consensus._kernels_columns import farthest_coordinates
 from inlier.consensus.evidence import Evidence
 from inlier.consensus.models import MapModel, Maps, determines
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import closeness, fall_off
 from inlier.consensus.repeats import any_repeats
-from inlier.engine.blocks import FloatArray
 from inlier.transforms import SimilarityTransformation
 
 _OF_LARGEST = 1e-6  # moments that are smaller, beside what the largest coordinates would give, take a closer look

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from inlier.consensus.column_kernels import copy_to_columns, row_sums, spread_of, subtract_from_columns
-from inlier.consensus.kernels import (
+from inlier._typing import Array, FloatArray
+from inlier.consensus._kernels_columns import copy_to_columns, row_sums, spread_of, subtract_from_columns
+from inlier.consensus._kernels_pairs import (
     UPPER_ENDS,
     common_support,
     counts_within,
@@ -16,10 +17,9 @@ from inlier.consensus.kernels import (
     re_paired_residuals,
     squared_residuals,
 )
+from inlier.consensus._kernels_space import refit_in_space
 from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
-from inlier.consensus.space_kernels import refit_in_space
-from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.threads import rows_per_narrow_range, run_in_threads
+from inlier.rows.threads import rows_per_narrow_range, run_in_threads
 
 _WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
 _ONCE = np.zeros(1)  # sharpness of a plain fit

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inlier._typing import FloatArray
 from inlier.consensus.crowding import places
 from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.models import MapModel, Maps
 from inlier.consensus.pairs import ColumnPairs
-from inlier.engine.blocks import FloatArray
 
 # Real wrong matches are not quite independent: a scene has a floor, and features look alike near each other. So at a
 # coarse scale there is always something that chance does not explain, and a search has to look at fine ones.

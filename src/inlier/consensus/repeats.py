@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
-from inlier.engine.compiled import compiled_exactly
+from inlier._typing import FloatArray
+from inlier.rows.compiled import compiled_exactly
 
 _LOOKED_AT = 256  # different pairs, about, that are looked at
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
-from inlier.consensus.column_kernels import disagreements_along, distances_between
+from inlier._typing import FloatArray
+from inlier.consensus._kernels_columns import disagreements_along, distances_between
+from inlier.consensus.agreement import excess_of_friends
 from inlier.consensus.draws import Draws
 from inlier.consensus.models import MapModel
 from inlier.consensus.pairs import ColumnPairs
-from inlier.engine.blocks import FloatArray
-from inlier.overlap.agreement import excess_of_friends
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances that are tried before, where a noise bound is known

@@ -17,6 +17,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
+from inlier._typing import Array, FloatArray
 from inlier.consensus.crowding import Crowding
 from inlier.consensus.draws import Draws
 from inlier.consensus.evidence import Chance
@@ -26,9 +27,8 @@ from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import FINE, Finding, Refiner, better_of, fall_off
 from inlier.consensus.scales import Scales
 from inlier.consensus.suggestions import QuickLook, maps_of_circles
-from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.namespaces import rounding_of
-from inlier.engine.threads import single_threaded_blas
+from inlier.rows.namespaces import rounding_of
+from inlier.rows.threads import single_threaded_blas
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 100, 16_000  # pairs
 _FIRST_SAMPLE, _GROWTH = 1000, 4  # where no map is sure that would tell how large a sample should be

@@ -13,14 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
+from inlier._typing import Array, FloatArray
+from inlier.consensus._kernels_support import support_within
+from inlier.consensus.agreement import Agreement
 from inlier.consensus.draws import Draws
 from inlier.consensus.evidence import Chance
 from inlier.consensus.models import MapModel, Maps, fit_maps
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.scales import closest_friends
-from inlier.consensus.support_kernels import support_within
-from inlier.engine.blocks import Array, FloatArray
-from inlier.overlap.agreement import Agreement
 
 _MOST_CANDIDATES = 1600  # pairs of which every two are compared to second order
 _CIRCLE = 20  # friends, with the pair itself

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inlier._typing import Array, FloatArray
 from inlier.consensus.refine import NEAR, closeness, closeness_slope
-from inlier.engine.blocks import Array, FloatArray
-from inlier.engine.mask_kernels import every_so_manieth
+from inlier.rows._mask_kernels import every_so_manieth
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
 
 FEATURE_NAMES = ("x", "y", "z", "thickness", "curvature", "myelin")
 _COORDINATE_RANGE = 3.0  # Appendix A: "after centralisation, value is ranged between [-3, 3]"

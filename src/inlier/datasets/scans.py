@@ -8,9 +8,9 @@ from importlib.resources import files
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from inlier._checks import check_count, check_number
+from inlier._typing import Array, FloatArray, Mask
 from inlier.datasets.synthetic import RandomSource
-from inlier.engine.blocks import Array, FloatArray, Mask
-from inlier.validation import check_count, check_number
 
 _VIEWS = np.array([[0.8, -0.5, 0.33], [0.8, 0.5, 0.33]])  # where each scanner stands, as seen from the middle
 _UNSEEN = 0.25  # share of the surface on the far side of a scanner

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
+from inlier._typing import Mask
 from inlier.datasets.sky import load_sky
-from inlier.engine.blocks import Mask
 
 Photo = NDArray[np.uint8]
 

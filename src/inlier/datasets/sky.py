@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from sklearn.datasets import load_sample_image
 
-from inlier.engine.blocks import Mask
-from inlier.validation import check_count
+from inlier._checks import check_count
+from inlier._typing import Mask
 
 Indices = NDArray[np.intp]
 

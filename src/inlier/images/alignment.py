@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 from scipy import fft, ndimage
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
 from inlier.images.features import NoFeaturesError, match_features
 from inlier.images.filters import Field, gaussian, resample
 from inlier.images.reading import Photo, comparable

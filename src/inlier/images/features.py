@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
+from inlier.estimators.registration import Registration
 from inlier.images.reading import Photo
-from inlier.registration import Registration
 
 _MOST_FEATURES = 4000
 _LONGEST_SIDE = 1200

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
 from inlier.images.filters import Field, gaussian, resample
 
 DARKNESS = 0.1  # c: values below it are mostly noise

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
 from inlier.images.filters import Field
 
 _SAMPLE = 4000

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-from inlier.engine.blocks import Mask
+from inlier._typing import Mask
 from inlier.images.changes import Changes
 from inlier.images.reading import Photo
 from inlier.images.regions import Region

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from inlier.engine.blocks import Mask
+from inlier._typing import Mask
 from inlier.images.filters import Field
 
 _PLACES_ACROSS = 48.0  # independent places along the longer side: a smoothing window is 1/48 of it

@@ -2,8 +2,7 @@
 
 from inlier.io.atomic import write_file, written_beside
 from inlier.io.block_writers import csv_blocks, write_blocks
-from inlier.io.pairing import Pairing, pair_tables
-from inlier.io.registry import (
+from inlier.io.formats import (
     FORMATS,
     Format,
     Kind,
@@ -13,6 +12,7 @@ from inlier.io.registry import (
     read_table,
     write_table,
 )
+from inlier.io.pairing import Pairing, pair_tables
 from inlier.io.rewriting import write_like
 from inlier.io.stored import StoredTable, open_stored
 from inlier.io.table import Table, UnusableFileError

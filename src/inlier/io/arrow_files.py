@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.extras import load
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import Content, Request, UnusableFileError, wanted_columns

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.atomic import written_beside
 from inlier.io.extras import load
 from inlier.io.table import UnusableFileError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.table import Content, Request, UnusableFileError, check_numeric, listed
 
 

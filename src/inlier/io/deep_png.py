@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import UnusableFileError
 

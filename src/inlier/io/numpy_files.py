@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.containers import choose_array
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import Content, Request, UnusableFileError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlier.engine.blocks import Array, Mask
+from inlier._typing import Array, Mask
 from inlier.io.table import Table, UnusableFileError
 
 _NAMED = 3  # ids that are named in a sentence

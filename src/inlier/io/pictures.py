@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.deep_png import is_deep_png, read_deep_png, write_deep_png
 from inlier.io.extras import load
 from inlier.io.limits import check_unpacked_size

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array, FloatArray
+from inlier._typing import Array, FloatArray
 from inlier.io.extras import load
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import Content, Request, UnusableFileError

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array, FloatArray
+from inlier._typing import Array, FloatArray
 from inlier.io.atomic import written_beside
 from inlier.io.extras import load
+from inlier.io.formats import format_of, write_table
 from inlier.io.point_clouds import XYZ, las_scaling
-from inlier.io.registry import format_of, write_table
 from inlier.io.table import Table, UnusableFileError
 
 Rewriter = Callable[[Path, Path, FloatArray, FloatArray | None], None]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
-from inlier.engine.npy_files import NpyFile
+from inlier._typing import Array
 from inlier.io.array_stores import stored_in_hdf5, stored_in_zarr
-from inlier.io.registry import check_readable, format_of, request_of
+from inlier.io.formats import check_readable, format_of, request_of
 from inlier.io.table import Request, column_places
+from inlier.rows.npy_files import NpyFile
 
 _OPENERS = {"npy": lambda request: {"": NpyFile(request.path)}, "hdf5": stored_in_hdf5, "zarr": stored_in_zarr}
 

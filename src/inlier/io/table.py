@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 
 _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
 _MOST_LISTED = 12  # names in a sentence

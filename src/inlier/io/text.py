@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io.extras import load
 from inlier.io.limits import most_unpacked_bytes, too_large
 from inlier.io.table import Content, Request, UnusableFileError, not_a_number, wanted_columns

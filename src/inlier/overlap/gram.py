@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from inlier.engine import ColumnSummary, PairedRows, summarise_columns
-from inlier.engine.blocks import FloatArray
-from inlier.engine.moments import bilinear, cross_moment, leave_one_out, norm_product
-from inlier.engine.namespaces import to_host
-from inlier.engine.spread import Scores
-from inlier.overlap.eigen import (
-    Eigenpair,
-    MomentSide,
-    eigenpair_by_moments,
-    eigenpair_by_operator,
-    eigenpair_of_dense,
-)
-from inlier.overlap.plan import (
+from inlier._checks import as_table, check_choice, check_finite, check_paired
+from inlier._typing import FloatArray
+from inlier.overlap.cost_rule import (
     DEFAULT_MEMORY_BUDGET,
     SOLVERS,
     check_fits,
     choose_eigen_solver,
     choose_row_sum_solver,
 )
-from inlier.validation import as_table, check_choice, check_finite, check_paired
+from inlier.overlap.eigenvector import (
+    Eigenpair,
+    MomentSide,
+    eigenpair_by_moments,
+    eigenpair_by_operator,
+    eigenpair_of_dense,
+)
+from inlier.rows import ColumnSummary, PairedRows, summarise_columns
+from inlier.rows.algebra import bilinear, cross_moment, leave_one_out, norm_product
+from inlier.rows.namespaces import to_host
+from inlier.rows.scores import Scores
 
 _ROWS_OF_H = 256  # formed at a time for dense row sums
 

@@ -1,13 +1,10 @@
 """One self-contained HTML page: summary, then template, then file."""
 
-from inlier.report.change_page import change_page
-from inlier.report.demo_page import demo_page
 from inlier.report.match_report import MatchReport
 from inlier.report.match_summary import MatchSummary, Origin, summarise
 from inlier.report.page import Part, render_page
 from inlier.report.registration_report import RegistrationReport, report_on
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-from inlier.report.reproduction_page import reproduction_page
 from inlier.report.streamed_summary import StreamedSummary, Tally, summarise_streamed
 
 __all__ = [
@@ -19,11 +16,8 @@ __all__ = [
     "RegistrationSummary",
     "StreamedSummary",
     "Tally",
-    "change_page",
-    "demo_page",
     "render_page",
     "report_on",
-    "reproduction_page",
     "summarise",
     "summarise_registration",
     "summarise_streamed",

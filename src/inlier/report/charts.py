@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray, Mask
+from inlier._typing import FloatArray, Mask
 from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary, percent
 from inlier.report.scales import Scale, label, linear, logarithmic, mirrored, with_lower_tail
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
 from inlier.io import write_file
 from inlier.report.charts import q_chart, score_chart
 from inlier.report.match_summary import DOUBTFUL, VERDICTS, MatchSummary
 from inlier.report.page import Part, render_page
-from inlier.versions import versions
+from inlier.report.versions import versions
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from inlier.calibrated import CalibratedMatcher
-from inlier.engine.blocks import Array, FloatArray
-from inlier.matching import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier._typing import Array, FloatArray
+from inlier.estimators.calibrated import CalibratedMatcher
+from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.estimators.split import SplitMatcher
+from inlier.report.versions import versions
 from inlier.result import MatchResult
-from inlier.splitting import SplitMatcher
-from inlier.versions import versions
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it

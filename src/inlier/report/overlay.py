@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import polar
 from scipy.spatial.transform import Rotation
 
-from inlier.engine.blocks import Array, FloatArray
+from inlier._typing import Array, FloatArray
 from inlier.transforms import Transformation
 
 _MOST_POINTS = 4000  # of each set

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array, FloatArray
-from inlier.registration import Registration
+from inlier._typing import Array, FloatArray
+from inlier.estimators.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
 from inlier.report.overlay import Overlay, make_overlay
 from inlier.report.transformation_words import MotionErrors, errors_as_dict, errors_in_words, in_words

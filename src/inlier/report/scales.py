@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 import numpy as np
 from scipy.optimize import brentq
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
 
 _MOST_TICKS = 6
 _TAIL_WIDTH = 0.35  # share of the axis that a long lower tail gets

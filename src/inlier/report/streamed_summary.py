@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from inlier.engine.blocks import Array
+from inlier._typing import Array
+from inlier.estimators.streaming import FittedFiles
 from inlier.report.match_summary import VERDICTS, MatchSummary, Origin, counts_of, facts_of
 from inlier.result import MatchResult
-from inlier.streaming import FittedFiles
 
 _WORST = 10  # as many as anything shows
 _NONE = np.empty(0)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from inlier.engine.blocks import FloatArray
+from inlier._typing import FloatArray
 from inlier.transforms import SimilarityTransformation, Transformation
 
 _NO_TURN = 1e-7  # degrees

@@ -1,7 +1,7 @@
 """Maps from one point set onto the other: as objects, and their weighted least-squares fits."""
 
-from inlier.transforms.estimation import DegenerateConfigurationError, estimate_transformation
-from inlier.transforms.objects import AffineTransformation, SimilarityTransformation, Transformation
+from inlier.transforms.least_squares import DegenerateConfigurationError, estimate_transformation
+from inlier.transforms.transformations import AffineTransformation, SimilarityTransformation, Transformation
 
 __all__ = [
     "AffineTransformation",

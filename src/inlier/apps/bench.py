@@ -1,0 +1,179 @@
+"""How fast the matchers are on this machine, beside what the machine can do.
+
+A matcher cannot be faster than reading the data (*memory floor*: three reads of both arrays) nor than two products of
+n d_x d_y multiply-adds each (*compute floor*: at the rate of a large float32 matrix product). Which of the two counts
+depends on d. The dense method, which forms H, is timed at a size that it can bear and taken to grow as n^2.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from inlier import plotting
+from inlier._typing import Array
+from inlier.estimators.calibrated import CalibratedMatcher
+from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.rows.threads import thread_count
+
+SIZES = ((100_000, 3), (1_000_000, 3), (6_489_600, 3), (1_000_000, 6), (100_000, 50), (50_000, 300))
+QUICK_SIZES = ((20_000, 3), (100_000, 3), (5_000, 50))
+_PRODUCT = 2048
+_LARGEST_DENSE = 3000
+_ROUNDS = 5
+_NOTICEABLE = 0.01  # seconds; what is shorter varies by itself
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One matcher at one size; times are medians of several."""
+
+    method: str
+    n: int
+    d: int
+    seconds: float
+    reading_seconds: float
+    product_seconds: float
+    dense_seconds: float
+
+    @property
+    def pairs_per_second(self) -> float:
+        """Pairs decided in a second."""
+        return self.n / self.seconds
+
+    @property
+    def floor(self) -> str:
+        """What limits it: "memory" or "compute"."""
+        return "memory" if self.reading_seconds >= self.product_seconds else "compute"
+
+    @property
+    def times_floor(self) -> float:
+        """How many times the larger floor it takes."""
+        return self.seconds / max(self.reading_seconds, self.product_seconds)
+
+    @property
+    def times_faster_than_dense(self) -> float:
+        """How many times longer the dense method would take."""
+        return self.dense_seconds / self.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        names = ("pairs_per_second", "floor", "times_floor", "times_faster_than_dense")
+        return {**asdict(self), **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True)
+class SpeedReport:
+    """All timings of a run, and the machine's own rates."""
+
+    timings: tuple[Timing, ...]
+    read_bytes_per_second: float
+    product_flops: float
+    threads: int = 1
+    spread: float = 1.0  # slowest over fastest timing of the same work, the largest there was
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        return {
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "read_bytes_per_second": self.read_bytes_per_second,
+            "product_flops": self.product_flops,
+            "threads": self.threads,
+            "spread": self.spread,
+            "timings": [timing.to_dict() for timing in self.timings],
+        }
+
+    def figure(self) -> Any:
+        """Draw how many times its floor each matcher takes."""
+        figure = plotting.new_figure(figsize=(8, 0.3 * len(self.timings) + 1.2))
+        ax = figure.subplots()
+        labels = [f"{timing.method}, n = {timing.n:,}, d = {timing.d}" for timing in self.timings]
+        colours = [plotting.REAL if timing.floor == "memory" else plotting.WRONG for timing in self.timings]
+        ax.barh(labels, [timing.times_floor for timing in self.timings], color=colours)
+        ax.axvline(1, color="black", linewidth=1)
+        ax.set_xscale("log")
+        ax.invert_yaxis()
+        ax.set_xlabel("times the floor: three reads of the data (blue), two matrix products (orange)")
+        return figure
+
+
+def jobs(*, quick: bool = False) -> list[str]:
+    """What is measured, in words."""
+    sizes = QUICK_SIZES if quick else SIZES
+    return ["the machine itself", *(f"{name}, n = {n:,}, d = {d}" for n, d in sizes for name in _matchers())]
+
+
+def measure_speed(*, quick: bool = False, on_job: Callable[[str], None] | None = None) -> SpeedReport:
+    """Time the matchers at a few sizes; ``quick`` takes smaller ones. ``on_job`` is told what begins."""
+    rng, following = np.random.default_rng(0), iter(jobs(quick=quick))
+    stopwatch = _Stopwatch(lambda: on_job(next(following)) if on_job is not None else None)
+    with threadpool_limits(
+        thread_count(), user_api="blas"
+    ):  # as many as the kernels take, and not each of them as many
+        stopwatch.begin()
+        A = rng.standard_normal((_PRODUCT, _PRODUCT), dtype=np.float32)
+        flops = 2 * _PRODUCT**3 / stopwatch.median(lambda: A @ A)
+        block = rng.standard_normal(20_000_000, dtype=np.float32)
+        bandwidth = block.nbytes / stopwatch.median(block.sum)
+        timings = [
+            timing for n, d in (QUICK_SIZES if quick else SIZES) for timing in _time_size(n, d, flops, rng, stopwatch)
+        ]
+    return SpeedReport(tuple(timings), bandwidth, flops, thread_count(), stopwatch.spread)
+
+
+def _matchers() -> dict[str, PairMatcher]:
+    return {
+        "row sums": RowSumMatcher(),
+        "eigenvector": EigenvectorMatcher(),
+        "calibrated": CalibratedMatcher(random_state=0),
+    }
+
+
+def _time_size(n: int, d: int, flops: float, rng: np.random.Generator, stopwatch: _Stopwatch) -> list[Timing]:
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    Y = X @ np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
+    wrong = int(0.6 * n)
+    Y[wrong:] = np.roll(Y[wrong:], 1, axis=0)
+    reading = stopwatch.median(lambda: [(X.sum(), Y.sum()) for _ in range(3)])
+    few = min(n, _LARGEST_DENSE)
+    dense = stopwatch.median(lambda: _dense_row_sums(X[:few], Y[:few]), 1) * (n / few) ** 2
+    timings = []
+    for name, matcher in _matchers().items():
+        stopwatch.begin()
+        seconds = stopwatch.median(partial(matcher.fit, X, Y), 1 if name == "calibrated" else _ROUNDS)
+        timings.append(Timing(name, n, d, seconds, reading, 4 * n * d * d / flops, dense))
+    return timings
+
+
+def _dense_row_sums(X: Array, Y: Array) -> Array:
+    """Row sums as eq. (1) writes them: both Gram matrices, their product, its rows added up."""
+    x, y = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X - X.mean(axis=0), Y - Y.mean(axis=0)))
+    sums: Array = ((x @ x.T) * (y @ y.T)).sum(axis=1)
+    return sums
+
+
+class _Stopwatch:
+    """Medians of several timings, and how far the timings of one job lay apart."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self.begin, self.spread = begin, 1.0
+
+    def median(self, job: Callable[[], Any], rounds: int = _ROUNDS) -> float:
+        """Return the median of several timings, after one that compiles and is not counted."""
+        job()
+        times = []
+        for _ in range(rounds):
+            start = perf_counter()
+            job()
+            times.append(perf_counter() - start)
+        if min(times) > _NOTICEABLE:
+            self.spread = max(self.spread, max(times) / min(times))
+        return float(np.median(times))

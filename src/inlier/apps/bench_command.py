@@ -1,0 +1,96 @@
+"""``inlier bench``: how fast on this machine, beside what it can do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inlier.cli._answers import BadInput, answering
+from inlier.cli._outputs import check_place
+
+if TYPE_CHECKING:
+    from inlier.apps.bench import SpeedReport
+
+_UNSTEADY = 1.5  # from which ratio of slowest to fastest it is worth a word
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Smaller sizes: some seconds instead of a minute or two.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file (.png)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def bench(quick: bool, out: Path | None, as_json: bool) -> None:
+    """Measure how fast the matchers are on this machine.
+
+    Prints pairs per second, how many times the time that reading the data (memory) or multiplying the matrices
+    (compute) takes, and how many times faster than the dense method.
+
+    \b
+    Example:
+      inlier bench --quick -o speed.png
+    """
+    from inlier.apps.bench import jobs, measure_speed
+    from inlier.cli._progress import steps
+
+    with answering():
+        if out is not None:
+            _check_picture(out)
+        with steps(len(jobs(quick=quick))) as step:
+            report = measure_speed(quick=quick, on_job=step)
+        if as_json:
+            click.echo(json.dumps(report.to_dict(), indent=2))
+        else:
+            _print(report)
+        if out is not None:
+            _write_picture(report, out)
+
+
+def _check_picture(path: Path) -> None:
+    """Refuse, before the minutes of measuring, a picture that could not be written after them."""
+    from inlier.plotting import new_figure
+
+    if path.suffix.lower() != ".png":
+        raise BadInput(f"{path} would hold a picture, which is PNG. Give it a name that ends in .png.")
+    check_place(path)
+    new_figure()  # says what to install if nothing can be drawn
+
+
+def _print(report: SpeedReport) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in ("method", "pairs", "d", "pairs/s", "times its floor", "floor", "times faster than dense"):
+        table.add_column(heading, justify="left" if heading in ("method", "floor") else "right")
+    for timing in report.timings:
+        table.add_row(
+            timing.method, f"{timing.n:,}", str(timing.d), f"{timing.pairs_per_second:,.0f}",
+            f"{timing.times_floor:.1f}", timing.floor, f"{timing.times_faster_than_dense:,.0f}",
+        )  # fmt: skip
+    console = Console()
+    console.print(table)
+    console.print(
+        f"This machine reads {report.read_bytes_per_second / 1e9:.1f} GB/s in one thread and multiplies float32 "
+        f"matrices at {report.product_flops / 1e9:,.0f} GFLOP/s. The memory floor is three reads of both arrays, the "
+        f"compute floor two matrix products; the dense method was timed at {3000:,} pairs and grows as n squared. "
+        f"Times are medians of several, on {report.threads} thread{'s' if report.threads > 1 else ''}.",
+        highlight=False,
+    )
+    if report.spread > _UNSTEADY:
+        console.print(
+            f"The machine was busy with something else: the same work took up to {report.spread:.1f} times as long as "
+            f"at its fastest. Ratios hold better than rates then.",
+            highlight=False,
+        )
+
+
+def _write_picture(report: SpeedReport, path: Path) -> None:
+    from inlier.io import write_file
+    from inlier.plotting import as_png
+
+    write_file(path, as_png(report.figure()))
+    click.echo(f"Picture: {path}", err=True)

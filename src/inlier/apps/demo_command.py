@@ -1,0 +1,184 @@
+"""``inlier demo``: the main job on data that ships with the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inlier.cli._answers import BadInput, answering
+from inlier.cli._outputs import check_folder
+
+if TYPE_CHECKING:
+    from inlier.apps.demo import DemoOutcome
+
+
+@click.command()
+@click.option(
+    "--pairs", "n_pairs", type=click.IntRange(10, 29_268), default=12_000, show_default=True, help="Number of pairs."
+)
+@click.option(
+    "--inlier-fraction",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    help="Share of the pairs that are real.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("inlier-demo"),
+    show_default=True,
+    help="Folder for the report; made if absent.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option(
+    "--save-pairs",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Only write the pairs as x.csv and y.csv, with ids and in different orders, to try other commands on.",
+)
+@click.option(
+    "--save-scans",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Only write two scans of the surface, source.ply and target.ply, and pairs.csv: 2,000 supposed matches "
+    "between them, 30 % of them real.",
+)
+@click.option(
+    "--save-photos",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Only write two photos of one scene, before.png and after.png, to which things were added.",
+)
+def demo(
+    n_pairs: int,
+    inlier_fraction: float,
+    seed: int,
+    out: Path,
+    as_json: bool,
+    save_pairs: Path | None,
+    save_scans: Path | None,
+    save_photos: Path | None,
+) -> None:
+    """Find the mispaired points of a brain surface that ships with inlier.
+
+    Prints a table and writes a page to look at, report.html, and its picture.png.
+
+    \b
+    Example:
+      inlier demo --pairs 5000 --inlier-fraction 0.6
+      inlier demo --save-pairs example
+      inlier demo --save-scans example
+      inlier demo --save-photos example
+    """
+    saved = [folder for folder in (save_pairs, save_scans, save_photos) if folder is not None]
+    for folder in saved or [out]:
+        check_folder(folder)
+    with answering():
+        if save_pairs is not None:
+            _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
+        if save_scans is not None:
+            _save_scans(save_scans, seed)
+        if save_photos is not None:
+            _save_photos(save_photos)
+        if not saved:
+            _show(n_pairs, inlier_fraction, seed, out, as_json=as_json)
+
+
+def _show(n_pairs: int, inlier_fraction: float, seed: int, out: Path, *, as_json: bool) -> None:
+    from inlier.apps.demo import run_demo
+
+    outcome = run_demo(n_pairs, inlier_fraction, seed)
+    if as_json:
+        click.echo(json.dumps(outcome.to_dict(), indent=2))
+    else:
+        _print_demo(outcome)
+    _write_demo_report(outcome, out)
+
+
+def _save_pairs(folder: Path, n_pairs: int, inlier_fraction: float, seed: int) -> None:
+    import numpy as np
+
+    from inlier.datasets import load_brain, make_mispaired
+    from inlier.io import write_table
+
+    data = make_mispaired(load_brain().features, n_pairs, inlier_fraction, rng=seed)
+    ids = np.array([f"v{number:05d}" for number in range(n_pairs)])
+    shuffled = np.random.default_rng(seed).permutation(n_pairs)
+    for name, values, order in (("x", data.X, np.arange(n_pairs)), ("y", data.Y, shuffled)):
+        columns = {f"{name}{number}": column[order] for number, column in enumerate(values.T)}
+        write_table(folder / f"{name}.csv", {"id": ids[order], **columns})
+    click.echo(f"Pairs: {folder / 'x.csv'} and {folder / 'y.csv'}, to be joined on the column id.", err=True)
+
+
+def _save_photos(folder: Path) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    from inlier.datasets import make_scenes
+    from inlier.io import write_file
+
+    photos = make_scenes().photos
+    for name, photo in (("before", photos[0]), ("after", photos[2])):
+        content = BytesIO()
+        Image.fromarray(photo).save(content, format="PNG")
+        write_file(folder / f"{name}.png", content.getvalue())
+    click.echo(f"Photos: {folder / 'before.png'} and {folder / 'after.png'}.", err=True)
+
+
+def _save_scans(folder: Path, seed: int) -> None:
+    from inlier.datasets import make_scans
+    from inlier.io import write_table
+
+    scans = make_scans(rng=seed)
+    write_table(folder / "source.ply", scans.source)
+    write_table(folder / "target.ply", scans.target)
+    write_table(folder / "pairs.csv", {"source": scans.pairs[:, 0], "target": scans.pairs[:, 1]})
+    click.echo(
+        f"Scans: {folder / 'source.ply'} and {folder / 'target.ply'}, matched by {folder / 'pairs.csv'}.", err=True
+    )
+
+
+def _print_demo(outcome: DemoOutcome) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in (
+        "method",
+        "of the real: missed",
+        "of the wrong: accepted",
+        "of all: misjudged",
+        "seconds",
+        "pairs/s",
+    ):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for method in outcome.methods:
+        errors = (f"{share:.2%}" for share in (method.errors.inliers, method.errors.outliers, method.errors.overall))
+        table.add_row(method.name, *errors, f"{method.seconds:.4f}", f"{method.pairs_per_second:,.0f}")
+    console = Console()
+    console.print(table)
+    console.print(outcome.explanation, highlight=False)
+
+
+def _write_demo_report(outcome: DemoOutcome, folder: Path) -> None:
+    from inlier.apps.demo_page import demo_page
+    from inlier.io import write_file
+    from inlier.plotting import as_png
+
+    path = folder / "report.html"
+    try:
+        picture = as_png(outcome.figure())
+        write_file(folder / "picture.png", picture)
+        write_file(path, demo_page(outcome, picture))
+    except ImportError as error:
+        click.echo(f"No report was written. {error}", err=True)
+    except OSError as error:
+        raise BadInput(f"The report could not be written to {path}: {error.strerror or error}") from error
+    else:
+        click.echo(f"Report: {path}", err=True)

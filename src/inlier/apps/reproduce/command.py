@@ -1,0 +1,166 @@
+"""``inlier reproduce``: the paper's figures and tables, computed again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlier.cli._answers import INTERRUPTED, BadInput, sentence_of
+from inlier.cli._outputs import check_folder
+
+if TYPE_CHECKING:
+    from inlier.apps.reproduce import Experiment, Outcome, Sources
+    from inlier.apps.reproduce.session import Options
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "list_them", is_flag=True, help="List the experiments and stop.")
+@click.option("--all", "run_all", is_flag=True, help="Run all of them and write one page, reproduction.html.")
+@click.option("--quick", is_flag=True, help="Fewer repetitions and smaller sizes: seconds instead of minutes.")
+@click.option("--repetitions", type=click.IntRange(1), help="Repetitions of each point, instead of the paper's.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes, one a core by default. Numbers do not depend on it.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("inlier-reproduction"),
+    show_default=True,
+    help="Folder for the results; made if absent.",
+)
+@click.option(
+    "--photo",
+    "photos",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Once: the photo of the sky experiments. Three times: the photos of the case study.",
+)
+@click.option("--brain", type=click.Path(path_type=Path), help="Workbench folder, or .npz, with the brain's features.")
+@click.option("--compare", is_flag=True, help="Compare with the committed full runs; exit code 1 if numbers differ.")
+def reproduce(
+    names: tuple[str, ...],
+    list_them: bool,
+    run_all: bool,
+    quick: bool,
+    repetitions: int | None,
+    jobs: int | None,
+    seed: int,
+    out: Path,
+    photos: tuple[Path, ...],
+    brain: Path | None,
+    compare: bool,
+) -> None:
+    """Compute the paper's figures and tables again, beside the printed numbers.
+
+    Each experiment writes a CSV, a JSON, a PNG and a PDF. An interrupted run goes on where it stopped.
+
+    \b
+    Example:
+      inlier reproduce --list
+      inlier reproduce sky-images --quick --jobs 1
+    """
+    from inlier.apps.reproduce import EXPERIMENTS, find_experiments, load_sources
+    from inlier.apps.reproduce.session import Options
+
+    if list_them:
+        _list_experiments(list(EXPERIMENTS.values()))
+        return
+    try:
+        experiments = find_experiments(list(EXPERIMENTS) if run_all or (compare and not names) else list(names))
+        if not experiments:
+            raise ValueError("Name an experiment (inlier reproduce --list shows them), or give --all.")
+        check_folder(out)
+        needed = {source for experiment in experiments for source in experiment.data}
+        sources = load_sources(sorted(needed), brain=brain, photos=photos)
+        outcomes = _run_with_bar(experiments, sources, out, Options(quick, repetitions, seed, jobs))
+    except (ValueError, ImportError, OSError) as error:
+        raise BadInput(sentence_of(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted. What was finished is kept in {out}: the same command goes on from there.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+    _print_outcomes(outcomes)
+    click.echo(f"CSV, JSON, PNG and PDF of each: {out}", err=True)
+    if run_all:
+        _write_reproduction_page(outcomes, out)
+    if compare:
+        _compare_with_baseline(outcomes)
+
+
+def _list_experiments(experiments: list[Experiment]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for experiment in experiments:
+        table.add_row(experiment.name, f"{experiment.title} ({experiment.reference})")
+    Console().print(table)
+
+
+def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, options: Options) -> list[Outcome]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    from inlier.apps.reproduce.session import run_all
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], completed=done)
+
+        def warn(message: str) -> None:
+            click.echo(message, err=True)
+
+        return run_all(experiments, sources, out, options, progress=show, on_missing_library=warn)
+
+
+def _print_outcomes(outcomes: list[Outcome]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.padding import Padding
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for outcome in outcomes:
+        experiment, lines = outcome.experiment, outcome.headline()
+        console.print(f"[bold]{experiment.name}[/bold] ({experiment.reference}): {experiment.title}")
+        table = Table(*(lines[0] if lines else ()))
+        for line in lines:
+            table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in line.values()))
+        console.print(table)
+        for claim in outcome.claims:
+            verdict = "[green]holds[/green]" if claim.holds else "[red]does not hold here[/red]"
+            console.print(Padding(f"{verdict}: {escape(claim.text)} {escape(claim.evidence)}", (0, 2)))
+
+
+def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
+    from inlier.apps.reproduce.page import reproduction_page
+    from inlier.io import write_file
+
+    path = folder / "reproduction.html"
+    try:
+        write_file(path, reproduction_page(outcomes))
+    except ImportError as error:
+        click.echo(f"No page was written. {error}", err=True)
+    else:
+        click.echo(f"Page: {path}", err=True)
+
+
+def _compare_with_baseline(outcomes: list[Outcome]) -> None:
+    from inlier.apps.reproduce.compare import compare, load_baselines
+    from inlier.apps.reproduce.output import as_record
+
+    comparisons = [compare(as_record(outcome), load_baselines(outcome.experiment.name)) for outcome in outcomes]
+    for comparison in comparisons:
+        click.echo(f"{comparison.name}: {comparison.summary}")
+        for difference in comparison.differences:
+            click.echo(f"  {difference}")
+    if any(comparison.differences for comparison in comparisons):
+        raise click.exceptions.Exit(1)

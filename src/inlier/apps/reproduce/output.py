@@ -1,0 +1,66 @@
+"""What an experiment leaves behind: its table as CSV, everything as JSON, its picture as PNG and PDF."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+from inlier import plotting
+from inlier.apps.reproduce.model import Outcome, Row
+from inlier.apps.reproduce.tables import STATISTICS
+from inlier.io import write_file
+from inlier.report.versions import versions
+
+
+def as_record(outcome: Outcome) -> dict[str, Any]:
+    """Settings, seed, data, versions, numbers and verdicts; no path of this machine."""
+    return {
+        "experiment": outcome.experiment.name,
+        "reference": outcome.experiment.reference,
+        "title": outcome.experiment.title,
+        "settings": dict(outcome.run.settings),
+        "seed": outcome.run.seed,
+        "data": outcome.run.sources.describe(),
+        "versions": versions(),
+        "seconds": round(outcome.seconds, 2),
+        "claims": [asdict(claim) for claim in outcome.claims],
+        "rows": outcome.rows,
+    }
+
+
+def as_csv(rows: list[Row]) -> str:
+    """Return the tidy table; a column that a row lacks is empty."""
+    points = dict.fromkeys(name for row in rows for name in row if name not in STATISTICS)
+    text = StringIO()
+    writer = csv.DictWriter(text, [*points, *STATISTICS], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def write_numbers(outcome: Outcome, folder: Path) -> list[Path]:
+    """Write the table and the record; return their paths."""
+    name = outcome.experiment.name
+    contents = {
+        folder / f"{name}.csv": as_csv(outcome.rows),
+        folder / f"{name}.json": json.dumps(as_record(outcome), indent=1) + "\n",
+    }
+    for path, content in contents.items():
+        write_file(path, content)
+    return list(contents)
+
+
+def write_pictures(outcome: Outcome, folder: Path) -> list[Path]:
+    """Draw the figure and write it as PNG and PDF; return their paths. Needs matplotlib."""
+    figure = outcome.figure()
+    buffer = BytesIO()
+    figure.savefig(buffer, format="pdf", dpi=200, metadata={"CreationDate": None})
+    name = outcome.experiment.name
+    contents = {folder / f"{name}.png": plotting.as_png(figure), folder / f"{name}.pdf": buffer.getvalue()}
+    for path, content in contents.items():
+        write_file(path, content)
+    return list(contents)

@@ -1,0 +1,230 @@
+"""Learn how y follows from x when many of the pairs are wrong, and what each pair's agreement is worth.
+
+The model of a real pair is y = B^T x + b + noise, with its own noise variance per coordinate of y; of a wrong pair,
+y of unit variance that knows nothing of x. All rows together are centred, but a few real ones need not be: hence b.
+The score of a pair is the logarithm of its likelihood ratio. B and b are found by iteration: fit with weights (ridge:
+B is as random as a rotation, so that few real pairs do not overfit), score each pair by the fit *without it*, score
+re-pairings by the fit *without either of the two*, weight each pair by how much denser its score is among the pairs
+than among the re-pairings, fit again. The first fit has equal weights, and its coefficients are the matrix X^T Y of
+the paper's row sums, scaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray
+from inlier.calibration.null_pairs import re_pairings
+from inlier.calibration.significance import Standing
+from inlier.rows.blocks import device_blocks, row_blocks
+from inlier.rows.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
+from inlier.rows.solving import ridge_solver
+
+# How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and
+# every real pair is needed; then pairs that are more likely wrong than real drop out.
+_GENTLE, _SHARP = 1.25, 2.0
+_FROM_ALL_PAIRS = (_GENTLE,) * 4 + (_SHARP,) * 8
+_FROM_A_START = (_SHARP,) * 8  # where good weights to start from are known
+_FEWEST_PAIRS = 3
+_FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
+_SETTLED = 0.01  # relative change of the weights that ends the iteration
+_LEAST_VARIANCE = 1e-12  # of the noise, relative to that of y: exact data has none
+_LEAST_RIDGE = 1e-8
+_VARIANCE_OF_A_START = 0.01  # of the noise around the first fit to pairs that are known to agree
+_VARIANCE_PRIOR = 10.0  # pairs' worth of pull of each coordinate's noise variance towards their mean
+_FULL_LEVERAGE = 1 - 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class RobustMap:
+    """The learned map, where it was learned, and the noise around it.
+
+    Attributes
+    ----------
+    coefficients, offset : array of shape (d_x, d_y), (d_y,)
+        B and b in y = B^T x + b.
+    variance : ndarray of shape (d_y,)
+        Of the noise.
+    support : float
+        How many pairs it was learned from: the sum of their weights.
+    standing : Standing
+        How the pairs it was learned from stand beside re-pairings, each scored without itself.
+    """
+
+    coefficients: Any
+    offset: Any
+    variance: FloatArray
+    support: float
+    standing: Standing
+
+    def scores(self, x: Any, y: Any) -> Any:
+        """Log likelihood ratio of each pair."""
+        return log_likelihood_ratio(y, self._predicted(x), self.variance)
+
+    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
+        """Log likelihood ratio of x_i with y_j, for all i and j."""
+        predicted = self._predicted(x)
+        scaled = predicted / from_host(self.variance, x)
+        of_y = y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())
+        of_x = namespace(x).vecdot(predicted, scaled)
+        return scaled @ y.T + (of_y[None, :] - of_x[:, None]) / 2
+
+    def _predicted(self, x: Any) -> Any:
+        return x @ beside(self.coefficients, x) + beside(self.offset, x)
+
+
+def log_likelihood_ratio(y: Any, predicted: Any, variance: FloatArray) -> Any:
+    """log N(y; predicted, variance) - log N(y; 0, 1), summed over coordinates."""
+    return _Noise(variance, y).log_likelihood_ratio(y, predicted)
+
+
+class _Noise:
+    """Noise of known variance around predictions, for rows that are where ``like`` is."""
+
+    def __init__(self, variance: FloatArray, like: Any) -> None:
+        self._precision = from_host(1 / variance, like)
+        self._log_determinant = float(np.log(variance).sum())
+
+    def log_likelihood_ratio(self, y: Any, predicted: Any) -> Any:
+        residual = y - predicted
+        return (namespace(y).vecdot(y, y) - residual**2 @ self._precision - self._log_determinant) / 2
+
+
+def learn_map(
+    x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None, start: FloatArray | None = None
+) -> RobustMap | None:
+    """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
+
+    What is done to rows is done where they are. The choices are made here: which pairs count, and how much.
+
+    Parameters
+    ----------
+    x, y : array of shape (n, d_x), (n, d_y)
+        The pairs, centred, with mean square 1 per coordinate; NumPy's, or of a library of the array API.
+    rng : RandomState
+        Draws the re-pairings.
+    points : ndarray of int, shape (2, n), optional
+        Numbers that are equal for equal points, of x and of y; a point is not re-paired with itself.
+    start : ndarray of shape (n,), optional
+        Weights to start from, where pairs that agree are known; equal ones otherwise.
+    """
+    n, d_x = x.shape
+    if n < _FEWEST_PAIRS:
+        return None
+    x = namespace(x).concat([x, namespace(x).ones_like(x[:, :1])], axis=1)  # the constant's coefficient is b
+    points = np.stack([np.arange(n)] * 2) if points is None else points
+    weights: FloatArray = np.ones(n) if start is None else start
+    variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
+    for iteration, sharpness in enumerate(_FROM_ALL_PAIRS if start is None else _FROM_A_START):
+        whole = start is None and iteration == 0
+        fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=whole)
+        variance = fit.residual_variance()
+        standing = _standing(fit, variance, rng, points)
+        updated = standing.weights(sharpness)
+        if updated.sum() < _FEWEST_EFFECTIVE:
+            return None
+        change = np.abs(updated - weights).sum() / updated.sum()
+        weights = updated
+        if sharpness == _SHARP and change < _SETTLED:
+            break
+    fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
+    coefficients, offset = fit.coefficients[:-1, :], fit.coefficients[-1, :]
+    return RobustMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), standing)
+
+
+def _standing(fit: _WeightedFit, variance: FloatArray, rng: np.random.RandomState, points: Array) -> Standing:
+    """How far each pair stands out among re-pairings, judged by fits that have not seen it."""
+    noise = _Noise(variance, fit.y)
+    scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
+    null = fit.re_paired_scores(*re_pairings(points, rng), noise)
+    return Standing.of(scores, namespace(scores).concat([scores[:0], *null]))
+
+
+def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
+    """Slices of so many rows, each with room for a few temporary copies of it."""
+    cut = row_blocks if is_host_array(like) else device_blocks
+    return cut(n_rows, like.shape[1])
+
+
+class _WeightedFit:
+    """Ridge regression of y on x with weights, and its predictions without one or two of the pairs.
+
+    With A = X^T W X + ridge I and h_ij = x_i^T A^-1 x_j, deleting the pairs I changes their residuals to
+    (1 - h_II W_II)^-1 r_I; a pair of weight 0 changes nothing, so h is only needed where a weight is not 0.
+    The rows are where the caller has them; the weights, and the numbers of pairs, are NumPy's.
+    """
+
+    def __init__(self, x: Any, y: Any, weights: FloatArray, ridge: float, whole: bool = False) -> None:
+        xp = namespace(x)
+        self.x, self.y, self._xp, self._total = x, y, xp, float(weights.sum())
+        self._is_active = weights > 0
+        self._active = np.flatnonzero(self._is_active)
+        self._place = np.full(weights.size, self._active.size)  # among the active; beyond the last, if it is none
+        self._place[self._active] = np.arange(self._active.size)
+        active = from_host(self._active, x)
+        self._weights = from_host(weights, x)
+        self._active_weights = take_rows(self._weights, active)
+        active_x = take_rows(x, active)
+        weighted_x = active_x * self._active_weights[:, None]
+        moment = weighted_x.T @ take_rows(y, active)
+        if whole:  # equal weights on prepared rows: X^T X is near n I, and the fit is the cross moment
+            scale = float(xp.sum(xp.vecdot(weighted_x, active_x))) / x.shape[1] + ridge
+            self.coefficients, self._solved_x = moment / scale, active_x / scale
+        else:
+            solve = ridge_solver(weighted_x.T @ active_x, ridge)
+            self.coefficients, self._solved_x = solve(moment), solve(active_x.T).T
+        self._predicted = x @ self.coefficients
+        self._residual = y - self._predicted
+        leverage = xp.vecdot(active_x, self._solved_x)
+        self._active_pull = xp.minimum(self._active_weights * leverage, xp.full_like(leverage, _FULL_LEVERAGE))
+        pull_or_none = xp.concat([self._active_pull, xp.zeros_like(self._active_pull[:1])])
+        self._pull = take_rows(pull_or_none, self._place)
+        self._active_residual = take_rows(self._residual, active)
+
+    def without_own_pair(self) -> Any:
+        """Predict each y_i by the fit that leaves pair i out."""
+        return self._predicted - (self._pull / (1 - self._pull))[:, None] * self._residual
+
+    def re_paired_scores(self, i: Array, j: Array, noise: _Noise) -> list[Any]:
+        """Scores of x_i with y_j by the fits that leave pairs i and j out, in any order."""
+        touched = self._is_active[i] | self._is_active[j]
+        scores = []
+        for rule, part in ((self._without_both, np.flatnonzero(touched)), (self._as_it_is, np.flatnonzero(~touched))):
+            for rows in _pieces(part.size, self.x):
+                scores.append(noise.log_likelihood_ratio(*rule(i[part[rows]], j[part[rows]])))
+        return scores
+
+    def _without_both(self, i: Array, j: Array) -> tuple[Any, Any]:
+        """Each y_j, and y predicted at x_i by the fit without pairs i and j, of which at least one has a weight."""
+        known, other = np.where(self._is_active[j], (j, i), (i, j))  # A^-1 x is known for those with a weight
+        i, j, known, other = self._sent(i, j, self._place[known], other)
+        cross = self._xp.vecdot(take_rows(self.x, other), take_rows(self._solved_x, known))
+        pull_i, pull_j = take_rows(self._pull, i), take_rows(self._pull, j)
+        of_i, of_j = take_rows(self._weights, i) * cross, take_rows(self._weights, j) * cross
+        determinant = (1 - pull_i) * (1 - pull_j) - of_i * of_j
+        determinant = self._xp.maximum(determinant, self._xp.full_like(determinant, 1 - _FULL_LEVERAGE))
+        own, others = (1 - pull_j) / determinant, of_j / determinant
+        residual_i, residual_j = take_rows(self._residual, i), take_rows(self._residual, j)
+        predicted = take_rows(self.y, i) - own[:, None] * residual_i - others[:, None] * residual_j
+        return take_rows(self.y, j), predicted
+
+    def _as_it_is(self, i: Array, j: Array) -> tuple[Any, Any]:
+        """Each y_j, and y predicted at x_i: the fit without two pairs that have no weight is the fit itself."""
+        i, j = self._sent(i, j)
+        return take_rows(self.y, j), take_rows(self._predicted, i)
+
+    def _sent(self, *numbers: Array) -> tuple[Any, ...]:
+        """Numbers of pairs where the pairs are, sent together: each journey waits for the device."""
+        there = from_host(np.stack(numbers), self.x)
+        return tuple(there[k, :] for k in range(len(numbers)))
+
+    def residual_variance(self) -> FloatArray:
+        """Noise variance per coordinate of y, from leave-one-out residuals; never above that of y itself."""
+        deleted = self._active_weights / (1 - self._active_pull) ** 2
+        variance = to_host(deleted @ self._active_residual**2) / self._total
+        shrunk = (self._total * variance + _VARIANCE_PRIOR * variance.mean()) / (self._total + _VARIANCE_PRIOR)
+        return np.clip(shrunk, _LEAST_VARIANCE, 1.0)

@@ -1,0 +1,1 @@
+"""What you call: each file reads like its algorithm."""

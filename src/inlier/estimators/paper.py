@@ -1,0 +1,281 @@
+"""Algorithms 1 and 2 of the paper as scikit-learn estimators.
+
+Notation (code <-> paper): rows are points here, columns there. X (n, d_x), y (n, d_y): the two sets;
+H: the overlap of eq. (1); S = H 1: row sums; v: leading eigenvector; t, T: thresholds on v and S;
+G, B: inliers and outliers, ``inlier_mask_`` and its complement; r = |G| / n.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from inlier._checks import (
+    as_table,
+    check_choice,
+    check_flag,
+    check_number,
+    check_paired,
+    check_same_index,
+)
+from inlier._typing import Array, FloatArray, Mask
+from inlier.estimators.preparation import prepare_pairs
+from inlier.overlap import GramOverlap
+from inlier.overlap.cost_rule import SOLVERS
+from inlier.overlap.two_means import lloyd_cut, optimal_cut
+from inlier.result import MatchResult
+from inlier.rows import PairedRows
+from inlier.rows.algebra import norm_product
+from inlier.rows.scores import Scores
+
+if TYPE_CHECKING:
+    from inlier.report import MatchReport
+
+
+class PairMatcher(BaseEstimator):
+    """What all matchers share: checked input, and a result."""
+
+    scores_: FloatArray
+    threshold_: float | FloatArray
+    inlier_mask_: Mask
+
+    _fewest_pairs = 2
+    _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
+    _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            One side of the pairs.
+        y : array-like of shape (n, d_y) or (n,)
+            The other side: row i is the partner of row i of ``X``.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(*self._read_pairs(X, y))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Array, Y: Array) -> None:
+        """Set the attributes that end in an underscore, from checked tables."""
+
+    @abstractmethod
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Step 1: the pairs as they will be compared."""
+
+    @property
+    def result_(self) -> MatchResult:
+        """The answer as one frozen object, with tables and JSON."""
+        check_is_fitted(self, "inlier_mask_")
+        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_")
+        return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
+
+    def report(self, keys: Any = None) -> MatchReport:
+        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
+
+        Parameters
+        ----------
+        keys : sequence of str, optional
+            A name for each pair, for the table of pairs.
+
+        Returns
+        -------
+        MatchReport
+        """
+        from inlier.report import report_on  # the page knows the matchers, and they need it only here
+
+        return report_on(self, keys)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Check shapes and types; a one-dimensional ``y`` counts as one column."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. "
+                f"y holds the partners of the rows of X."
+            )
+        table_x = as_table(X, "X", in_place=self._in_any_place)
+        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
+        check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return table_x, table_y
+        check_same_index(X, y)
+        validate_data(
+            self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True
+        )  # records n_features_in_ and feature_names_in_
+        return table_x, table_y
+
+
+class _OverlapMatcher(PairMatcher):
+    """Score the pairs by the Gram overlap, then part the scores in two."""
+
+    _in_any_place = True
+
+    def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
+        self.threshold = threshold
+        self.whiten = whiten
+        self.solver = solver
+
+    def _fit(self, X: Array, Y: Array) -> None:
+        self._check_parameters()
+        pairs = self.prepare(X, Y)  # step 1
+        scores = self._scores(pairs)  # steps 2 and 3
+        self.threshold_ = self._cut(scores) if self.threshold == "kmeans" else float(self.threshold)
+        self.scores_ = scores.values
+        self.inlier_mask_ = scores.at_least(self.threshold_, *_directions(pairs, scores))  # steps 4 to 8
+
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Step 1: centre the columns and scale the rows to unit length, whitening between if asked."""
+        return prepare_pairs(X, Y, whiten=self.whiten)
+
+    def _check_parameters(self) -> None:
+        check_choice(self.solver, SOLVERS, "solver")
+        check_flag(self.whiten, "whiten")
+        if self.threshold != "kmeans":
+            if isinstance(self.threshold, str):
+                raise ValueError(f"threshold must be 'kmeans' or a number; got {self.threshold!r}.")
+            check_number(self.threshold, "threshold")
+
+    @abstractmethod
+    def _scores(self, pairs: PairedRows) -> Scores:
+        """Steps 2 and 3: a number per pair, larger for inliers."""
+
+    @abstractmethod
+    def _cut(self, scores: Scores) -> float:
+        """Step 7: where k-means parts the scores."""
+
+
+class EigenvectorMatcher(_OverlapMatcher):
+    """Eigenvector matching, Algorithm 1: part the entries of the leading eigenvector of H.
+
+    Parameters
+    ----------
+    threshold : "kmeans" or float, default="kmeans"
+        The paper's t: pairs with ``sqrt(n) v_i >= t`` are inliers. Any t in (0, 1) separates in
+        expectation; `eigenvector_threshold` gives the best one for a known inlier fraction. "kmeans"
+        parts the entries by Lloyd's iteration from +-1, as the paper does.
+    whiten : bool, default=False
+        First map both sets to an orthonormal basis of their column space, so that they may differ by
+        any linear map and no direction dominates. Needs many more pairs than dimensions.
+    solver : {"auto", "moments", "operator", "dense"}, default="auto"
+        How the eigenvector is computed; the answer is the same. See `inlier.overlap.cost_rule`.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n,)
+        ``sqrt(n) v_i``, near ``1 / sqrt(r)`` on inliers and near 0 on outliers.
+    threshold_ : float
+        The cut that was used, on the same scale.
+    inlier_mask_ : ndarray of bool, shape (n,)
+        True where ``scores_ >= threshold_``. A row equal to the mean has no direction and is never True.
+    result_ : MatchResult
+        The same as one object.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Examples
+    --------
+    >>> from inlier import EigenvectorMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.6, rng=0)
+    >>> matcher = EigenvectorMatcher().fit(data.X, data.Y)
+    >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
+    True
+    """
+
+    def _scores(self, pairs: PairedRows) -> Scores:
+        H = GramOverlap.from_pairs(pairs)  # step 2, never formed
+        return H.eigenvector_scores(self.solver)  # step 3, sqrt(n) v_i
+
+    def _cut(self, scores: Scores) -> float:
+        return lloyd_cut(scores, low=-1.0, high=1.0)  # centroids +-n^(-1/2) of v
+
+
+class RowSumMatcher(_OverlapMatcher):
+    """Row-sum matching, Algorithm 2: part the row sums of H.
+
+    Parameters
+    ----------
+    threshold : "kmeans" or float, default="kmeans"
+        The paper's T: pairs with ``S_i - d^2 >= T`` are inliers, in (0, d(rn + 1)) to separate in
+        expectation; `row_sum_threshold` gives the middle of that. "kmeans" takes the best of all
+        two-cluster partitions.
+    whiten : bool, default=False
+        First map both sets to an orthonormal basis of their column space, so that they may differ by
+        any linear map and no direction dominates. Needs many more pairs than dimensions.
+    solver : {"auto", "moments", "operator", "dense"}, default="auto"
+        How the row sums are computed; the answer is the same ("moments" and "operator" are one
+        formula here). See `inlier.overlap.cost_rule`.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n,)
+        ``d_x d_y (S_i - 1)`` with unit rows, which is the paper's ``S_i - d^2`` for rows of norm sqrt(d):
+        each pair's agreement with all the others, its own share left out.
+    threshold_ : float
+        The cut that was used, on the same scale.
+    inlier_mask_ : ndarray of bool, shape (n,)
+        True where ``scores_ >= threshold_``. A row equal to the mean has no direction and is never True.
+    result_ : MatchResult
+        The same as one object.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Examples
+    --------
+    >>> from inlier import RowSumMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.6, rng=0)
+    >>> matcher = RowSumMatcher().fit(data.X, data.Y)
+    >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
+    True
+    """
+
+    def _scores(self, pairs: PairedRows) -> Scores:
+        H = GramOverlap.from_pairs(pairs)  # step 2, never formed
+        return H.row_sum_scores(self.solver)  # step 3, d_x d_y (S_i - H_ii)
+
+    def _cut(self, scores: Scores) -> float:
+        return optimal_cut(scores)
+
+
+def _read_only(value: Any) -> Any:
+    """A view of an array that cannot be written through."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
+def _directions(pairs: PairedRows, scores: Scores) -> tuple[Any, ...]:
+    """A vector that is 0 for the pairs of which a row equals the mean, if there are such: their score says nothing."""
+    if not scores.zeros:  # theirs would be exactly 0
+        return ()
+    norms = pairs.map(norm_product)
+    n_directionless = scores.count_zeros(norms)
+    if n_directionless:
+        warnings.warn(
+            f"{n_directionless} of {pairs.n_pairs} pairs have a row equal to the mean of its set. Such a row has "
+            f"no direction to compare; its pair gets score 0 and is called an outlier.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return (norms,)

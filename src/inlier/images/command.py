@@ -1,0 +1,148 @@
+"""``inlier diff``: what has changed between two photos."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inlier.cli._answers import answering
+from inlier.cli._outputs import check_folder, check_inputs_stay, check_place
+
+if TYPE_CHECKING:
+    from inlier.images import Changes
+
+NOTHING_FOUND = 1
+_WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.html")
+
+
+@click.command()
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option(
+    "--method",
+    type=click.Choice(["calibrated", "row-sum", "eigenvector"]),
+    default="calibrated",
+    show_default=True,
+    help="How change is judged; the last two are the paper's, on the pixels' colours.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Chance of any false region that is allowed (calibrated only).",
+)
+@click.option("--align/--no-align", default=True, show_default=True, help="First lay BEFORE over AFTER.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("inlier-diff"),
+    show_default=True,
+    help="Folder for the pictures, the list and the page; made if absent.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what --json asks for.")
+def diff(
+    before: Path,
+    after: Path,
+    method: str,
+    alpha: float,
+    align: bool,
+    out: Path,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show what has changed between two photos of one scene.
+
+    Other light, shadows, noise and small movements of the camera do not count. Writes overlay.png, mask.png,
+    scores.png (the evidence per pixel, 16 bits), regions.json, and report.html to look at.
+
+    Exit code: 0 something has changed, 1 nothing has, 2 bad input.
+
+    \b
+    Example:
+      inlier demo --save-photos photos
+      inlier diff photos/before.png photos/after.png
+      inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.05
+    """
+    from inlier.cli._progress import stages
+    from inlier.images import detect_changes, read_photos
+
+    with answering():
+        check_folder(out)
+        for name in _WRITTEN:
+            check_place(out / name)
+        check_inputs_stay((before, after), [out / name for name in _WRITTEN])
+        with stages(quiet=quiet) as stage:
+            stage(f"reading {before} and {after}")
+            photos = read_photos(before, after)
+            stage("comparing them")
+            changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
+            content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
+            stage(f"writing to {out}")
+            page = _write(changes, content, out)
+    if as_json:
+        click.echo(json.dumps(content, indent=2))
+    elif not quiet:
+        _print(changes)
+    if not quiet:
+        _say(changes, align, out, page)
+    if not changes.mask.any():
+        raise click.exceptions.Exit(NOTHING_FOUND)
+
+
+def _write(changes: Changes, content: dict[str, object], folder: Path) -> str:
+    """Write the files; return what to say about the page."""
+    from inlier.images import pictures
+    from inlier.images.page import change_page
+    from inlier.io import write_file
+
+    write_file(folder / "overlay.png", pictures.overlay_png(changes))
+    write_file(folder / "mask.png", pictures.mask_png(changes))
+    write_file(folder / "regions.json", json.dumps(content, indent=2) + "\n")
+    write_file(folder / "scores.png", pictures.scores_png(changes))
+    try:
+        write_file(folder / "report.html", change_page(changes, content))
+    except ImportError as error:
+        return f"No page was written. {error}"
+    return f"Page: {folder / 'report.html'}"
+
+
+def _print(changes: Changes) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(changes.sentence)
+    if not changes.regions:
+        return
+    table = Table("", "left", "top", "width", "height", "pixels", "evidence", "chance by noise")
+    for column in table.columns:
+        column.justify = "right"
+    for number, region in enumerate(changes.regions[:20], start=1):
+        box = (region.left, region.top, region.right - region.left, region.bottom - region.top, region.area)
+        chance = "" if region.p_value is None else f"{region.p_value:.2g}"
+        table.add_row(str(number), *(f"{value:,}" for value in box), f"{region.score:.3g}", chance)
+    console.print(table)
+    if len(changes.regions) > 20:
+        console.print(f"and {len(changes.regions) - 20:,} more in regions.json.")
+
+
+def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
+    height, width = changes.mask.shape
+    if align and changes.alignment.moved:
+        shift = changes.alignment.shift(height, width)
+        click.echo(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).", err=True)
+    if changes.mask.any() and not changes.alignment.trustworthy:
+        click.echo(
+            f"The photos agree little (correlation {changes.alignment.agreement:.2f}): do they show one scene?",
+            err=True,
+        )
+    click.echo(f"overlay.png, mask.png, scores.png and regions.json: {out}", err=True)
+    click.echo(page, err=True)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inlier.apps.reproduce import EXPERIMENTS, Sources, run_experiment
+from inlier.apps.reproduce.store import CellStore
+from inlier.apps.reproduce.tables import summarise
+
+
+def no_times(rows):
+    return [row for row in rows if row["quantity"] != "seconds per repetition"]
+
+
+@pytest.mark.parametrize("name", ["brain-ratio", "brain-split-row-sum", "sky-noise", "theory-row-sum"])
+def test_the_numbers_do_not_depend_on_the_number_of_processes(tiny, sources, name):
+    experiment = tiny(name)
+    run = experiment.prepare(sources, quick=True, seed=3)
+    alone, together = (run_experiment(experiment, run, jobs=jobs) for jobs in (1, 2))
+    assert no_times(alone.rows) == no_times(together.rows)
+
+
+def test_the_seed_decides(tiny, sources):
+    experiment = tiny("brain-ratio")
+    first, again, other = (
+        run_experiment(experiment, experiment.prepare(sources, quick=True, seed=seed)).rows for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_repetitions_keep_their_numbers_when_there_are_more_of_them(tiny, sources):
+    experiment = tiny("brain-ratio")
+    few, many = (experiment.prepare(sources, quick=True, repetitions=count) for count in (2, 3))
+    cell = {"inlier_fraction": 0.6, "first": 0}
+    assert experiment.run_cell(many, {**cell, "last": 3})[:10] == experiment.run_cell(few, {**cell, "last": 2})
+
+
+def counting(calls, fail_at=None):
+    """An experiment of five cells that notes which of them it computes."""
+
+    def run_cell(run, cell):
+        if cell["cell"] == fail_at:
+            raise KeyboardInterrupt
+        calls.append(cell["cell"])
+        return [{"cell": cell["cell"], "value": float(run.generator(cell["cell"]).random())}]
+
+    return replace(
+        EXPERIMENTS["brain-ratio"],
+        name="counting",
+        full={},
+        quick={},
+        data=(),
+        cells=lambda settings: [{"cell": k} for k in range(5)],
+        run_cell=run_cell,
+        table=lambda run, records: summarise(records, ["value"]),
+        claims=lambda rows: [],
+    )
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+    calls, seen = [], []
+    interrupted = counting(calls, fail_at=3)
+    run = interrupted.prepare(Sources())
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(interrupted, run, keep_in=tmp_path)
+    assert calls == [0, 1, 2]
+    resumed = run_experiment(
+        counting(calls), run, keep_in=tmp_path, progress=lambda name, done, total: seen.append((done, total))
+    )
+    assert calls == [0, 1, 2, 3, 4]
+    assert seen == [(3, 5), (4, 5), (5, 5)]
+    assert resumed.rows == run_experiment(counting([]), run).rows
+
+
+def test_another_seed_does_not_resume(tmp_path):
+    calls = []
+    experiment = counting(calls)
+    for seed in (0, 1):
+        run_experiment(experiment, experiment.prepare(Sources(), seed=seed), keep_in=tmp_path)
+    assert calls == [0, 1, 2, 3, 4] * 2
+
+
+def test_a_torn_file_is_computed_again(tmp_path):
+    calls = []
+    experiment = counting(calls)
+    run = experiment.prepare(Sources())
+    run_experiment(experiment, run, keep_in=tmp_path)
+    store = CellStore(tmp_path, run, experiment.cells(run.settings))
+    store._path(2).write_text('[{"cell": 2, "va')
+    run_experiment(experiment, run, keep_in=tmp_path)
+    assert calls == [0, 1, 2, 3, 4, 2]

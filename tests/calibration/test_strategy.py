@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import array_api_strict
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from inlier import CalibratedMatcher
+from inlier.calibration.inner_products import Witnesses
+from inlier.calibration.linear_map import RobustMap
+from inlier.calibration.strategy import Learner
+from inlier.estimators.preparation import prepare_model_pairs
+from inlier.rows.namespaces import to_host
+from tests.places import STRICT_DEVICE
+
+
+def rotated_pairs(n, d, n_real, noise=0.05, seed=0, heavy=False):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_t(3, size=(2, n, d)) if heavy else rng.standard_normal((2, n, d))
+    y[:n_real] = x[:n_real]
+    y = (y + noise * rng.standard_normal((n, d))) @ ortho_group.rvs(d, random_state=rng).T
+    return x, y, np.arange(n) < n_real
+
+
+def learner(X, Y, **options):
+    pairs = prepare_model_pairs(X, Y, whiten=True)
+    return Learner(pairs, np.stack([np.arange(len(X))] * 2), np.random.RandomState(0), **options)
+
+
+def shuffled(n):
+    return np.random.default_rng(1).permutation(n)
+
+
+def test_clear_pairs_need_no_other_look(monkeypatch):
+    X, Y, _ = rotated_pairs(400, 5, 200)
+    monkeypatch.setattr(Learner, "_look_elsewhere", lambda *_: pytest.fail("looked elsewhere"))
+    assert isinstance(learner(X, Y).learn(shuffled(400)), RobustMap)
+
+
+def test_few_real_pairs_in_few_dimensions_are_found_by_consensus():
+    X, Y, real = rotated_pairs(800, 3, 40, heavy=True)
+    plain = learner(X, Y).learn(shuffled(800), thorough=False)
+    found = learner(X, Y).learn(shuffled(800))
+    assert plain is None or plain.support < 20
+    assert found.support == pytest.approx(40, abs=6)
+    assert found.standing.p_values[real[shuffled(800)]].mean() < 0.01
+
+
+def test_fewer_real_pairs_than_dimensions_are_found_by_witnesses():
+    X, Y, _ = rotated_pairs(600, 200, 40)
+    found = learner(X, Y).learn(shuffled(600))
+    assert isinstance(found, Witnesses)
+    assert found.support == pytest.approx(40, abs=4)
+    assert not isinstance(learner(X, Y, only_maps=True).learn(shuffled(600)), Witnesses)
+
+
+def test_searches_in_vain_are_given_up(monkeypatch):
+    X, Y, _ = rotated_pairs(300, 4, 0)
+    looks = []
+    monkeypatch.setattr(Learner, "_look_elsewhere", lambda *_: looks.append(1))
+    one = learner(X, Y)
+    for _ in range(5):
+        one.learn(shuffled(300))
+    assert len(looks) == 2
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "n_real", "heavy"), [(1000, 3, 50, True), (1000, 50, 30, False), (600, 400, 24, True)]
+)
+def test_a_matcher_finds_a_few_real_pairs_and_says_how_many(n, d, n_real, heavy):
+    X, Y, real = rotated_pairs(n, d, n_real, heavy=heavy)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, Y)
+    accepted = matcher.inlier_mask_
+    assert accepted[real].mean() > 0.85
+    assert accepted[~real].sum() < 0.15 * accepted.sum()
+    assert matcher.inlier_fraction_ == pytest.approx(n_real / n, abs=0.03)
+
+
+def test_sides_of_equally_many_columns_and_different_rank_are_answered():
+    X, Y, _ = rotated_pairs(60, 4, 0)
+    X[:, 3] = X[:, 0]
+    matcher = CalibratedMatcher(random_state=0).fit(X, Y)
+    assert not matcher.inlier_mask_.any()
+    one_point = np.zeros((50, 3))
+    one_point[0] = 1.0
+    assert not CalibratedMatcher(random_state=0).fit(one_point, Y[:50, :3]).inlier_mask_.any()
+
+
+@pytest.mark.parametrize("d", [3, 30])
+def test_rows_on_a_device_are_looked_at_as_here(d):
+    X, Y, _ = rotated_pairs(300, d, 20, heavy=True)
+    put = lambda table: array_api_strict.asarray(table, device=STRICT_DEVICE)  # noqa: E731
+    there = CalibratedMatcher(random_state=0).fit(put(X), put(Y))
+    here = CalibratedMatcher(random_state=0).fit(X, Y)
+    np.testing.assert_allclose(to_host(there.scores_), here.scores_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [4, 40])
+def test_wrong_pairs_stay_wrong_however_hard_one_looks(d):
+    found = 0
+    for seed in range(20):
+        X, Y, _ = rotated_pairs(200, d, 0, seed=seed)
+        found += CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y).inlier_mask_.any()
+    assert found <= 4  # at a rate of one in twenty, five or more have a chance of 0.3 %

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from time import sleep
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from inlier.rows.threads import run_in_threads, single_threaded_blas
+
+
+def blas_threads():
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_ranges_cover_all_rows_in_order():
+    ranges = run_in_threads(200_000, lambda rows: (rows.start, rows.stop))
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == 200_000
+    assert all(before[1] == after[0] for before, after in pairwise(ranges))
+
+
+def test_the_limit_holds_inside_and_is_lifted_after():
+    before = blas_threads()
+    with single_threaded_blas():
+        assert blas_threads() == {1}
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_threads_side_by_side_leave_no_limit_behind():
+    before = blas_threads()
+
+    def work(seconds):
+        with single_threaded_blas():
+            sleep(seconds)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, [0.05, 0.15, 0.1]))
+    assert blas_threads() == before
