@@ -31,7 +31,7 @@ from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher, EigenvectorMatcher, GramOverlap, RowSumMatcher
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
-from inlier.estimators.preparation import prepare_pairs
+from inlier.estimators._base import prepare_pairs
 from inlier.overlap.two_means import optimal_cut
 from inlier.plotting import as_png, new_figure
 from timing import seconds

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import eigsh
 
 from inlier import GramOverlap
 from inlier.datasets import load_brain, make_mispaired
-from inlier.estimators.preparation import prepare_pairs
+from inlier.estimators._base import prepare_pairs
 from timing import seconds
 
 
@@ -86,7 +86,7 @@ _MEMORY_PROBE = """
 import tracemalloc
 import numpy as np
 from inlier import GramOverlap
-from inlier.estimators.preparation import prepare_pairs
+from inlier.estimators._base import prepare_pairs
 rng = np.random.default_rng(0)
 X, Y = (rng.standard_normal((5_000_000, 3), dtype=np.float32) for _ in range(2))
 GramOverlap.from_pairs(prepare_pairs(X[:10_000], Y[:10_000])).row_sums()  # compiles

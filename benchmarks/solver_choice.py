@@ -11,7 +11,7 @@ import numpy as np
 
 from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
-from inlier.estimators.preparation import prepare_pairs
+from inlier.estimators._base import prepare_pairs
 from inlier.overlap.cost_rule import choose_eigen_solver, choose_row_sum_solver
 from timing import seconds
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inlier import datasets, metrics
     from inlier.estimators.calibrated import CalibratedMatcher
-    from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
+    from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
     from inlier.estimators.registration import Registration
     from inlier.estimators.split import SplitMatcher
-    from inlier.estimators.thresholds import eigenvector_threshold, row_sum_threshold
     from inlier.exceptions import NoConsensusError
     from inlier.overlap import GramOverlap
     from inlier.result import MatchResult
@@ -60,9 +59,9 @@ _HOME = {
     "SimilarityTransformation": "transforms",
     "SplitMatcher": "estimators.split",
     "Transformation": "transforms",
-    "eigenvector_threshold": "estimators.thresholds",
+    "eigenvector_threshold": "estimators.paper",
     "estimate_transformation": "transforms",
-    "row_sum_threshold": "estimators.thresholds",
+    "row_sum_threshold": "estimators.paper",
 }
 
 

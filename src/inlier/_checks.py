@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,17 @@ from inlier.rows.blocks import device_blocks, row_blocks
 from inlier.rows.files import blocks_of
 from inlier.rows.namespaces import dtype_name, to_host
 
+_PACKAGE = str(Path(__file__).parent)
 _SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth powers are numbers still
 _USUAL_SIZES = tuple(np.array([_SMALLEST, _LARGEST]).view(np.int64))
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the first caller outside of this package, however many helpers lie between."""
+    frame, level = sys._getframe(), 0
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool = False) -> Any:
@@ -164,11 +174,9 @@ def check_varies(summary: ColumnSummary, name: str) -> None:
         )
     if constant.size:
         shown = ", ".join(map(str, constant[:5])) + (", ..." if constant.size > 5 else "")
-        warnings.warn(
+        warn(
             f"{constant.size} of the {total} columns of {name} hold a single value (column {shown}). "
             f"They say nothing about which pairs match and are ignored; drop them to silence this.",
-            UserWarning,
-            stacklevel=2,
         )
 
 
@@ -189,11 +197,9 @@ def check_same_index(X: Any, y: Any) -> None:
     indexes: list[Any] = [getattr(table, "index", None) for table in (X, y)]
     if not all(hasattr(index, "equals") for index in indexes) or indexes[0].equals(indexes[1]):
         return
-    warnings.warn(
+    warn(
         "X and y are frames whose indexes differ. Rows are paired by position; if the labels say who belongs to whom, "
         "align them first, for example with y = y.loc[X.index].",
-        UserWarning,
-        stacklevel=4,
     )
 
 

@@ -9,7 +9,7 @@ from inlier import CalibratedMatcher
 from inlier.calibration.inner_products import Witnesses
 from inlier.calibration.linear_map import RobustMap
 from inlier.calibration.strategy import Learner
-from inlier.estimators.preparation import prepare_model_pairs
+from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.namespaces import to_host
 from tests.places import STRICT_DEVICE
 

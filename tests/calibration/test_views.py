@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inlier.calibration.views import as_given, views_of
-from inlier.estimators.preparation import prepare_model_pairs
+from inlier.estimators._base import prepare_model_pairs
 
 
 def prepared(n, d_x, d_y, seed=0):

@@ -19,7 +19,7 @@ from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher
 from inlier import SplitMatcher as Split
 from inlier.cli import main
 from inlier.datasets import make_gaussian_pairs
-from inlier.estimators.thresholds import eigenvector_threshold, row_sum_threshold
+from inlier.estimators.paper import eigenvector_threshold, row_sum_threshold
 from inlier.io import read_table, write_table
 
 N = 400

@@ -8,13 +8,12 @@ import pytest
 from inlier import CalibratedMatcher, SplitMatcher
 from inlier.calibration.cross_fit import _deal, re_paired_scores
 from inlier.calibration.linear_map import RobustMap, learn_map
-from inlier.calibration.null_pairs import RePairing
-from inlier.calibration.repeated_points import point_numbers
 from inlier.calibration.significance import Standing
 from inlier.calibration.strategy import Learner
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
-from inlier.estimators.preparation import prepare_model_pairs
+from inlier.estimators._base import prepare_model_pairs
 from inlier.metrics import error_rates
+from inlier.rows.null_pairs import RePairing, point_numbers
 
 NOWHERE = Standing(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inlier import NoConsensusError, Registration
-from inlier.calibration.repeated_points import distinct_pairs
+from inlier.rows.null_pairs import distinct_pairs
 from tests.estimators.test_registration import degrees, is_right, scan
 
 PER_PAIR = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_")

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import eigsh
 
 from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
-from inlier.estimators.preparation import prepare_pairs
+from inlier.estimators._base import prepare_pairs
 from inlier.overlap import cost_rule as plan
 from tests import reference
 from tests.strategies import paired_tables

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.estimators.preparation import prepare_pairs
+from inlier.estimators._base import prepare_pairs
 from inlier.rows import PairedRows, summarise_columns, unit_rows
 from inlier.rows import algebra as moments
 from inlier.rows.blocks import compute_dtype, row_blocks, rows_per_block

@@ -19,8 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from inlier import plotting
 from inlier._typing import Array
+from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
-from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.rows.threads import thread_count
 
 SIZES = ((100_000, 3), (1_000_000, 3), (6_489_600, 3), (1_000_000, 6), (100_000, 50), (50_000, 300))

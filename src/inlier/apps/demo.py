@@ -8,8 +8,9 @@ from typing import Any
 
 from inlier import plotting
 from inlier.datasets import BrainTable, PairedData, load_brain, make_mispaired
+from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
-from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import ErrorRates, error_rates
 from inlier.result import MatchResult
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.linear_map import RobustMap
-from inlier.calibration.null_pairs import RePairing
 from inlier.calibration.p_values import calibrate
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows
 from inlier.rows import PairedRows
 from inlier.rows.namespaces import from_host, take_rows, to_host
+from inlier.rows.null_pairs import RePairing
 from inlier.rows.threads import single_threaded_blas
 
 _TRAINING_PAIRS = 5_000  # a map learned on more is hardly better; more are used only if these do not suffice

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.null_pairs import re_pairings
 from inlier.calibration.significance import Standing
 from inlier.calibration.views import View
 from inlier.rows.namespaces import from_host, namespace
+from inlier.rows.null_pairs import re_pairings
 
 MOST_ROWS = 1_000  # pairs that are compared each with each
 _MOST_WITNESSES = 100

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.null_pairs import re_pairings
 from inlier.calibration.significance import Standing
 from inlier.rows.blocks import device_blocks, row_blocks
 from inlier.rows.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
+from inlier.rows.null_pairs import re_pairings
 from inlier.rows.solving import ridge_solver
 
 # How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and

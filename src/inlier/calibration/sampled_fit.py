@@ -16,12 +16,11 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.cross_fit import Trainer, blas_for, re_paired_scores
-from inlier.calibration.null_pairs import RePairing
 from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, p_values
-from inlier.calibration.repeated_points import point_numbers
 from inlier.calibration.strategy import PairScorer, prepared_rows
 from inlier.rows import PairedRows
 from inlier.rows.namespaces import from_host, is_host_array, namespace, to_host
+from inlier.rows.null_pairs import RePairing, point_numbers
 
 _SAMPLE = 200_000
 _SAMPLE_BYTES = 2**30  # of sampled rows, as float64

@@ -16,7 +16,7 @@ from inlier.cli._words import naming_files
 
 if TYPE_CHECKING:
     from inlier._typing import Array
-    from inlier.estimators.paper import PairMatcher
+    from inlier.estimators._base import PairMatcher
     from inlier.estimators.streaming import FittedFiles
     from inlier.io import StoredTable
     from inlier.report import Origin, StreamedSummary

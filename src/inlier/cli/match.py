@@ -25,7 +25,7 @@ from inlier.cli._streamed import Stored, match_streamed, open_rows, stored_table
 from inlier.cli._words import naming_files
 
 if TYPE_CHECKING:
-    from inlier.estimators.paper import PairMatcher
+    from inlier.estimators._base import PairMatcher
     from inlier.report import MatchSummary
 
 
@@ -200,7 +200,7 @@ def _check_options(context: click.Context, chosen: _Settings) -> None:
 
 def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
     from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
-    from inlier.estimators.thresholds import eigenvector_threshold, row_sum_threshold
+    from inlier.estimators.paper import eigenvector_threshold, row_sum_threshold
 
     whiten = chosen.method == "calibrated" if chosen.whiten is None else chosen.whiten
     threshold: str | float = "kmeans" if chosen.threshold is None else chosen.threshold
@@ -223,6 +223,6 @@ def _dimension(X: Any, Y: Any, whiten: bool) -> int:
     """The paper's d: the larger of the two; whitening keeps the directions in which there is something."""
     if not whiten:
         return int(max(X.shape[1], Y.shape[1]))
-    from inlier.estimators.preparation import prepare_pairs
+    from inlier.estimators._base import prepare_pairs
 
     return max(prepare_pairs(X, Y, whiten=True).dimensions)

@@ -11,12 +11,11 @@ from inlier._checks import check_count, check_flag, check_number
 from inlier._typing import Array, FloatArray
 from inlier.calibration.cross_fit import cross_fit
 from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, p_values, rising
-from inlier.calibration.repeated_points import point_numbers
 from inlier.calibration.sampled_fit import judge_many
-from inlier.estimators.paper import PairMatcher
-from inlier.estimators.preparation import prepare_model_pairs
+from inlier.estimators._base import PairMatcher, prepare_model_pairs
 from inlier.rows import PairedRows, place_of
 from inlier.rows.block_work import AtLeast, Extremes
+from inlier.rows.null_pairs import point_numbers
 
 KEPT_NULL_SCORES = 10_000
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged

@@ -7,121 +7,27 @@ G, B: inliers and outliers, ``inlier_mask_`` and its complement; r = |G| / n.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from typing import TYPE_CHECKING, Any
 
 from inlier._checks import (
-    as_table,
     check_choice,
+    check_count,
     check_flag,
     check_number,
-    check_paired,
-    check_same_index,
+    warn,
 )
-from inlier._typing import Array, FloatArray, Mask
-from inlier.estimators.preparation import prepare_pairs
+from inlier._typing import Array
+from inlier.estimators._base import PairMatcher, prepare_pairs
 from inlier.overlap import GramOverlap
 from inlier.overlap.cost_rule import SOLVERS
 from inlier.overlap.two_means import lloyd_cut, optimal_cut
-from inlier.result import MatchResult
 from inlier.rows import PairedRows
 from inlier.rows.algebra import norm_product
 from inlier.rows.scores import Scores
 
 if TYPE_CHECKING:
-    from inlier.report import MatchReport
-
-
-class PairMatcher(BaseEstimator):
-    """What all matchers share: checked input, and a result."""
-
-    scores_: FloatArray
-    threshold_: float | FloatArray
-    inlier_mask_: Mask
-
-    _fewest_pairs = 2
-    _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
-    _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Decide which rows of ``X`` and ``y`` are real pairs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_x)
-            One side of the pairs.
-        y : array-like of shape (n, d_y) or (n,)
-            The other side: row i is the partner of row i of ``X``.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(*self._read_pairs(X, y))
-        return self
-
-    @abstractmethod
-    def _fit(self, X: Array, Y: Array) -> None:
-        """Set the attributes that end in an underscore, from checked tables."""
-
-    @abstractmethod
-    def prepare(self, X: Array, Y: Array) -> PairedRows:
-        """Step 1: the pairs as they will be compared."""
-
-    @property
-    def result_(self) -> MatchResult:
-        """The answer as one frozen object, with tables and JSON."""
-        check_is_fitted(self, "inlier_mask_")
-        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_")
-        return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
-
-    def report(self, keys: Any = None) -> MatchReport:
-        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
-
-        Parameters
-        ----------
-        keys : sequence of str, optional
-            A name for each pair, for the table of pairs.
-
-        Returns
-        -------
-        MatchReport
-        """
-        from inlier.report import report_on  # the page knows the matchers, and they need it only here
-
-        return report_on(self, keys)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """Check shapes and types; a one-dimensional ``y`` counts as one column."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. "
-                f"y holds the partners of the rows of X."
-            )
-        table_x = as_table(X, "X", in_place=self._in_any_place)
-        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
-        check_paired(table_x, table_y, fewest=self._fewest_pairs)
-        if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-            return table_x, table_y
-        check_same_index(X, y)
-        validate_data(
-            self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True
-        )  # records n_features_in_ and feature_names_in_
-        return table_x, table_y
+    pass
 
 
 class _OverlapMatcher(PairMatcher):
@@ -257,14 +163,6 @@ class RowSumMatcher(_OverlapMatcher):
         return optimal_cut(scores)
 
 
-def _read_only(value: Any) -> Any:
-    """A view of an array that cannot be written through."""
-    if isinstance(value, np.ndarray):
-        value = value.view()
-        value.flags.writeable = False
-    return value
-
-
 def _directions(pairs: PairedRows, scores: Scores) -> tuple[Any, ...]:
     """A vector that is 0 for the pairs of which a row equals the mean, if there are such: their score says nothing."""
     if not scores.zeros:  # theirs would be exactly 0
@@ -272,10 +170,56 @@ def _directions(pairs: PairedRows, scores: Scores) -> tuple[Any, ...]:
     norms = pairs.map(norm_product)
     n_directionless = scores.count_zeros(norms)
     if n_directionless:
-        warnings.warn(
+        warn(
             f"{n_directionless} of {pairs.n_pairs} pairs have a row equal to the mean of its set. Such a row has "
             f"no direction to compare; its pair gets score 0 and is called an outlier.",
-            UserWarning,
-            stacklevel=3,
         )
     return (norms,)
+
+
+def eigenvector_threshold(inlier_fraction: float) -> float:
+    """t = 1 / (2 sqrt(r)), which minimises the error bound of Corollary 1.
+
+    Parameters
+    ----------
+    inlier_fraction : float
+        r = |G| / n, in (0, 1].
+
+    Examples
+    --------
+    >>> from inlier import EigenvectorMatcher, eigenvector_threshold
+    >>> eigenvector_threshold(0.25)
+    1.0
+    >>> matcher = EigenvectorMatcher(threshold=eigenvector_threshold(0.8))
+    """
+    return float(1 / (2 * _fraction(inlier_fraction) ** 0.5))
+
+
+def row_sum_threshold(n: int, d: int, inlier_fraction: float) -> float:
+    """T = d (r n + 1) / 2, half way between the expected scores of outliers and inliers (section 4.1).
+
+    Parameters
+    ----------
+    n : int
+        Number of pairs.
+    d : int
+        Dimension of the points; the larger of the two where they differ.
+    inlier_fraction : float
+        r = |G| / n, in (0, 1].
+
+    Examples
+    --------
+    >>> from inlier import RowSumMatcher, row_sum_threshold
+    >>> row_sum_threshold(n=999, d=6, inlier_fraction=1 / 3)
+    1002.0
+    >>> matcher = RowSumMatcher(threshold=row_sum_threshold(12_000, 6, 0.8))
+    """
+    n, d = check_count(n, "n"), check_count(d, "d")
+    return d * (_fraction(inlier_fraction) * n + 1) / 2
+
+
+def _fraction(inlier_fraction: float) -> float:
+    fraction = check_number(inlier_fraction, "inlier_fraction", low=0, high=1)
+    if fraction == 0:
+        raise ValueError("inlier_fraction must be above 0: with no inlier there is nothing to separate.")
+    return fraction

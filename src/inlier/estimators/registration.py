@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Self
@@ -19,18 +18,19 @@ from inlier._checks import (
     check_flag,
     check_number,
     check_weights,
+    warn,
 )
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import calibrate_distances
-from inlier.calibration.repeated_points import distinct_pairs
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import Draws
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
+from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
-from inlier.estimators.paper import PairMatcher
 from inlier.exceptions import NoConsensusError
 from inlier.rows import summarise_columns
 from inlier.rows._mask_kernels import evenly_spread, extremes_of_marked
+from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import SimilarityTransformation, Transformation
 from inlier.transforms.least_squares import MODELS, fit_transformation
@@ -267,7 +267,7 @@ class Registration(TransformerMixin, PairMatcher):
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
-            warnings.warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.", stacklevel=4)
+            warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
         return True
 
     def _fit_wide(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool) -> bool:
@@ -335,12 +335,10 @@ class Registration(TransformerMixin, PairMatcher):
             self.transformation_, self.residuals_ = motion, motion.residuals(X, Y)
         self.success_ = True
         if not motion.determined:
-            warnings.warn(
+            warn(
                 f"The {np.count_nonzero(weights)} pairs that agree do not determine all of a {self.model} "
                 f"transformation in {X.shape[1]} dimensions; it is the best one on what they span, and the nearest to "
                 f"the identity elsewhere.",
-                UserWarning,
-                stacklevel=5,
             )
 
     def _keep_near(self, X: Array, Y: Array, weights: FloatArray, bound: float) -> None:
@@ -364,12 +362,10 @@ class Registration(TransformerMixin, PairMatcher):
         self.false_discovery_rate_ = min(largest_q, 1.0) if n_accepted else 0.0
         self.threshold_ = lowest_score if n_accepted else float(np.nextafter(self.scores_.max(), np.inf))
         if unsure:
-            warnings.warn(
+            warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
                 f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
-                UserWarning,
-                stacklevel=6,
             )
 
     def _fail(self, n: int, evidence: Evidence) -> bool:

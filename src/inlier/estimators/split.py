@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from inlier._checks import check_count
 from inlier._typing import Array
-from inlier.estimators.paper import PairMatcher
+from inlier.estimators._base import PairMatcher
 from inlier.rows import PairedRows
 from inlier.rows.threads import single_threaded_blas
 

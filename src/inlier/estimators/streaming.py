@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from inlier._typing import Array
 from inlier.estimators import calibrated
-from inlier.estimators.paper import EigenvectorMatcher, PairMatcher
+from inlier.estimators._base import PairMatcher
+from inlier.estimators.paper import EigenvectorMatcher
 from inlier.io import write_blocks
 from inlier.overlap.cost_rule import choose_eigen_solver
 from inlier.rows.files import StoredRows, blocks_of

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from inlier._checks import warn
 from inlier._typing import Array
 from inlier.io.deep_png import is_deep_png, read_deep_png, write_deep_png
 from inlier.io.extras import load
@@ -74,7 +75,7 @@ def _read_tiff(path: Path) -> Array:
         page = file.pages[0]
         check_unpacked_size(path, int(page.size) * page.dtype.itemsize, _CURE)
         if len(file.pages) > 1:
-            warnings.warn(f"{path} has {len(file.pages)} pages; the first is read.", UserWarning, stacklevel=2)
+            warn(f"{path} has {len(file.pages)} pages; the first is read.")
         return np.asarray(page.asarray())
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from inlier._checks import warn
 from inlier._typing import Array
 
 _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
@@ -153,7 +153,7 @@ def _named(names: list[str], request: Request) -> list[str]:
     nameless = [name for name in names if name == "" or name.startswith("__index_level_")]
     rest = [name for name in names if name not in nameless or name == request.key]
     if nameless and rest and request.key not in nameless:
-        _warn(
+        warn(
             f"a column of {request.path} without a name was left out: it looks like the row names of a data frame. "
             f"To join on it, give --key '{nameless[0]}' (key=)."
         )
@@ -163,14 +163,10 @@ def _named(names: list[str], request: Request) -> list[str]:
 def _point_out_ids(names: tuple[str, ...], request: Request) -> None:
     ids = [name for name in names if name.lower() in _LIKE_IDS or name.lower().endswith("_id")]
     if ids and request.key is None and len(names) > 1:
-        _warn(
+        warn(
             f"column {ids[0]!r} of {request.path} is compared like any other number. If it names the rows, join on it "
             f"with --key {ids[0]} (key=)."
         )
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
 def _stack(columns: list[Array], path: Path) -> Array:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
+from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
-from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
 from inlier.report.versions import versions
 from inlier.result import MatchResult

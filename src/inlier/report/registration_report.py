@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inlier.estimators.paper import PairMatcher
+from inlier.estimators._base import PairMatcher
 from inlier.estimators.registration import Registration
 from inlier.report.charts import q_chart, residual_chart, score_chart
 from inlier.report.match_report import MatchReport, answer, evidence_parts, settings, tried

@@ -11,7 +11,8 @@ from inlier.apps.reproduce import style
 from inlier.apps.reproduce.model import Cell, Claim, Experiment, Record, Row, Run, Settings
 from inlier.apps.reproduce.tables import cells_of, only, repetitions_of, select, summarise
 from inlier.datasets import PairedData, make_mispaired
-from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.estimators._base import PairMatcher
+from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
 from inlier.metrics import error_rates
 

@@ -11,7 +11,8 @@ from inlier.apps.reproduce.methods import EIGENVECTOR, ROW_SUM
 from inlier.apps.reproduce.model import Cell, Claim, Experiment, Record, Row, Run, Settings
 from inlier.apps.reproduce.sky_pairs import SCENARIOS, draw_pairs, scenarios_and_noises
 from inlier.apps.reproduce.tables import cells_of, pivot, repetitions_of, select, summarise
-from inlier.estimators.paper import EigenvectorMatcher, PairMatcher, RowSumMatcher
+from inlier.estimators._base import PairMatcher
+from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
 ERROR, SECONDS = "error overall", "seconds per repetition"

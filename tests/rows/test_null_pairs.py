@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.calibration.null_pairs import RePairing, re_pairings
+from inlier.rows.null_pairs import RePairing, re_pairings
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40))

@@ -1,0 +1,172 @@
+"""What all matchers share: checked input, step 1 of every algorithm, and a result."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from inlier._checks import as_table, check_finite, check_paired, check_same_index, check_varies, warn
+from inlier._typing import Array, FloatArray, Mask
+from inlier.result import MatchResult
+from inlier.rows import (
+    ColumnSummary,
+    PairedRows,
+    RowMap,
+    effective_dimension,
+    model_rows,
+    summarise_columns,
+    unit_rows,
+    whitened_rows,
+)
+from inlier.rows.namespaces import is_device_array, is_host_array
+
+if TYPE_CHECKING:
+    from inlier.report import MatchReport
+
+_ROWS_PER_DIRECTION = 8  # whitening more directions than this allows would amplify noise
+
+
+class PairMatcher(BaseEstimator):
+    """What all matchers share: checked input, and a result."""
+
+    scores_: FloatArray
+    threshold_: float | FloatArray
+    inlier_mask_: Mask
+
+    _fewest_pairs = 2
+    _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
+    _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            One side of the pairs.
+        y : array-like of shape (n, d_y) or (n,)
+            The other side: row i is the partner of row i of ``X``.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(*self._read_pairs(X, y))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Array, Y: Array) -> None:
+        """Set the attributes that end in an underscore, from checked tables."""
+
+    @abstractmethod
+    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        """Step 1: the pairs as they will be compared."""
+
+    @property
+    def result_(self) -> MatchResult:
+        """The answer as one frozen object, with tables and JSON."""
+        check_is_fitted(self, "inlier_mask_")
+        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_")
+        return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
+
+    def report(self, keys: Any = None) -> MatchReport:
+        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
+
+        Parameters
+        ----------
+        keys : sequence of str, optional
+            A name for each pair, for the table of pairs.
+
+        Returns
+        -------
+        MatchReport
+        """
+        from inlier.report import report_on  # the page knows the matchers, and they need it only here
+
+        return report_on(self, keys)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Check shapes and types; a one-dimensional ``y`` counts as one column."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. "
+                f"y holds the partners of the rows of X."
+            )
+        table_x = as_table(X, "X", in_place=self._in_any_place)
+        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
+        check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return table_x, table_y
+        check_same_index(X, y)
+        validate_data(
+            self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True
+        )  # records n_features_in_ and feature_names_in_
+        return table_x, table_y
+
+
+def prepare_pairs(X: Array, Y: Array, *, whiten: bool = False) -> PairedRows:
+    """Step 1 of Algorithms 1-3: centre the columns, scale the rows to unit length; optionally whiten between."""
+    return PairedRows(X, Y, _unit_rows(X, "X", whiten), _unit_rows(Y, "y", whiten))
+
+
+def prepare_model_pairs(X: Array, Y: Array, *, whiten: bool) -> PairedRows:
+    """Centre, whiten as far as the number of pairs allows, and scale to unit mean square: rows of a linear model.
+
+    Few pairs in very many directions are first scaled to unit length, as in the paper: there the length of a row
+    says little of its partner, and one long row would count for many.
+    """
+    (X, map_x), (Y, map_y) = _model_rows(X, "X", whiten), _model_rows(Y, "y", whiten)
+    return PairedRows(X, Y, map_x, map_y)
+
+
+def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
+    summary = _checked_summary(table, name)
+    if not whiten:
+        return unit_rows(summary)
+    row_map = whitened_rows(summary, table)
+    if row_map.n_columns >= summary.n_rows - 1:
+        warn(
+            f"whiten=True has nothing to compare: the {summary.n_rows} rows of {name} span {row_map.n_columns} "
+            f"dimensions, so after whitening all of them are equally far apart. Use whiten=False, fewer columns "
+            f"or more pairs.",
+        )
+    return row_map
+
+
+def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap]:
+    summary = _checked_summary(table, name)
+    most_directions = max(1, summary.n_rows // _ROWS_PER_DIRECTION)
+    at_hand = is_host_array(table) or is_device_array(table)  # rows elsewhere are many
+    few = at_hand and summary.mean.size > most_directions
+    if few and effective_dimension(table, summary) > most_directions:
+        table = unit_rows(summary)(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
+        summary = summarise_columns(table)
+    return table, model_rows(summary, table, whiten=whiten, most_directions=most_directions)
+
+
+def _checked_summary(table: Array, name: str) -> ColumnSummary:
+    summary = summarise_columns(table)
+    check_finite(table, summary, name)
+    check_varies(summary, name)
+    return summary
+
+
+def _read_only(value: Any) -> Any:
+    """A view of an array that cannot be written through."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
