@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from inlier._typing import Array, FloatArray
+from inlier.exceptions import ParameterError, ParameterWarning
 from inlier.rows import ColumnSummary, as_elsewhere, place_of, summarise_columns
 from inlier.rows.blocks import device_blocks, row_blocks
 from inlier.rows.files import blocks_of
@@ -23,7 +24,7 @@ _SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth p
 _USUAL_SIZES = tuple(np.array([_SMALLEST, _LARGEST]).view(np.int64))
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the first caller outside of this package, however many helpers lie between."""
     frame, level = sys._getframe(), 0
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -43,20 +44,21 @@ def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool =
     elif not in_place:
         table = _as_numbers(to_host(table) if not hasattr(table, "keep_vectors") else table[0 : len(table)], name)
     elif isinstance(getattr(table, "_meta", None), np.ma.MaskedArray):  # Dask's; what is masked is not known yet
-        raise ValueError(f"{name} is a Dask array of masked values. Fill them first, with dask.array.ma.filled.")
+        raise ParameterError(name, "is a Dask array of masked values. Fill them first, with dask.array.ma.filled.")
     elif any(np.isnan(size) for size in table.shape):
-        raise ValueError(f"{name} does not know how long its chunks are. Call its compute_chunk_sizes() first.")
+        raise ParameterError(name, "does not know how long its chunks are. Call its compute_chunk_sizes() first.")
     elif not re.match(r"bool|u?int|b?float", dtype_name(table)):
-        raise ValueError(f"{name} holds {dtype_name(table)} values; convert them to real numbers first.")
+        raise ParameterError(name, f"holds {dtype_name(table)} values; convert them to real numbers first.")
     if table.ndim == 1 and one_column and hasattr(table, "reshape"):
         table = table.reshape(-1, 1)
     elif table.ndim == 1 and one_column:
         table = table[:, None]
     if table.ndim != 2:
-        raise ValueError(
-            f"{name} must be a table of shape (pairs, dimensions), but has {table.ndim} dimension(s), "
+        raise ParameterError(
+            name,
+            f"must be a table of shape (pairs, dimensions), but has {table.ndim} dimension(s), "
             f"shape {table.shape}. Reshape your data: {name}.reshape(-1, 1) for pairs of one number each, "
-            f"or {name}.reshape(len({name}), -1) to flatten each entry."
+            f"or {name}.reshape(len({name}), -1) to flatten each entry.",
         )
     return table
 
@@ -86,7 +88,7 @@ def _as_numbers(data: Any, name: str) -> Array:
             message = f"{name} could not be read as a table of numbers: {error}"
         raise type(error)(message) from error
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} holds {array.dtype} values; convert them to numbers first.")
+        raise ParameterError(name, f"holds {array.dtype} values; convert them to numbers first.")
     return array
 
 
@@ -96,8 +98,8 @@ def _check_not_masked(data: Any, name: str) -> None:
         masked = np.argwhere(np.ma.getmaskarray(data))
         axes = ("row", "column") if data.ndim <= 2 else ("index",) * data.ndim
         where = ", ".join(f"{axis} {place}" for axis, place in zip(axes, masked[0], strict=False))
-        raise ValueError(
-            f"{name}: {len(masked)} value(s) are masked, the first in {where}. Drop or fill those rows in both sets."
+        raise ParameterError(
+            name, f": {len(masked)} value(s) are masked, the first in {where}. Drop or fill those rows in both sets."
         )
 
 
@@ -111,8 +113,8 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
         )
     for table, name in ((X, "X"), (Y, "y")):
         if table.shape[1] == 0:
-            raise ValueError(
-                f"{name} has no columns: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+            raise ParameterError(
+                name, f"has no columns: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
             )
     if n_x < fewest:
         needed, seen = "pair is" if fewest == 1 else "pairs are", "is" if n_x == 1 else "are"
@@ -143,9 +145,11 @@ def check_size(summary: ColumnSummary, name: str) -> None:
         limit, or_else = (
             ("infinity", ", or leave out the rows if only some are so large") if largest > 1 else ("zero", "")
         )
-        raise ValueError(
-            f"The largest value of {name} is {largest:.3g}, and powers of such numbers cannot be told from {limit}. "
-            f"Divide X and y by a number of that size first{or_else}."
+        raise ParameterError(
+            name,
+            f"is {largest:.3g}, and powers of such numbers cannot be told from {limit}. "
+            f"Divide X and y by a number of that size first{or_else}.",
+            before="The largest value of ",
         )
 
 
@@ -153,12 +157,13 @@ def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
     """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
     largest = float(summary.magnitude.max())
     if sys.float_info.max / summary.n_rows < largest < np.inf:
-        raise ValueError(f"{name} has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
+        raise ParameterError(name, f"has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
     if not summary.is_finite:
         row, column, count, value = _locate_non_finite(table)
-        raise ValueError(
-            f"{name} contains NaN or infinity: {count} value(s), the first ({value}) in row {row}, column {column}. "
-            f"Drop or fill those rows in both sets."
+        raise ParameterError(
+            name,
+            f"contains NaN or infinity: {count} value(s), the first ({value}) in row {row}, column {column}. "
+            f"Drop or fill those rows in both sets.",
         )
 
 
@@ -168,28 +173,33 @@ def check_varies(summary: ColumnSummary, name: str) -> None:
         return
     constant, total = summary.constant_columns, summary.mean.size
     if constant.size == total:
-        raise ValueError(
-            f"{name} is constant: all {summary.n_rows} rows are the same (n_features = {total}), so no row has a "
-            f"direction from their mean and no pair can be told from another. Check that the right columns were read."
+        raise ParameterError(
+            name,
+            f"is constant: all {summary.n_rows} rows are the same (n_features = {total}), so no row has a "
+            f"direction from their mean and no pair can be told from another. Check that the right columns were read.",
         )
     if constant.size:
         shown = ", ".join(map(str, constant[:5])) + (", ..." if constant.size > 5 else "")
         warn(
-            f"{constant.size} of the {total} columns of {name} hold a single value (column {shown}). "
-            f"They say nothing about which pairs match and are ignored; drop them to silence this.",
+            ParameterWarning(
+                name,
+                f"hold a single value (column {shown}). "
+                f"They say nothing about which pairs match and are ignored; drop them to silence this.",
+                before=f"{constant.size} of the {total} columns of ",
+            )
         )
 
 
 def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
     """Refuse a word that is not one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def check_flag(value: Any, name: str) -> None:
     """Refuse what is not True or False: ``"no"`` would count as True."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False; got {value!r}.")
+        raise ParameterError(name, f"must be True or False; got {value!r}.")
 
 
 def check_same_index(X: Any, y: Any) -> None:
@@ -206,16 +216,16 @@ def check_same_index(X: Any, y: Any) -> None:
 def check_number(value: Any, name: str, *, low: float = -np.inf, high: float = np.inf) -> float:
     """Return ``value`` as a float if it is a real number in [low, high]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise ValueError(f"{name} must be a finite number; got {value!r}.")
+        raise ParameterError(name, f"must be a finite number; got {value!r}.")
     if not low <= float(value) <= high:
-        raise ValueError(f"{name} must lie between {low:g} and {high:g}; got {value!r}.")
+        raise ParameterError(name, f"must lie between {low:g} and {high:g}; got {value!r}.")
     return float(value)
 
 
 def check_count(value: Any, name: str, *, low: int = 1) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``low``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}; got {value!r}.")
+        raise ParameterError(name, f"must be a whole number of at least {low}; got {value!r}.")
     return int(value)
 
 
@@ -223,17 +233,18 @@ def check_weights(weights: Any, n_pairs: int) -> FloatArray:
     """Return one finite weight per pair as float64, none negative; masks count as 0 and 1."""
     values = _as_numbers(weights, "weights")
     if values.shape != (n_pairs,):
-        raise ValueError(f"weights must hold one number per pair, {n_pairs} in all; got shape {values.shape}.")
+        raise ParameterError("weights", f"must hold one number per pair, {n_pairs} in all; got shape {values.shape}.")
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"weights contain NaN or infinity, first in row {row}. Give such pairs weight 0, or drop them."
+        raise ParameterError(
+            "weights", f"contain NaN or infinity, first in row {row}. Give such pairs weight 0, or drop them."
         )
     if (values < 0).any():
-        raise ValueError(
-            f"weights must not be negative: {int((values < 0).sum())} of {n_pairs} are, the least is {values.min():g}. "
-            f"Give pairs that are not to count weight 0."
+        raise ParameterError(
+            "weights",
+            f"must not be negative: {int((values < 0).sum())} of {n_pairs} are, the least is {values.min():g}. "
+            f"Give pairs that are not to count weight 0.",
         )
     return values
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from inlier.consensus import Evidence, MapModel
+if TYPE_CHECKING:
+    from inlier.consensus import Evidence, MapModel
 
 _CURE = (
-    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
-    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
+    "Check the pairing, the units and the order of the columns. If the scale differs use the model 'similarity'; "
+    "if one side may be a mirror image, allow a reflection."
 )
 
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
@@ -62,3 +63,52 @@ def _how_near(evidence: Evidence) -> str:
         f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one "
         f"would expect {alarms:.2g} transformations with as much support."
     )
+
+
+class _ArgumentError(Exception):
+    """A sentence about an argument, for which a front end may put a name of its own."""
+
+    def __init__(self, parameter: str, reason: str, before: str = "") -> None:
+        super().__init__(parameter, reason, before)  # as they were given, so that the error survives pickling
+        self.parameter, self.reason, self.before = parameter, reason, before
+
+    def __str__(self) -> str:
+        return self.naming(self.parameter)
+
+    def naming(self, name: str) -> str:
+        """Say the same with another name for the argument: an option of the command line, a file."""
+        return f"{self.before}{name}{'' if self.reason.startswith((':', '=')) else ' '}{self.reason}"
+
+
+class ParameterError(_ArgumentError, ValueError):
+    """An argument that cannot be used.
+
+    Attributes
+    ----------
+    parameter : str
+        The argument: a setting such as ``alpha``, or a table, ``X`` or ``y``.
+    reason : str
+        What is wrong with it and what to do: the sentence after the name.
+    before : str
+        What the sentence says before the name, if anything.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.exceptions import ParameterError
+    >>> try:
+    ...     CalibratedMatcher(alpha=2).fit([[1.0], [2.0], [3.0], [4.0]], [1, 2, 3, 4])
+    ... except ParameterError as error:
+    ...     print(error)
+    ...     print(error.naming("--alpha"))
+    alpha must lie between 0 and 0.5; got 2.
+    --alpha must lie between 0 and 0.5; got 2.
+    """
+
+
+class ParameterWarning(_ArgumentError, UserWarning):
+    """An argument of which something is left out or ignored; attributes as those of `ParameterError`."""
+
+
+class UnusableFileError(ValueError):
+    """A file that cannot be used: the sentence names it, says why, and what to do."""

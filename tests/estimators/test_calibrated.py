@@ -148,7 +148,7 @@ def test_works_in_parts():
     assert error_rates(data.inlier_mask, split.inlier_mask_).overall < 0.01
     np.testing.assert_array_equal(split.result_.q_values <= 0.01, split.inlier_mask_)
     assert split.inlier_fraction_ == pytest.approx(0.3, abs=0.02)
-    with pytest.raises(ValueError, match=r"fewer than 4 of the n_samples = 10 pairs; use n_splits=2 or less"):
+    with pytest.raises(ValueError, match=r"fewer than 4 of the n_samples = 10 pairs; use 2 or less"):
         SplitMatcher(CalibratedMatcher(), n_splits=3).fit(data.X[:10], data.Y[:10])
 
 

@@ -94,7 +94,7 @@ def test_brain_error_stays_as_the_paper_says():
 
 @pytest.mark.parametrize(
     ("n_splits", "message"),
-    [(0, "whole number of at least 1"), (2.5, "whole number"), (600, "use n_splits=500 or less")],
+    [(0, "whole number of at least 1"), (2.5, "whole number"), (600, "use 500 or less")],
 )
 def test_bad_number_of_splits(brain, n_splits, message):
     with pytest.raises(ValueError, match=message):

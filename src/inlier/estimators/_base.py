@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import as_table, check_finite, check_paired, check_same_index, check_varies, warn
 from inlier._typing import Array, FloatArray, Mask
+from inlier.exceptions import ParameterWarning
 from inlier.result import MatchResult
 from inlier.rows import (
     ColumnSummary,
@@ -139,9 +140,12 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
     row_map = whitened_rows(summary, table)
     if row_map.n_columns >= summary.n_rows - 1:
         warn(
-            f"whiten=True has nothing to compare: the {summary.n_rows} rows of {name} span {row_map.n_columns} "
-            f"dimensions, so after whitening all of them are equally far apart. Use whiten=False, fewer columns "
-            f"or more pairs.",
+            ParameterWarning(
+                name,
+                f"span {row_map.n_columns} dimensions, so after whitening all of them are equally far apart and there "
+                f"is nothing to compare. Do not whiten, or use fewer columns or more pairs.",
+                before=f"The {summary.n_rows} rows of ",
+            )
         )
     return row_map
 

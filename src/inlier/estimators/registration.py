@@ -27,7 +27,7 @@ from inlier.consensus.draws import Draws
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
-from inlier.exceptions import NoConsensusError
+from inlier.exceptions import NoConsensusError, ParameterError
 from inlier.rows import summarise_columns
 from inlier.rows._mask_kernels import evenly_spread, extremes_of_marked
 from inlier.rows.null_pairs import distinct_pairs
@@ -203,7 +203,9 @@ class Registration(TransformerMixin, PairMatcher):
             return np.ones(n)
         weights = check_weights(sample_weight, n)
         if not weights.any():
-            raise ValueError(f"All {n} entries of sample_weight are zero, so no pair counts. Some must be positive.")
+            raise ParameterError(
+                "sample_weight", "are zero, so no pair counts. Some must be positive.", before=f"All {n} entries of "
+            )
         return weights / weights.max()  # so that their unit does not matter
 
     def _check(self, X: Array, Y: Array) -> None:
@@ -212,7 +214,7 @@ class Registration(TransformerMixin, PairMatcher):
         check_flag(self.reflection, "reflection")
         check_flag(self.raise_on_failure, "raise_on_failure")
         if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
-            raise ValueError("noise_bound must be positive; leave it out to have it found from the data.")
+            raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
         if self.model == "rotation" and self.reflection:
             raise ValueError("Model 'rotation' never reflects. Use model='orthogonal', or leave out reflection=True.")
         if self.model != "affine" and X.shape[1] != Y.shape[1]:
@@ -266,8 +268,8 @@ class Registration(TransformerMixin, PairMatcher):
         if found.evidence.is_coarse and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
-            cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
-            warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
+            cure = "use the model 'orthogonal'" if self.model == "rotation" else "allow a reflection"
+            warn(f"A mirror image would fit the pairs far better; {cure} if it may be one.")
         return True
 
     def _fit_wide(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool) -> bool:
@@ -365,7 +367,7 @@ class Registration(TransformerMixin, PairMatcher):
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
                 f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
-                f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
+                f"with an expected {self.false_discovery_rate_:.1%} wrong ones; the q-values tell which are surer.",
             )
 
     def _fail(self, n: int, evidence: Evidence) -> bool:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from inlier._checks import check_count
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher
+from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows
 from inlier.rows.threads import single_threaded_blas
 
@@ -138,10 +139,10 @@ class SplitMatcher(PairMatcher):
         fewest = self.matcher._fewest_pairs
         if n_pairs < fewest * n_splits:
             most = n_pairs // fewest
-            cure = f"use n_splits={most} or less" if most else f"give at least {fewest} pairs, and do not split them"
-            raise ValueError(
-                f"n_splits={n_splits} leaves a part with fewer than {fewest} of the n_samples = {n_pairs} pairs; "
-                f"{cure}."
+            cure = f"use {most} or less" if most else f"give at least {fewest} pairs, and do not split them"
+            raise ParameterError(
+                "n_splits",
+                f"={n_splits} leaves a part with fewer than {fewest} of the n_samples = {n_pairs} pairs; {cure}.",
             )
 
 
