@@ -65,11 +65,11 @@ def _how_near(evidence: Evidence) -> str:
     )
 
 
-class _ArgumentError(Exception):
+class _AboutArgument:
     """A sentence about an argument, for which a front end may put a name of its own."""
 
     def __init__(self, parameter: str, reason: str, before: str = "") -> None:
-        super().__init__(parameter, reason, before)  # as they were given, so that the error survives pickling
+        super().__init__(parameter, reason, before)  # type: ignore[call-arg]  # as given, which pickling relies on
         self.parameter, self.reason, self.before = parameter, reason, before
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class _ArgumentError(Exception):
         return f"{self.before}{name}{'' if self.reason.startswith((':', '=')) else ' '}{self.reason}"
 
 
-class ParameterError(_ArgumentError, ValueError):
+class ParameterError(_AboutArgument, ValueError):
     """An argument that cannot be used.
 
     Attributes
@@ -106,7 +106,7 @@ class ParameterError(_ArgumentError, ValueError):
     """
 
 
-class ParameterWarning(_ArgumentError, UserWarning):
+class ParameterWarning(_AboutArgument, UserWarning):
     """An argument of which something is left out or ignored; attributes as those of `ParameterError`."""
 
 

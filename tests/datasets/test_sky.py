@@ -41,8 +41,16 @@ def test_not_a_photo(tmp_path, content):
 def test_a_decompression_bomb(tmp_path, monkeypatch):
     Image.fromarray(np.zeros((50, 50), dtype=np.uint8)).save(tmp_path / "bomb.png")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-    with pytest.raises(ValueError, match=r"could not be read as an image.*decompression bomb"):
+    with pytest.raises(ValueError, match=r"bomb\.png is too large.*\(2500 pixels\)"):
         load_sky(tmp_path / "bomb.png")
+
+
+def test_photos_are_turned_upright(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, size=(5, 7, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees to look at it
+    Image.fromarray(pixels).save(tmp_path / "photo.png", exif=exif)
+    np.testing.assert_array_equal(load_sky(tmp_path / "photo.png"), np.rot90(pixels, -1))
 
 
 class TestMovingSquares:

@@ -139,7 +139,7 @@ def test_not_allowed(tmp_path, monkeypatch):
         def denied(*_):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr("inlier.io.formats._head", denied)
+        monkeypatch.setattr("inlier.io.read._head", denied)
     assert "could not be opened: permission denied" in refusal(path)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
 from sklearn.datasets import load_sample_image
 
 from inlier._checks import check_count
 from inlier._typing import Mask
+from inlier.io import read_photo
 
 Indices = NDArray[np.intp]
 
@@ -43,14 +42,8 @@ def load_sky(photo: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
     """
     if photo is None:
         return np.array(load_sample_image("china.jpg"))
-    path = Path(photo)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no photo at {path}.")
-    try:
-        with Image.open(path) as image:
-            return np.array(image.convert("RGB"))
-    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{path} could not be read as an image: {error}") from error
+    pixels = read_photo(photo)
+    return pixels if pixels.ndim == 3 else np.repeat(pixels[:, :, None], 3, axis=2)
 
 
 @dataclass(frozen=True, eq=False)

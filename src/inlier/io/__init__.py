@@ -1,22 +1,19 @@
-"""Reading and writing files: `read_table` and `write_table` go by the suffix, one file here per family."""
+"""Reading and writing files: the suffix says how, and a module per family of formats is loaded when it is needed."""
 
-from inlier.io.atomic import write_file, written_beside
-from inlier.io.block_writers import csv_blocks, write_blocks
-from inlier.io.formats import (
-    FORMATS,
-    Format,
-    Kind,
-    check_can_hold_columns,
-    format_of,
-    read_image,
-    read_table,
-    write_table,
-)
+from inlier.exceptions import UnusableFileError
+from inlier.io.formats import FORMATS, Format, Kind, format_of
 from inlier.io.pairing import Pairing, pair_tables
-from inlier.io.rewriting import write_like
-from inlier.io.stored import StoredTable, open_stored
-from inlier.io.table import Table, UnusableFileError
-from inlier.io.text import as_csv
+from inlier.io.read import StoredTable, open_stored, read_image, read_photo, read_table, split_source
+from inlier.io.table import Table
+from inlier.io.write import (
+    check_can_hold_columns,
+    write_blocks,
+    write_csv,
+    write_file,
+    write_like,
+    write_table,
+    written_beside,
+)
 
 __all__ = [
     "FORMATS",
@@ -26,15 +23,16 @@ __all__ = [
     "StoredTable",
     "Table",
     "UnusableFileError",
-    "as_csv",
     "check_can_hold_columns",
-    "csv_blocks",
     "format_of",
     "open_stored",
     "pair_tables",
     "read_image",
+    "read_photo",
     "read_table",
+    "split_source",
     "write_blocks",
+    "write_csv",
     "write_file",
     "write_like",
     "write_table",

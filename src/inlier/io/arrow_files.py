@@ -2,50 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array
-from inlier.io.extras import load
+from inlier.exceptions import UnusableFileError
+from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
 from inlier.io.limits import check_unpacked_size
-from inlier.io.table import Content, Request, UnusableFileError, wanted_columns
+from inlier.io.table import Content, Request, by_column, wanted_columns
 
 _CURE = "choose fewer columns"
 
 
-def read_parquet(request: Request) -> Content:
-    """Read the wanted columns of a parquet file."""
-    with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
-        names = wanted_columns(request, list(file.schema_arrow.names))
-        check_unpacked_size(request.path, 8 * file.metadata.num_rows * len(names), _CURE)
-        return _columns(file.read(columns=names), request.path)
+class _Arrow(BlockCodec):
+    """Columns by name; nothing is unpickled."""
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write the columns as one block."""
+        self._write(path, [by_column(content)])
+
+    def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        """Write a part of the file for each block."""
+        self._write(path, read_blocks(*columns))
+
+    def _write(self, path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
+        arrow = load("pyarrow", "parquet")
+        tables = (
+            arrow.table({name: np.ascontiguousarray(column) for name, column in block.items()}) for block in blocks
+        )
+        first = next(tables)
+        with self._writer(path, first.schema) as writer:
+            writer.write_table(first)
+            for table in tables:
+                writer.write_table(table)
+
+    def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
+        raise NotImplementedError
 
 
-def read_feather(request: Request) -> Content:
-    """Read the wanted columns of a feather file."""
-    arrow, ipc = load("pyarrow", "feather"), load("pyarrow.ipc", "feather")
-    with arrow.memory_map(str(request.path)) as source:
-        reader = ipc.open_file(source)
-        names = wanted_columns(request, list(reader.schema.names))
-        check_unpacked_size(request.path, _declared_bytes(reader, len(names)), _CURE)
-        return _columns(reader.read_all().select(names), request.path)
+class Parquet(_Arrow):
+    """Parquet."""
+
+    def read(self, request: Request) -> Content:
+        """Read the wanted columns."""
+        with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
+            names = wanted_columns(request, list(file.schema_arrow.names))
+            check_unpacked_size(request.path, 8 * file.metadata.num_rows * len(names), _CURE)
+            return _columns(file.read(columns=names), request.path)
+
+    def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
+        writer: AbstractContextManager[Any] = load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
+        return writer
 
 
-def write_parquet(path: Path, content: Content) -> None:
-    """Write columns as parquet."""
-    load("pyarrow.parquet", "parquet").write_table(_arrow_table(content), path)
+class Feather(_Arrow):
+    """Feather, which is Arrow's own file format."""
 
+    def read(self, request: Request) -> Content:
+        """Read the wanted columns."""
+        arrow, ipc = load("pyarrow", "feather"), load("pyarrow.ipc", "feather")
+        with arrow.memory_map(str(request.path)) as source:
+            reader = ipc.open_file(source)
+            names = wanted_columns(request, list(reader.schema.names))
+            n_rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+            check_unpacked_size(request.path, 8 * n_rows * len(names), _CURE)
+            return _columns(reader.read_all().select(names), request.path)
 
-def write_feather(path: Path, content: Content) -> None:
-    """Write columns as feather."""
-    load("pyarrow.feather", "feather").write_feather(_arrow_table(content), str(path))
-
-
-def _declared_bytes(reader: Any, n_columns: int) -> int:
-    rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
-    return 8 * rows * n_columns
+    def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
+        ipc = load("pyarrow.ipc", "feather")
+        options = ipc.IpcWriteOptions(compression="lz4")
+        writer: AbstractContextManager[Any] = ipc.new_file(str(path), schema, options=options)
+        return writer
 
 
 def _columns(table: Any, path: Path) -> dict[str, Array]:
@@ -55,21 +86,11 @@ def _columns(table: Any, path: Path) -> dict[str, Array]:
 
 
 def _as_array(column: Any) -> Array:
-    """Numbers as numbers with NaN for missing ones, anything else as text; nothing is unpickled."""
+    """Numbers as numbers with NaN for missing ones, anything else as text."""
     types = load("pyarrow.types", "parquet")
-    if types.is_decimal(column.type):
+    is_whole = types.is_integer(column.type) or types.is_boolean(column.type)
+    if types.is_decimal(column.type) or (is_whole and column.null_count):
         column = column.cast("float64")
-    if types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type):
-        return (
-            np.asarray(column.to_numpy()) if column.null_count == 0 else np.asarray(column.cast("float64").to_numpy())
-        )
+    if is_whole or types.is_floating(column.type):
+        return np.asarray(column.to_numpy())
     return np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=np.str_)
-
-
-def _arrow_table(content: Content) -> Any:
-    columns = (
-        {str(number): column for number, column in enumerate(content.T)}
-        if isinstance(content, np.ndarray)
-        else dict(content)
-    )
-    return load("pyarrow", "parquet").table({name: np.ascontiguousarray(column) for name, column in columns.items()})

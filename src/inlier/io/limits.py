@@ -1,32 +1,76 @@
-"""A small file may unpack to more than the machine holds: how much is let through, and the sentence if it is more."""
+"""How much memory this process may use, and how much a small file may unpack to."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from inlier.io.table import UnusableFileError
+from inlier.exceptions import UnusableFileError
 
 VARIABLE = "INLIER_MAX_UNPACKED"  # gibibytes
-_GIB = 1024**3
-_UNKNOWN_MEMORY = 8 * _GIB
+GIB = 1024**3
+_UNKNOWN_MEMORY = 8 * GIB  # of a machine that does not say: that of a small laptop
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+
+
+def memory_allowed() -> int:
+    """The memory of the machine, or what the process is limited to (by ulimit, a container) if that is less."""
+    try:
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        machine = _UNKNOWN_MEMORY
+    return min([machine, *_limits_of_process(), *_limits_of_group()])
+
+
+def _limits_of_process() -> list[int]:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return []
+    kinds = (getattr(resource, name, None) for name in ("RLIMIT_AS", "RLIMIT_DATA"))
+    limits = [resource.getrlimit(kind)[0] for kind in kinds if kind is not None]
+    return [limit for limit in limits if limit != resource.RLIM_INFINITY]
+
+
+def _limits_of_group() -> list[int]:
+    """Limits of the control group that a container or a scheduler put the process in (Linux, both versions)."""
+    places = [_CONTROL_GROUPS / "memory.max", _CONTROL_GROUPS / "memory" / "memory.limit_in_bytes"]
+    for line in _text(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            places.append(_CONTROL_GROUPS / path.lstrip("/") / "memory.max")
+        elif "memory" in controllers.split(","):
+            places.append(_CONTROL_GROUPS / "memory" / path.lstrip("/") / "memory.limit_in_bytes")
+    texts = (_text(place).strip() for place in places)
+    return [int(text) for text in texts if text.isdecimal()]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def bytes_set_by(variable: str, usual: int) -> int:
+    """What the environment variable says, in GiB, or ``usual``."""
+    setting = os.environ.get(variable)
+    if setting is None:
+        return usual
+    try:
+        return int(float(setting) * GIB)
+    except (ValueError, OverflowError):
+        raise UnusableFileError(f"{variable} must be a number of GiB; it is {setting!r}.") from None
 
 
 def most_unpacked_bytes() -> int:
-    """Half of the machine's memory, or what the environment says."""
-    setting = os.environ.get(VARIABLE)
-    if setting is None:
-        return _memory() // 2
-    try:
-        return int(float(setting) * _GIB)
-    except (ValueError, OverflowError):
-        raise UnusableFileError(f"{VARIABLE} must be a number of GiB; it is {setting!r}.") from None
+    """Half of the memory, or what the environment says."""
+    return bytes_set_by(VARIABLE, memory_allowed() // 2)
 
 
 def check_unpacked_size(path: Path, n_bytes: int, cure: str) -> None:
     """Refuse a file that says (or turns out) to unpack to more than is let through."""
-    most = most_unpacked_bytes()
-    if n_bytes > most:
+    if n_bytes > most_unpacked_bytes():
         raise too_large(path, cure, f"to {_as_text(n_bytes)}")
 
 
@@ -37,13 +81,6 @@ def too_large(path: Path, cure: str, size: str = "to more") -> UnusableFileError
         f"{_as_text(most_unpacked_bytes())}. If you trust it, {cure}, or raise the limit with the environment "
         f"variable {VARIABLE}, in GiB."
     )
-
-
-def _memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on every system
-        return _UNKNOWN_MEMORY
 
 
 def _as_text(n_bytes: int) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from inlier._typing import Array, Mask
-from inlier.io.table import Table, UnusableFileError
+from inlier.exceptions import UnusableFileError
+from inlier.io.table import Table
 
 _NAMED = 3  # ids that are named in a sentence
 

@@ -10,15 +10,12 @@ import numpy as np
 
 from inlier._checks import warn
 from inlier._typing import Array
+from inlier.exceptions import UnusableFileError
 
 _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
 _MOST_LISTED = 12  # names in a sentence
 
 Content = Array | Mapping[str, Array]  # one array, or columns by name
-
-
-class UnusableFileError(ValueError):
-    """A file that cannot be used: the sentence names it, says why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +66,18 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+def by_column(content: Content) -> dict[str, Array]:
+    """Columns by name; those of an array are numbered from 0."""
+    if isinstance(content, np.ndarray):
+        return {str(number): column for number, column in enumerate(content.T)}
+    return dict(content)
+
+
+def as_array(content: Content) -> Array:
+    """One array, with the columns side by side."""
+    return content if isinstance(content, np.ndarray) else np.stack(list(content.values()), axis=1)
 
 
 def as_table(content: Content, request: Request, usual: tuple[str, ...] = ()) -> Table:

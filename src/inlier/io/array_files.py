@@ -1,0 +1,256 @@
+"""npy, npz, hdf5 and zarr: arrays, by name or alone. A pickle inside is never loaded: it could run code."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from inlier._typing import Array
+from inlier.exceptions import UnusableFileError
+from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
+from inlier.io.limits import check_unpacked_size
+from inlier.io.table import Content, Request, check_numeric, listed
+
+_MAPPED_FROM = 64 * 1024**2  # bytes from which an npy file is mapped rather than read
+
+
+class Npy(BlockCodec):
+    """One array; a large one stays on disk and is read as it is used."""
+
+    def read(self, request: Request) -> Content:
+        """Read or map the array."""
+        is_mapped = request.path.stat().st_size >= _MAPPED_FROM
+        content: Array = _load(request.path, mmap_mode="r" if is_mapped else None)
+        return content
+
+    def open(self, request: Request) -> Mapping[str, Any]:
+        """The array, unread, under no name."""
+        from inlier.rows.npy_files import NpyFile
+
+        return {"": NpyFile(request.path)}
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write one array."""
+        if not isinstance(content, np.ndarray):
+            raise UnusableFileError(
+                f"{path} can hold one array only, not the columns {', '.join(content)}; write npz instead."
+            )
+        np.save(path, content, allow_pickle=False)
+
+    def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        """Write a single column."""
+        ((name, dtype),) = columns.items()
+        with path.open("wb") as stream:
+            _write_column(stream, dtype, n_rows, (block[name] for block in read_blocks(name)))
+
+
+class Npz(BlockCodec):
+    """Arrays by name in a zip archive."""
+
+    def read(self, request: Request) -> Content:
+        """Read the arrays that may be meant."""
+        path = request.path
+        with zipfile.ZipFile(path) as archive:
+            declared = sum(entry.file_size for entry in archive.infolist())
+        check_unpacked_size(path, declared, "load it with numpy and save the array you need as npy")
+        with _load(path) as content:
+            # An array of objects is a pickle: it is named among the others and refused when it is asked for.
+            wanted = [name for name in content.files if request.inside in (None, name) or name == request.key]
+            return _choose_array(request, {name: _member(content, name, path) for name in wanted}, content.files)
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write an array per column, or one called ``values``."""
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:  # savez takes names as keywords, "file" too
+            for name, array in _named(content).items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+    def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        """Write column after column."""
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, dtype in columns.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    _write_column(member, dtype, n_rows, (block[name] for block in read_blocks(name)))
+
+
+class _Store(BlockCodec):
+    """Arrays by name that are read by slices: opened, then read."""
+
+    def read(self, request: Request) -> Content:
+        """Read the arrays that may be meant, once it is known that there is room for them."""
+        found = self.open(request)
+        if "" in found:  # one array without a name is the one that was asked for
+            found = {request.inside or "": found[""]}
+        wanted = {name: item for name, item in found.items() if request.inside in (None, name) or name == request.key}
+        n_bytes = sum(item.size * item.dtype.itemsize for item in wanted.values())
+        check_unpacked_size(request.path, n_bytes, "save the part you need as npy")
+        arrays = {name: _as_array(item, name, request.path) for name, item in wanted.items()}
+        return _choose_array(request, arrays, list(found))
+
+
+class Hdf5(_Store):
+    """Arrays by name; groups are parts of their names, as in ``group/array``."""
+
+    def open(self, request: Request) -> Mapping[str, Any]:
+        """The arrays, unread; the file stays open as long as one of them is in use."""
+        h5py = load("h5py", "hdf5")
+        found: dict[str, Any] = {}
+        file = h5py.File(request.path, "r")
+        file.visititems(lambda name, item: found.__setitem__(name, item) if isinstance(item, h5py.Dataset) else None)
+        for name, item in found.items():
+            if item.external or item.is_virtual:  # its bytes may lie in any other file of the machine
+                raise UnusableFileError(
+                    f"{name} in {request.path} keeps its data in other files, which are not followed. Copy it in."
+                )
+        return found
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write an array per column, or one called ``values``."""
+        with load("h5py", "hdf5").File(path, "w") as file:
+            for name, array in _named(content).items():
+                file[name] = np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
+
+    def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        """Write an array per column."""
+        with load("h5py", "hdf5").File(path, "w") as file:
+            stores = {name: file.create_dataset(name, (n_rows,), dtype) for name, dtype in columns.items()}
+            _fill(stores, read_blocks(*columns))
+
+
+class Zarr(_Store):
+    """One array, or a group of arrays by name."""
+
+    def open(self, request: Request) -> Mapping[str, Any]:
+        """The arrays, unread; one array alone has no name."""
+        zarr = load("zarr", "zarr")
+        node = zarr.open(str(request.path), mode="r")
+        return {"": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write one array, or a group of one per column."""
+        zarr = load("zarr", "zarr")
+        if isinstance(content, np.ndarray):
+            zarr.save_array(str(path), np.ascontiguousarray(content))
+            return
+        group = zarr.open_group(str(path), mode="w")
+        for name, values in content.items():
+            if values.dtype.kind == "U":  # zarr has no settled way to hold text of fixed length: bytes of UTF-8 do
+                encoded = np.char.encode(values, "utf-8").view(np.uint8).reshape(len(values), -1)
+                group.create_array(name, data=encoded).attrs["text"] = "utf-8"
+            else:
+                group.create_array(name, data=values)
+
+    def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        """Write an array per column."""
+        group = load("zarr", "zarr").open_group(str(path), mode="w")
+        stores = {name: group.create_array(name, shape=(n_rows,), dtype=dtype) for name, dtype in columns.items()}
+        _fill(stores, read_blocks(*columns))
+
+
+def _arrays_of_group(group: Any, prefix: str = "") -> dict[str, Any]:
+    arrays = {f"{prefix}{name}": array for name, array in sorted(group.arrays())}
+    for name, inner in sorted(group.groups()):
+        arrays |= _arrays_of_group(inner, f"{prefix}{name}/")
+    return arrays
+
+
+def _as_array(item: Any, name: str, path: Path) -> Array:
+    if hasattr(item, "asstr") and item.dtype.metadata and item.dtype.metadata.get("vlen") is str:
+        return np.asarray(item.asstr()[...], dtype=np.str_)
+    if getattr(item, "attrs", {}).get("text") == "utf-8":
+        raw = np.ascontiguousarray(item[...])
+        return np.char.decode(raw.view(f"S{raw.shape[1]}").reshape(-1), "utf-8")
+    if item.dtype.kind == "O":
+        raise UnusableFileError(
+            f"{name} in {path} holds objects, which are not read. Save it as numbers, or choose another array as "
+            f"{path}:NAME"
+        )
+    return np.asarray(item[...])
+
+
+def _named(content: Content) -> Mapping[str, Array]:
+    return {"values": content} if isinstance(content, np.ndarray) else content
+
+
+def _write_column(stream: IO[bytes], dtype: np.dtype[Any], n_rows: int, blocks: Iterable[Array]) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n_rows,)}
+    np.lib.format.write_array_header_1_0(stream, header)
+    for block in blocks:
+        stream.write(np.ascontiguousarray(block, dtype=dtype).tobytes())
+
+
+def _fill(stores: Mapping[str, Any], blocks: Iterable[Mapping[str, Array]]) -> None:
+    start = 0
+    for block in blocks:
+        stop = start + len(next(iter(block.values())))
+        for name, store in stores.items():
+            store[start:stop] = block[name]
+        start = stop
+
+
+def _choose_array(request: Request, arrays: Mapping[str, Array], all_names: list[str]) -> Content:
+    """Return the array that was asked for, the only one there is, or equally long lists as columns.
+
+    With a key, the rows' names are a further array of the file.
+    """
+    path, inside = request.path, request.inside
+    if inside is not None:
+        if inside not in arrays:
+            raise UnusableFileError(f"{path} has no array named {inside!r}; it has {listed(all_names)}.")
+        return _with_key(arrays[inside], inside, arrays, request)
+    candidates = {name: array for name, array in arrays.items() if name != request.key and array.ndim > 0}
+    if not candidates:
+        raise UnusableFileError(f"{path} holds no array to read.")
+    if len(candidates) == 1:
+        ((name, array),) = candidates.items()
+        return _with_key(array, name, arrays, request)
+    if all(array.ndim == 1 for array in arrays.values()) and len({len(array) for array in arrays.values()}) == 1:
+        return arrays  # a column each
+    shapes = [f"{name} {array.shape}" for name, array in candidates.items()]
+    first = next(iter(candidates))
+    raise UnusableFileError(
+        f"{path} holds {len(shapes)} arrays: {listed(shapes)}. Choose one, for example {path}:{first}"
+    )
+
+
+def _with_key(array: Array, name: str, arrays: Mapping[str, Array], request: Request) -> Content:
+    if request.key is None or array.dtype.names is not None:
+        return array
+    if request.key not in arrays:
+        raise UnusableFileError(f"{request.path} has no array named {request.key!r} beside {name}.")
+    keys = arrays[request.key]
+    if keys.ndim != 1 or array.ndim not in (1, 2) or len(keys) != len(array):
+        raise UnusableFileError(
+            f"in {request.path} the key {request.key} has shape {keys.shape} and {name} has {array.shape}: "
+            f"there must be one name per row."
+        )
+    check_numeric(array, request.path)
+    columns = array.reshape(len(array), -1)
+    return {**{str(number): column for number, column in enumerate(columns.T)}, request.key: keys}
+
+
+def _member(content: Any, name: str, path: Path) -> Array:
+    try:
+        return np.asarray(content[name])
+    except ValueError as error:
+        raise _in_words(error, path) from error
+
+
+def _load(path: Path, **options: Any) -> Any:
+    try:
+        return np.load(path, allow_pickle=False, **options)
+    except ValueError as error:
+        raise _in_words(error, path) from error
+
+
+def _in_words(error: ValueError, path: Path) -> UnusableFileError:
+    if "allow_pickle" in str(error) or "pickled" in str(error) or "Object arrays" in str(error):
+        return UnusableFileError(
+            f"{path} holds Python objects (a pickle), which are never loaded because loading can run code. "
+            f"Save numbers instead: numpy.save(file, array.astype(float))."
+        )
+    return UnusableFileError(f"{path} is damaged or was cut short: {error}. Copy or save it again.")

@@ -1,0 +1,128 @@
+"""gifti, cifti and nifti: vertices and values on them, a row per vertex or voxel."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlier._typing import FloatArray
+from inlier.exceptions import UnusableFileError
+from inlier.io.formats import XYZ, CloudCodec, Codec, load
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, too_large
+from inlier.io.table import Content, Request, as_array, by_column
+
+_CURE = "save the part you need as npy"
+_STEP = 1024**2
+_DEFLATE_RATIO = 1100  # nothing packed by deflate unpacks to more times its size
+_PACKED_DATA = re.compile(rb"<Data>\s*(eJ[^<]*|eN[^<]*|eA[^<]*|eF[^<]*)</Data>")  # zlib streams in base64
+_MOST_NIFTI_1 = 2**15 - 1  # voxels along an axis; the second version of the format has no such limit
+
+
+class Gifti(CloudCodec):
+    """A surface's vertices as x, y, z, or the maps of a metric file as columns."""
+
+    def read(self, request: Request) -> Content:
+        """Read the vertices, or all maps."""
+        if _may_unpack_to_much(request.path):
+            _check_packed_arrays(request.path)
+        image = load("nibabel", "gifti").load(request.path)
+        surfaces = image.agg_data("pointset")
+        if isinstance(surfaces, np.ndarray):
+            return dict(zip(XYZ, surfaces.T, strict=True))
+        columns: dict[str, Any] = {}
+        for number, array in enumerate(image.darrays):
+            name = array.meta.get("Name") or str(number)
+            columns[name if name not in columns else f"{name} {number}"] = np.asarray(array.data)
+        if not columns:
+            raise UnusableFileError(f"{request.path} holds no data arrays.")
+        return columns
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write three columns of an array, or x, y, z, as vertices, others as a map each; in single precision."""
+        gifti = load("nibabel.gifti", "gifti")
+        if isinstance(content, np.ndarray) and content.ndim != 2:
+            raise UnusableFileError(f"{path} holds a table, but the array has shape {content.shape}.")
+        columns = by_column(content)
+        if tuple(columns) == XYZ or (isinstance(content, np.ndarray) and content.shape[1] == 3):
+            vertices = np.stack(list(columns.values()), axis=1).astype(np.float32)
+            arrays = [gifti.GiftiDataArray(vertices, "NIFTI_INTENT_POINTSET", datatype="NIFTI_TYPE_FLOAT32")]
+        else:
+            arrays = [
+                gifti.GiftiDataArray(
+                    np.ascontiguousarray(column, dtype=np.float32),
+                    "NIFTI_INTENT_SHAPE",
+                    datatype="NIFTI_TYPE_FLOAT32",
+                    meta={"Name": name},
+                )
+                for name, column in columns.items()
+            ]
+        gifti.GiftiImage(darrays=arrays).to_filename(path)
+
+    def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
+        """Keep the triangles and all else."""
+        image = load("nibabel", "gifti").load(source)
+        image.get_arrays_from_intent("NIFTI_INTENT_POINTSET")[0].data = np.ascontiguousarray(points, dtype=np.float32)
+        image.to_filename(path)
+
+
+class Nifti(Codec):
+    """nifti (a row per voxel, a column per volume), or cifti (a row per grayordinate, a column per map)."""
+
+    def read(self, request: Request) -> Content:
+        """Read all volumes or maps."""
+        path = request.path
+        if path.suffix.lower() == ".gz" and _may_unpack_to_much(path):
+            _check_unpacked_gz(path)
+        image = load("nibabel", "nifti").load(path)
+        n_values = int(np.prod(image.shape, dtype=np.float64))
+        check_unpacked_size(path, 8 * n_values, _CURE)
+        values = np.asarray(image.dataobj)
+        if hasattr(image.header, "get_axis"):
+            return _cifti_columns(image, values, path)
+        return values.reshape(-1, values.shape[3] if values.ndim > 3 else 1)
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write a voxel per row and a volume per column."""
+        values = as_array(content)
+        volume = np.asarray(values, dtype=np.float64).reshape(len(values), 1, 1, -1)
+        nibabel = load("nibabel", "nifti")
+        Image = nibabel.Nifti1Image if len(values) <= _MOST_NIFTI_1 else nibabel.Nifti2Image
+        Image(volume, np.eye(4)).to_filename(path)
+
+
+def _cifti_columns(image: Any, values: Any, path: Path) -> Content:
+    if values.ndim != 2:
+        raise UnusableFileError(f"{path} is a cifti file of shape {values.shape}; one of maps or series is needed.")
+    names = getattr(image.header.get_axis(0), "name", None)
+    if names is None or len(set(names)) < len(names):
+        return values.T
+    return {str(name): column for name, column in zip(names, values, strict=True)}
+
+
+def _may_unpack_to_much(path: Path) -> bool:
+    return path.stat().st_size * _DEFLATE_RATIO > most_unpacked_bytes()
+
+
+def _check_packed_arrays(path: Path) -> None:
+    """Unpack the compressed arrays of a gifti file once without keeping them, to see how much there is."""
+    produced, most = 0, most_unpacked_bytes()
+    for text in _PACKED_DATA.findall(path.read_bytes()):
+        produced += len(zlib.decompressobj().decompress(base64.b64decode(text), most + 1))
+        if produced > most:
+            raise too_large(path, _CURE)
+
+
+def _check_unpacked_gz(path: Path) -> None:
+    """Unpack once without keeping anything, to see how much there is."""
+    produced, most = 0, most_unpacked_bytes()
+    with gzip.open(path) as stream:
+        while piece := stream.read(_STEP):
+            produced += len(piece)
+            if produced > most:
+                raise too_large(path, "unpack it first (gunzip)")

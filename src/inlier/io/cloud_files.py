@@ -1,0 +1,173 @@
+"""ply, pcd, las and laz: points with x, y, z and whatever else was measured."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray
+from inlier.exceptions import UnusableFileError
+from inlier.io.formats import XYZ, CloudCodec, load
+from inlier.io.limits import check_unpacked_size
+from inlier.io.table import Content, Request
+
+_HEAD_BYTES = 8192
+_LAS_STEPS = 2**30  # a coordinate is a whole number of steps in 32 bits; half of them leave room
+
+
+class Ply(CloudCodec):
+    """Points as the vertices of a ply file, text or binary."""
+
+    def read(self, request: Request) -> Content:
+        """Read the properties of the vertices."""
+        ply = load("plyfile", "ply").PlyData.read(str(request.path), mmap=False)
+        names = [element.name for element in ply.elements]
+        if "vertex" not in names:
+            raise UnusableFileError(f"{request.path} has no vertices; it has {', '.join(names) or 'no elements'}.")
+        data = ply["vertex"].data
+        return {name: np.asarray(data[name]) for name in data.dtype.names}
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write a binary file of vertices."""
+        plyfile = load("plyfile", "ply")
+        plyfile.PlyData([plyfile.PlyElement.describe(_records(path, content), "vertex")]).write(str(path))
+
+    def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
+        """Keep faces, colours and comments."""
+        ply = load("plyfile", "ply").PlyData.read(str(source), mmap=False)
+        _replace(ply["vertex"].data, points, ("nx", "ny", "nz"), rotation)
+        ply.write(str(path))
+
+
+class Pcd(CloudCodec):
+    """A pcd file, ascii, binary or compressed."""
+
+    def read(self, request: Request) -> Content:
+        """Read all fields."""
+        path = request.path
+        check_unpacked_size(path, _declared_pcd_bytes(path), "convert it to binary pcd")
+        cloud = load("pypcd4", "pcd").PointCloud.from_path(path)
+        rows = np.atleast_1d(cloud.pc_data)
+        _check_whole(path, cloud.metadata.points, len(rows))
+        return {name: np.asarray(rows[name]) for name in rows.dtype.names or ()}
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write a binary file."""
+        rows = _records(path, content)
+        names = list(rows.dtype.names or ())
+        types = [rows.dtype[name].type for name in names]
+        load("pypcd4", "pcd").PointCloud.from_points([rows[name] for name in names], names, types).save(path)
+
+    def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
+        """Keep every field, and the encoding."""
+        cloud = load("pypcd4", "pcd").PointCloud.from_path(source)
+        cloud.pc_data = np.atleast_1d(cloud.pc_data).copy()
+        _replace(cloud.pc_data, points, ("normal_x", "normal_y", "normal_z"), rotation)
+        cloud.save(path, cloud.metadata.data)
+
+
+class Las(CloudCodec):
+    """A las or laz file; x, y, z are in its units, with scale and offset applied."""
+
+    def read(self, request: Request) -> Content:
+        """Read the wanted dimensions."""
+        with load("laspy", "las").open(request.path) as reader:
+            header = reader.header
+            check_unpacked_size(request.path, header.point_count * header.point_format.size, "thin it")
+            cloud = reader.read()
+        _check_whole(request.path, header.point_count, len(cloud.points))
+        others = [name for name in cloud.point_format.dimension_names if name not in ("X", "Y", "Z")]
+        wanted = [name for name in (*XYZ, *others) if request.columns is None or name in request.columns]
+        return {name: np.asarray(cloud[name]) for name in wanted or XYZ}
+
+    def write(self, path: Path, content: Content) -> None:
+        """Write points; coordinates are rounded to a billionth of their range."""
+        laspy = load("laspy", "las")
+        columns = _columns(path, content)
+        header = laspy.LasHeader(point_format=6, version="1.4")
+        points = np.stack([np.asarray(columns[name], dtype=np.float64) for name in XYZ], axis=1)
+        header.scales, header.offsets = _las_scaling(points)
+        others = [name for name in columns if name not in XYZ]
+        standard = set(header.point_format.dimension_names)
+        for name in others:
+            if name not in standard:
+                header.add_extra_dim(laspy.ExtraBytesParams(name=name, type=columns[name].dtype))
+        cloud = laspy.LasData(header)
+        cloud.x, cloud.y, cloud.z = points.T
+        for name in others:
+            cloud[name] = columns[name]
+        cloud.write(str(path))
+
+    def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
+        """Keep every dimension; the steps of the coordinates grow if the points need it."""
+        cloud = load("laspy", "las").read(str(source))
+        scales, offsets = _las_scaling(points)
+        # Not change_scaling: it would also convert the old coordinates, which need not fit the new steps.
+        cloud.points.scales = cloud.header.scales = np.maximum(scales, cloud.header.scales)
+        cloud.points.offsets = cloud.header.offsets = offsets
+        cloud.x, cloud.y, cloud.z = points.T
+        cloud.write(str(path))
+
+
+def _check_whole(path: Path, announced: int, there: int) -> None:
+    if there != announced:
+        raise UnusableFileError(
+            f"{path} was cut short: it announces {announced:,} points and holds {there:,}. Copy or save it again."
+        )
+
+
+def _replace(rows: Array, points: FloatArray, normals: tuple[str, ...], rotation: FloatArray | None) -> None:
+    for name, column in zip(XYZ, points.T, strict=True):
+        rows[name] = column
+    if rotation is not None and set(normals) <= set(rows.dtype.names or ()):
+        turned = np.stack([rows[name] for name in normals], axis=1) @ rotation.T
+        for name, column in zip(normals, turned.T, strict=True):
+            rows[name] = column
+
+
+def _las_scaling(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Finest steps that hold these coordinates in 32 bits, and the offsets to count them from."""
+    steps = np.maximum(np.ptp(points, axis=0) / 2, np.finfo(np.float32).tiny) / _LAS_STEPS
+    return steps, (points.min(axis=0) + points.max(axis=0)) / 2
+
+
+def _declared_pcd_bytes(path: Path) -> int:
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    mark = b"DATA binary_compressed"
+    start = head.find(b"\n", head.find(mark)) + 1 if mark in head else 0
+    return int(struct.unpack("<II", head[start : start + 8])[1]) if start and len(head) >= start + 8 else 0
+
+
+def _columns(path: Path, content: Content) -> dict[str, Array]:
+    if not isinstance(content, np.ndarray):
+        if not set(XYZ) <= set(content):
+            raise UnusableFileError(f"{path} needs columns x, y and z; there are {', '.join(content)}.")
+        return dict(content)
+    if content.ndim != 2 or content.shape[1] != 3:
+        raise UnusableFileError(f"{path} holds points of three coordinates, but the array has shape {content.shape}.")
+    return dict(zip(XYZ, content.T, strict=True))
+
+
+def _records(path: Path, content: Content) -> Array:
+    """Columns side by side in one record a point."""
+    columns = _columns(path, content)
+    types = [(name, _portable_type(column)) for name, column in columns.items()]
+    rows = np.empty(len(columns["x"]), dtype=types)
+    for name, column in columns.items():
+        rows[name] = column
+    return rows
+
+
+def _portable_type(column: Array) -> Any:
+    """A type that ply and pcd know: no whole numbers of 64 bits, no truth values."""
+    if column.dtype.kind == "b":
+        return np.uint8
+    if column.dtype.kind in "iu" and column.dtype.itemsize == 8:
+        limits = np.iinfo(np.int32)
+        fits = column.size == 0 or (limits.min <= column.min() and column.max() <= limits.max)
+        return np.int32 if fits else np.float64
+    return column.dtype if column.dtype.kind in "iu" or column.dtype.itemsize in (4, 8) else np.float32

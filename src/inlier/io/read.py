@@ -1,0 +1,280 @@
+"""Read a table, a picture or a photo; or open a table without reading it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inlier._typing import Array
+from inlier.exceptions import UnusableFileError
+from inlier.io.formats import BY_SUFFIX, FORMATS, Format, Kind, format_of
+from inlier.io.table import Request, Table, as_table, column_places
+
+_Result = TypeVar("_Result")
+
+
+def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key: str | None = None) -> Table:
+    """Read a table of numbers from a file; its suffix says how.
+
+    Parameters
+    ----------
+    source : str or Path
+        The file. One of several arrays inside it is named after a colon: ``data.npz:x``.
+    columns : sequence of str, optional
+        Names of the columns (numbers from 0 where they have none); with ``^`` before each, of those to leave out. By
+        default all of them, x, y and z of a point cloud, the colours of a picture.
+    key : str, optional
+        Column that names the rows; it is no part of the values.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    UnusableFileError
+        A ValueError whose sentence names the file, what is wrong with it, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from inlier.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "samples.csv"
+    ...     _ = path.write_text("id,height,weight\\nada,1.7,61\\nbob,1.8,75\\n")
+    ...     table = read_table(path, key="id")
+    >>> table.values.tolist(), table.columns, table.keys.tolist()
+    ([[1.7, 61.0], [1.8, 75.0]], ('height', 'weight'), ['ada', 'bob'])
+    """
+    request = _request(source, columns, key)
+    path, inside = request.path, request.inside
+    format = format_of(path)
+    if inside is not None and format.kind is not Kind.ARRAYS:
+        raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
+    _check_readable(path, format)
+
+    def read() -> Table:
+        content = format.codec.read(request)
+        # columns that were to be left out of these were left out while reading
+        rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
+        return as_table(content, rest, format.usual_columns)
+
+    return _in_words(read, path, format)
+
+
+def read_image(path: str | Path) -> Array:
+    """Read a picture's pixels, shape (height, width, channels), as they are stored (8 or 16 bits).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from inlier.io import read_image, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder) / "grey.png", np.zeros((4, 5), dtype=np.uint16))
+    ...     pixels = read_image(Path(folder) / "grey.png")
+    >>> pixels.shape, str(pixels.dtype)
+    ((4, 5, 1), 'uint16')
+    """
+    path = Path(path)
+    format = format_of(path)
+    if format.kind is not Kind.PICTURE:
+        raise UnusableFileError(f"{path} is not a picture but {format.name}; png, jpg and tiff are read as pictures.")
+    from inlier.io.image_files import Picture
+
+    _check_readable(path, format)
+    codec = format.codec
+    assert isinstance(codec, Picture)
+    return _in_words(lambda: codec.pixels(path), path, format)
+
+
+def read_photo(path: str | PathLike[str]) -> NDArray[np.uint8]:
+    """Read an image file as it should be looked at.
+
+    The EXIF orientation is applied, transparency is laid on white, 16 bits are brought to 8, of several frames
+    the first is taken. A grey image stays grey: one channel.
+
+    Parameters
+    ----------
+    path : path
+        Any image file that Pillow reads; its content says of which kind, not its suffix.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3), or (height, width) if grey
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from inlier.io import read_photo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGBA", (64, 48), (255, 0, 0, 0)).save(Path(folder) / "clear.png")
+    ...     read_photo(Path(folder) / "clear.png")[0, 0].tolist()
+    [255, 255, 255]
+    """
+    from inlier.io.image_files import as_looked_at
+
+    return as_looked_at(Path(path))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTable:
+    """Numbers that stay in their file, a row per point.
+
+    Attributes
+    ----------
+    values : object with ``shape``, ``dtype`` and slices of rows
+        The whole table, of shape (n, d).
+    columns : list of int, optional
+        Those that were asked for.
+    source : Path
+        The file.
+    """
+
+    values: Any
+    columns: list[int] | None
+    source: Path
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns were asked for."""
+        return int(self.values.shape[1]) if self.columns is None else len(self.columns)
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes a reading of the whole table takes."""
+        return len(self) * int(self.values.shape[1]) * np.dtype(self.values.dtype).itemsize
+
+
+class _OneColumn:
+    """A list of numbers as a table of one column."""
+
+    def __init__(self, values: Any) -> None:
+        self._values, self.dtype, self.shape = values, values.dtype, (int(values.shape[0]), 1)
+        self.chunks = getattr(values, "chunks", None)
+
+    def __getitem__(self, rows: slice) -> Array:
+        return np.asarray(self._values[rows]).reshape(-1, 1)
+
+
+def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> StoredTable | None:
+    """Open the table that `read_table` would read; None where that is not one array of numbers, kept by rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from inlier.io import open_stored
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "x.npy", np.ones((1000, 3)))
+    ...     table = open_stored(Path(folder) / "x.npy", columns=["2"])
+    ...     len(table), table.n_columns, table.n_bytes
+    (1000, 1, 24000)
+    """
+    request = _request(source, columns)
+    format = format_of(request.path)
+    if request.inside is not None and format.kind is not Kind.ARRAYS:
+        return None
+    _check_readable(request.path, format)
+    try:
+        values = _only(format.codec.open(request), request)
+    except (ValueError, OSError, KeyError):  # `read_table` says what is wrong with it
+        return None
+    if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
+        return None
+    table = _OneColumn(values) if len(values.shape) == 1 else values
+    return StoredTable(table, column_places(request, int(table.shape[1])), request.path)
+
+
+def _only(arrays: Mapping[str, Any], request: Request) -> Any:
+    """The array that was asked for, or the only one there is."""
+    if request.inside is not None and "" not in arrays:
+        return arrays.get(request.inside)
+    there = [array for array in arrays.values() if len(array.shape) > 0]
+    return there[0] if len(there) == 1 else None
+
+
+def _request(source: str | Path, columns: Sequence[str] | None, key: str | None = None) -> Request:
+    """What is wanted of which file, from what the user wrote."""
+    path, inside = split_source(source)
+    left_out = tuple(name[1:] for name in columns or () if name.startswith("^"))
+    if left_out and len(left_out) < len(columns or ()):
+        raise UnusableFileError(
+            f"columns of {path} are either named or left out with ^, not both: {', '.join(columns or ())}."
+        )
+    return Request(path, inside, None if columns is None or left_out else tuple(columns), key, left_out)
+
+
+def split_source(source: str | Path) -> tuple[Path, str | None]:
+    """``data.npz:x`` is the array x inside data.npz, unless a file has that very name."""
+    path = Path(source)
+    left, colon, inside = str(source).rpartition(":")
+    if not colon or not inside or path.suffix.lower() in BY_SUFFIX or _exists(path):
+        return path, None
+    return (Path(left), inside) if Path(left).suffix.lower() in BY_SUFFIX else (path, None)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
+def _check_readable(path: Path, format: Format) -> None:
+    """Answer the usual mistakes before any parser sees the file."""
+    try:
+        if path.is_dir() != format.is_folder and path.exists():
+            kind = ("a folder, not a file", "a file, not a folder")[format.is_folder]
+            raise UnusableFileError(f"{path} is {kind}, which {format.name} is kept in.")
+        size = path.stat().st_size
+        head = b"" if format.is_folder else _head(path)
+    except FileNotFoundError:
+        raise UnusableFileError(f"there is no file {path}. Check the name and the folder.") from None
+    except OSError as error:
+        is_loop = error.errno == errno.ELOOP
+        reason = "its symbolic links go round in a circle" if is_loop else str(error.strerror).lower()
+        raise UnusableFileError(f"{path} could not be opened: {reason}.") from error
+    if not format.is_folder and size == 0:
+        raise UnusableFileError(f"{path} is empty (0 bytes). Write it again.")
+    if format.starts and not head.startswith(format.starts):
+        marks = [(other, mark) for other in FORMATS for mark in other.starts if len(mark) > 1]
+        looks = next((other for other, mark in marks if head.startswith(mark)), None)
+        cure = f"It looks like {looks.name}: rename it to end in {looks.suffixes[0]}" if looks else "Check its origin"
+        raise UnusableFileError(f"{path} is not a {format.name} file: its content does not start like one. {cure}.")
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(16)
+
+
+def _in_words(read: Callable[[], _Result], path: Path, format: Format) -> _Result:
+    """Read, and turn whatever a parser raises on a broken file into a sentence."""
+    try:
+        return read()
+    except (UnusableFileError, ImportError):
+        raise
+    except MemoryError as error:
+        raise UnusableFileError(f"{path} does not fit into memory. Choose fewer columns or rows.") from error
+    except Exception as error:  # a parser of a foreign format may raise anything
+        reason = (" ".join(str(error).split()) or type(error).__name__)[:160].rstrip(". ")
+        raise UnusableFileError(
+            f"{path} could not be read as {format.name}: {reason}. It may be damaged or cut short; copy or save it "
+            f"again."
+        ) from error

@@ -1,0 +1,49 @@
+"""Tables that are opened without being read: they stay in their files."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+from inlier.io import open_stored, read_table, write_table
+
+TABLE = np.arange(60.0).reshape(20, 3)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "zarr", "h5"])
+@pytest.mark.parametrize("columns", [None, ["2", "0"], ["^1"]])
+def test_what_is_opened_is_what_would_be_read(tmp_path, suffix, columns):
+    path = tmp_path / f"t.{suffix}"
+    write_table(path, TABLE)
+    found, read = open_stored(path, columns=columns), read_table(path, columns=columns)
+    rows = np.asarray(found.values[5:9])
+    np.testing.assert_array_equal(rows if found.columns is None else rows[:, found.columns], read.values[5:9])
+    assert (len(found), found.n_columns, found.source) == (20, read.values.shape[1], path)
+
+
+def test_one_of_several_arrays(tmp_path):
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        file["a/b"], file["c"] = TABLE, np.ones(20)
+    group = zarr.open_group(str(tmp_path / "t.zarr"), mode="w")
+    group.create_array("a/b", data=TABLE)
+    group.create_array("c", data=np.ones(20))
+    for name in ("t.h5", "t.zarr"):
+        assert open_stored(tmp_path / name) is None  # which one?
+        assert open_stored(f"{tmp_path / name}:nothing") is None
+        np.testing.assert_array_equal(open_stored(f"{tmp_path / name}:a/b").values[3:5], TABLE[3:5])
+        assert open_stored(f"{tmp_path / name}:c").values[3:5].tolist() == [[1], [1]]
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((2, 2, 2)), np.array(["a"]), np.zeros(3, dtype=[("a", int)]), np.ones(3, dtype=complex)]
+)
+def test_what_is_no_table_of_numbers_is_left_to_those_who_read_it_all(tmp_path, array):
+    np.save(tmp_path / "t.npy", array)
+    assert open_stored(tmp_path / "t.npy") is None
+
+
+def test_other_formats_are_not_opened(tmp_path):
+    write_table(tmp_path / "t.csv", {"a": np.ones(3)})
+    assert open_stored(tmp_path / "t.csv") is None
