@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import TYPE_CHECKING, Self
-
-import numpy as np
 
 if TYPE_CHECKING:
     from inlier.consensus import Evidence, MapModel
@@ -58,7 +57,7 @@ class NoConsensusError(ValueError):
 def _how_near(evidence: Evidence) -> str:
     if evidence.by_chance > _NEAR_ANYWAY:
         return "None that was found brings more of them together than it brings wrong pairs."
-    alarms = np.exp(min(evidence.log_false_alarms, 50.0))
+    alarms = exp(min(evidence.log_false_alarms, 50.0))
     return (
         f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one "
         f"would expect {alarms:.2g} transformations with as much support."

@@ -225,7 +225,7 @@ def test_too_few_pairs_for_alpha():
         (["x.npy", "y.npy", "--alpha", "0.7"], "not in the range"),
         (
             ["x.npy", "y.npy", "--splits", "300"],
-            "--splits 300 leaves a part with fewer than 4 of the n_samples = 400 pairs; use --splits 100 or less",
+            "--splits=300 leaves a part with fewer than 4 of the n_samples = 400 pairs; use 100 or less",
         ),
         (["x.npy", "y.npy", "--method", "magic"], "is not one of"),
         (["x.npy", "y.npy", "-o", "out.docx"], "out.docx ends in '.docx'"),
@@ -307,10 +307,10 @@ def test_ctrl_c_leaves_no_half_file(folder):
     code = (
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
-        "import inlier.io.text\n"
-        "def slow(stream, content, delimiter, header=True):\n"
+        "import inlier.io.text_files\n"
+        "def slow(stream, blocks, delimiter):\n"
         "    stream.write(b'half'); stream.flush(); Path('writing').touch(); time.sleep(60)\n"
-        "inlier.io.text.write_delimited = slow\n"
+        "inlier.io.text_files.write_delimited = slow\n"
         "from inlier.cli import main\n"
         "main(['match', 'x.npy', 'y.npy', '-o', 'out.csv'])\n"
     )
@@ -326,36 +326,6 @@ def test_ctrl_c_leaves_no_half_file(folder):
     assert words == "Interrupted. No file was left half written.\n"
     assert not (folder / "out.csv").exists()
     assert not list(folder.glob(".inlier-*"))
-
-
-class TestProgress:
-    def test_nothing_without_a_terminal_or_when_quiet(self, capsys):
-        from inlier.cli._progress import stages
-
-        for quiet in (False, True):
-            with stages(quiet=quiet) as stage:
-                stage("working")
-        assert capsys.readouterr() == ("", "")
-
-    def test_a_bar_when_it_takes_long(self, capsys, monkeypatch):
-        from inlier.cli import _progress as progress
-
-        monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
-        monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-        with progress.stages() as stage:
-            stage("matching pairs")
-            time.sleep(0.4)
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert "matching pairs" in err
-
-    def test_no_bar_when_it_is_quick(self, capsys, monkeypatch):
-        from inlier.cli._progress import stages
-
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        with stages() as stage:
-            stage("matching pairs")
-        assert "matching pairs" not in capsys.readouterr().err
 
 
 def test_two_embeddings_of_words_joined_on_the_word(real_data):

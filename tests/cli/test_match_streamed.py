@@ -15,12 +15,11 @@ import zarr
 from click.testing import CliRunner
 
 from inlier.calibration import sampled_fit as many_pairs
-from inlier.cli import _memory as memory
 from inlier.cli import _streamed as streamed
 from inlier.cli import main
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
-from inlier.io import read_table
+from inlier.io import limits, read_table
 from inlier.rows import files as in_files
 from inlier.rows import threads
 
@@ -55,9 +54,10 @@ def run(monkeypatch):
     """Run the command with files read as a whole, or in stretches from the first byte on."""
 
     def run(*words, stretches=True):
-        monkeypatch.setenv(memory.VARIABLE, "0" if stretches else "1000")
+        if stretches is not None:
+            monkeypatch.setenv(streamed.VARIABLE, "0" if stretches else "1000")
         stretch_by_stretch, began = streamed.match_streamed, []
-        monkeypatch.setattr("inlier.cli.match.match_streamed", lambda *a: began.append(1) or stretch_by_stretch(*a))
+        monkeypatch.setattr(streamed, "match_streamed", lambda *a: began.append(1) or stretch_by_stretch(*a))
         outcome = CliRunner().invoke(main, ["match", *map(str, words)])
         outcome.was_streamed = bool(began)
         return outcome
@@ -139,7 +139,7 @@ def test_what_looks_at_all_pairs_at_once_reads_them_at_once(run, words):
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_read(run, monkeypatch, words, message):
-    monkeypatch.setattr(streamed, "memory_allowed", lambda: 1000)
+    monkeypatch.setattr(limits, "memory_allowed", lambda: 1000)
     monkeypatch.setattr(calibrated, "MOST_ONE_BY_ONE", N)
     outcome = run("x.npy", "y.npy", *words)
     assert outcome.exit_code == 2
@@ -197,45 +197,22 @@ def test_ties_among_the_worst_are_told_apart_by_their_rows(run):
 
 
 class TestWhenToStream:
-    def test_from_a_gibibyte_on_or_an_eighth_of_the_memory(self, monkeypatch):
-        monkeypatch.delenv(memory.VARIABLE, raising=False)
-        for allowed, expected in ((64 * memory.GIB, memory.GIB), (2 * memory.GIB, memory.GIB // 4)):
-            monkeypatch.setattr(memory, "memory_allowed", lambda allowed=allowed: allowed)
-            assert memory.stream_from() == expected
+    def test_from_a_gibibyte_on_or_an_eighth_of_the_memory(self, run, monkeypatch):
+        """Two tables of 24 kB each are read in stretches as soon as they are an eighth of the memory."""
+        monkeypatch.delenv(streamed.VARIABLE, raising=False)
+        both = 2 * N * 3 * 4
+        for allowed, expected in ((8 * both + 8, False), (8 * both, True)):
+            monkeypatch.setattr(limits, "memory_allowed", lambda allowed=allowed: allowed)
+            assert run("x.npy", "y.npy", "--method", "row-sum", stretches=None).was_streamed == expected
+        monkeypatch.setattr(limits, "memory_allowed", lambda: 64 * limits.GIB)
+        monkeypatch.setattr(limits, "GIB", both)
+        assert run("x.npy", "y.npy", "--method", "row-sum", stretches=None).was_streamed
 
     def test_the_setting_must_be_a_number(self, monkeypatch):
-        monkeypatch.setenv(memory.VARIABLE, "much")
+        monkeypatch.setenv(streamed.VARIABLE, "much")
         outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
         assert outcome.exit_code == 2
         assert "INLIER_STREAM_FROM must be a number of GiB; it is 'much'." in outcome.stderr
-
-    def test_limits_of_a_control_group_count(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(memory, "_CONTROL_GROUPS", tmp_path)
-        (tmp_path / "memory.max").write_text("123456\n")
-        assert memory.memory_allowed() == 123456
-        (tmp_path / "memory.max").write_text("max\n")
-        assert memory.memory_allowed() > 123456
-
-
-class TestProgress:
-    def test_a_bar_in_bytes(self, capsys, monkeypatch):
-        from inlier.cli import _progress as progress
-
-        monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
-        monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-        with progress.bytes_read(4_000_000) as on_read:
-            on_read(1_500_000)
-            on_read(4_500_000)  # more than was expected
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert "6.0/6.0 MB" in err
-
-    def test_nothing_without_a_terminal(self, capsys):
-        from inlier.cli._progress import bytes_read
-
-        with bytes_read(100) as on_read:
-            assert on_read is None
-        assert capsys.readouterr() == ("", "")
 
 
 UNDER_A_LIMIT = """
@@ -265,7 +242,7 @@ def test_files_eight_times_the_memory_that_is_left(folder, monkeypatch):
             table[start : start + 1_000_000] = rng.standard_normal((1_000_000, 3), dtype=np.float32)
         table.flush()
     assert sum((folder / f"big-{name}.npy").stat().st_size for name in "xy") >= 8 * allowance
-    monkeypatch.setenv(memory.VARIABLE, "0")
+    monkeypatch.setenv(streamed.VARIABLE, "0")
     command = [sys.executable, "-c", UNDER_A_LIMIT, "row-sum", str(allowance)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

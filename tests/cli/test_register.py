@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 from inlier import Registration, Transformation
 from inlier.cli import main
 from inlier.datasets import make_scans
+from inlier.exceptions import ParameterWarning
 from inlier.io import read_table, write_table
 
 N = 300
@@ -244,15 +245,19 @@ def test_warnings_are_notes_in_the_words_of_the_command_line(monkeypatch):
     original = Registration.fit
 
     def fit(self, *data, **options):
-        warnings.warn("A mirror of X would fit y far better. Use reflection=True, or model='affine'.", stacklevel=2)
+        warnings.warn("A mirror image would fit.", stacklevel=2)
+        warnings.warn(ParameterWarning("noise_bound", "leaves none."), stacklevel=2)
+        warnings.warn(ParameterWarning("y", "turn.", before="Some rows of "), stacklevel=2)
         return original(self, *data, **options)
 
     monkeypatch.setattr(Registration, "fit", fit)
     outcome = run(*BY_PAIRS)
     assert outcome.exit_code == 0
-    assert outcome.stderr == (
-        "Note: A mirror of source.ply would fit target.ply far better. Use --reflection, or --model affine.\n"
-    )
+    assert outcome.stderr.splitlines() == [
+        "Note: A mirror image would fit.",
+        "Note: --noise-bound leaves none.",
+        "Note: Some rows of target.ply turn.",
+    ]
 
 
 def test_a_note_about_a_column_names_the_file():
@@ -304,7 +309,8 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
     assert outcome.stderr.startswith(
         "The 200 pairs do not agree on any rigid transformation. The best one found brings "
     )
-    assert "use --model similarity; if one side may be a mirror image, --reflection. Row i of ax.npy" in outcome.stderr
+    assert "the model 'similarity'" in outcome.stderr
+    assert "Row i of ax.npy was taken for" in outcome.stderr
     assert "the partner of row i of ay.npy; if it is not, say who is with --pairs." in outcome.stderr
     assert sorted(path.name for path in folder.iterdir()) == before
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._answers import BadInput, answering
-from inlier.cli._outputs import check_folder
+from inlier.cli._common import BadInput, answering, check_folder
 
 if TYPE_CHECKING:
     from inlier.apps.demo import DemoOutcome

@@ -1,29 +1,32 @@
-"""A bar on the terminal for what takes longer than a second; nothing where there is no terminal."""
+"""What is going on, on the terminal, where it takes longer than a second; nothing where there is no terminal."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING
+from time import time
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.console import Console
+    from rich.progress import Progress, Task
 
 _PATIENCE = 1.0  # seconds
+_COMPILING = "compiling once for this machine ..."
 
 
 @contextmanager
 def stages(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Yield a function to be told each step; from the second second on, the terminal shows step and time."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    console = _terminal(quiet)
+    if console is None:
         yield lambda what: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (SpinnerColumn("line"), _step_column(), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task("", total=None)
     with _shown_after_a_while(bar):
@@ -33,17 +36,16 @@ def stages(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def bytes_read(expected: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
     """Yield a function to be told how many bytes were read; the terminal shows them beside those still expected."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    console = _terminal(quiet)
+    if console is None:
         yield None
         return
-    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (_step_column(), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     # What is written to standard output meanwhile is the answer: the bar must not touch it.
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-    task = bar.add_task("", total=expected)
+    task = bar.add_task("reading", total=expected)
 
     def show(n_bytes: int) -> None:
         bar.advance(task, n_bytes)
@@ -59,17 +61,59 @@ def bytes_read(expected: int, *, quiet: bool = False) -> Iterator[Callable[[int]
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function to be told what begins; a bar on a terminal, a line each elsewhere."""
     import click
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    console = _terminal()
+    if console is None:
         yield lambda what: click.echo(what, err=True)
         return
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _step_column())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total, completed=-1)  # what begins is not yet done
         yield lambda what: bar.update(task, description=what, advance=1)
+
+
+def _terminal(quiet: bool = False) -> Console | None:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return None if quiet or not console.is_terminal else console
+
+
+def _step_column() -> Any:
+    """A column of a bar: the step, and beside it that numba compiles, where it has for more than a second in all."""
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    compiler = _CompilerWatch()
+
+    class StepColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            is_long = compiler.seconds() > _PATIENCE
+            return Text(f"{task.description}: {_COMPILING}" if is_long else task.description)
+
+    return StepColumn()
+
+
+class _CompilerWatch:
+    """Listens to numba's events, once the work has imported it: whoever does not need it does not wait for it."""
+
+    def __init__(self) -> None:
+        self._record: Any = None
+
+    def seconds(self) -> float:
+        """How long numba has compiled up to now, all functions together; 0 if it does not compile just now."""
+        events = sys.modules.get("numba.core.event")
+        if self._record is None and hasattr(events, "register"):
+            self._record = events.RecordingListener()  # type: ignore[union-attr]
+            events.register("numba:compile", self._record)  # type: ignore[union-attr]
+        depth, spent, since = 0, 0.0, 0.0
+        for moment, event in list(self._record.buffer) if self._record is not None else ():
+            if event.is_start:  # one function may have others compiled that it calls
+                depth, since = depth + 1, since if depth else moment
+            elif depth:  # others began before anyone listened
+                depth, spent = depth - 1, spent if depth > 1 else spent + moment - since
+        return spent + time() - since if depth else 0.0
 
 
 @contextmanager

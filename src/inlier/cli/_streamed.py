@@ -4,66 +4,68 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inlier.cli._answers import BadInput
-from inlier.cli._inputs import for_both, split_names
-from inlier.cli._memory import GIB, memory_allowed, stream_from
-from inlier.cli._outputs import STDOUT
-from inlier.cli._words import naming_files
+from inlier.cli._common import STDOUT, BadInput, Job, columns_of_both, write_json
 
 if TYPE_CHECKING:
     from inlier._typing import Array
     from inlier.estimators._base import PairMatcher
     from inlier.estimators.streaming import FittedFiles
     from inlier.io import StoredTable
-    from inlier.report import Origin, StreamedSummary
+    from inlier.report import StreamedSummary
     from inlier.rows.files import StoredRows
 
+VARIABLE = "INLIER_STREAM_FROM"  # gibibytes
+_SHARE = 8  # tables of this part of the memory are read in stretches, and of a GiB: reading and fitting holds copies
 _BYTES_A_PAIR = 150  # that scores, p- and q-values and what is made of them take where all of them are held
 
 Stored = tuple["StoredTable", "StoredTable"]
 
 
-def stored_tables(
-    x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...], *, method: str, whole: dict[str, bool]
-) -> Stored | None:
+def stored_tables(job: Job, columns: tuple[str, ...], *, method: str, whole: dict[str, bool]) -> Stored | None:
     """Both tables, unread, if they are so large that they are to be read in stretches; otherwise None.
 
     ``whole`` says which of the options that look at all pairs at once were given. With one of them, files are read as
     small ones are, as far as there is memory for what is held then.
     """
-    from inlier.estimators import calibrated
     from inlier.io import open_stored
 
-    if keys:
-        return None
-    chosen = [None if names is None else split_names(names) for names in for_both(columns, "--columns")]
-    tables = [open_stored(source, columns=names) for source, names in zip((x, y), chosen, strict=True)]
-    if tables[0] is None or tables[1] is None or len(tables[0]) != len(tables[1]):
-        return None
-    first, second = tables[0], tables[1]
-    if first.n_bytes + second.n_bytes < stream_from():
+    first, second = (
+        open_stored(source, columns=names) for source, names in zip(job.sources, columns_of_both(columns), strict=True)
+    )
+    if first is None or second is None or len(first) != len(second) or first.n_bytes + second.n_bytes < _stream_from():
         return None
     option = next((option for option, is_given in whole.items() if is_given), None)
     if option is not None:
         _check_fits(first, second, f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows")
         return None
-    if method == "calibrated" and len(first) <= calibrated.MOST_ONE_BY_ONE:
-        reason = f"--method calibrated looks at up to {calibrated.MOST_ONE_BY_ONE:,} pairs at once"
-        _check_fits(first, second, reason, "Use --method row-sum or eigenvector, or fewer --columns")
-        return None
+    if method == "calibrated":
+        from inlier.estimators.calibrated import MOST_ONE_BY_ONE
+
+        if len(first) <= MOST_ONE_BY_ONE:
+            reason = f"--method calibrated looks at up to {MOST_ONE_BY_ONE:,} pairs at once"
+            _check_fits(first, second, reason, "Use --method row-sum or eigenvector, or fewer --columns")
+            return None
     return first, second
 
 
+def _stream_from() -> int:
+    """Bytes of both tables together from which on they are read in stretches."""
+    from inlier.io.limits import GIB, bytes_set_by, memory_allowed
+
+    return bytes_set_by(VARIABLE, min(GIB, memory_allowed() // _SHARE))
+
+
 def _check_fits(first: StoredTable, second: StoredTable, reason: str, cure: str) -> None:
-    needed = len(first) * (_BYTES_A_PAIR + 16 * (first.n_columns + second.n_columns))
-    if needed > memory_allowed():
+    from inlier.io.limits import GIB, memory_allowed
+
+    needed, allowed = len(first) * (_BYTES_A_PAIR + 16 * (first.n_columns + second.n_columns)), memory_allowed()
+    if needed > allowed:
         raise BadInput(
             f"{reason}, which takes about {needed / GIB:.1f} GiB for the {len(first):,} pairs of {first.source} and "
-            f"{second.source}; there are {memory_allowed() / GIB:.1f} GiB of memory. {cure}."
+            f"{second.source}; there are {allowed / GIB:.1f} GiB of memory. {cure}."
         )
 
 
@@ -75,37 +77,33 @@ def open_rows(tables: Stored) -> tuple[StoredRows, StoredRows]:
     return first, second
 
 
-def match_streamed(
-    matcher: PairMatcher, tables: Stored, output: Path | None, origin: Origin, quiet: bool
-) -> StreamedSummary:
+def match_streamed(matcher: PairMatcher, tables: Stored, job: Job) -> StreamedSummary:
     """Fit the matcher and write a row per pair, with a bar that shows how much was read."""
-    from inlier.cli._outputs import write_parts
     from inlier.cli._progress import bytes_read
     from inlier.estimators.streaming import bytes_to_read, fit_files
     from inlier.report import summarise_streamed
 
-    rows = open_rows(tables)
-    x, y = origin.sources
+    rows, output = open_rows(tables), job.output
     suffix = "" if output is None else output.suffix.lower()
     is_on_screen = output == STDOUT and sys.stdout.isatty()
     expected = bytes_to_read(matcher, *rows) + _further_readings(matcher, suffix) * sum(t.n_bytes for t in tables)
-    with bytes_read(expected, quiet=quiet or is_on_screen) as on_read:
-        notes = list(origin.notes)
-        with naming_files(x, y, notes):
+    with bytes_read(expected, quiet=job.quiet or is_on_screen) as on_read:
+        with job.noting():
             counting = _Counting(fit_files(matcher, *rows, on_read=on_read))
-        origin = replace(origin, notes=tuple(dict.fromkeys(notes)))
         if output is not None and suffix != ".json":
             _write(counting, output)
         counting.finish()
-        summary = summarise_streamed(counting.fitted, counting.tally, origin)
+        summary = summarise_streamed(counting.fitted, counting.tally, job.origin)
         if output is not None and suffix == ".json":
-            write_parts(output, summary)
+            write_json(output, summary)
     return summary
 
 
 def _further_readings(matcher: PairMatcher, suffix: str) -> int:
     """Readings beyond the one in which the pairs are written: these two are kept column after column."""
-    n_columns = 4 if "alpha" in matcher.get_params(deep=False) else 2  # score, inlier; and p- and q-value
+    from inlier import CalibratedMatcher
+
+    n_columns = 4 if isinstance(matcher, CalibratedMatcher) else 2  # score, inlier; and p- and q-value
     return {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)
 
 
@@ -134,11 +132,11 @@ class _Counting:
 
 
 def _write(counting: _Counting, output: Path) -> None:
-    from inlier.io import csv_blocks, write_blocks
+    from inlier.io import write_blocks, write_csv
 
     columns, n_pairs = counting.fitted.columns, counting.fitted.n_pairs
     if output == STDOUT:
-        csv_blocks(sys.stdout.buffer, columns, counting)
+        write_csv(sys.stdout.buffer, counting(*columns))
     elif output.suffix.lower() == ".npy":
         write_blocks(output, {"inlier": columns["inlier"]}, n_pairs, counting)
     else:

@@ -8,23 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli._inputs import check_numbers, read_both
-from inlier.cli._outputs import (
-    STDOUT,
-    answer_options,
-    check_inputs_stay,
-    check_outputs,
-    check_outputs_differ,
-    check_stdout_once,
-    print_summary,
-    say_where,
-    write_pairs,
-)
-from inlier.cli._streamed import Stored, match_streamed, open_rows, stored_tables
-from inlier.cli._words import naming_files
+from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
 
 if TYPE_CHECKING:
+    from inlier.cli._streamed import Stored
     from inlier.estimators._base import PairMatcher
     from inlier.report import MatchSummary
 
@@ -38,17 +25,6 @@ class _Settings:
     splits: int
     whiten: bool | None
     seed: int
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is to be matched, by which command, and where the answer goes."""
-
-    sources: tuple[str, str]
-    command: str
-    output: Path | None
-    report: Path | None
-    quiet: bool
 
 
 @click.command()
@@ -126,59 +102,53 @@ def match(
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
     """
     chosen = _Settings(**settings)
-    asked = _Asked((x, y), command_line(context), output, report, quiet)
+    job = Job(context, (x, y), output, report, as_json, quiet)
     with answering():
         _check_options(context, chosen)
-        check_stdout_once(output, as_json)
-        check_outputs(output, report)
-        check_outputs_differ({"-o": output, "--report": report})
-        whole = {"--report": report is not None, "--splits": chosen.splits > 1}
-        stored = stored_tables(x, y, keys, columns, method=chosen.method, whole=whole)
-        summary = _match(chosen, asked, keys, columns) if stored is None else _match_stored(chosen, asked, stored)
-        if report is not None:
-            from inlier.report import MatchReport
-
-            MatchReport(summary).write_html(report)
-        print_summary(summary, as_json, quiet, words_to_stderr=as_json or output == STDOUT)
-        say_where({"Pairs": output, "Report": report}, quiet)
+        job.check_outputs()
+        stored = None if keys else _stored_tables(chosen, job, columns)
+        summary = _match(chosen, job, keys, columns) if stored is None else _match_stored(chosen, job, stored)
+        job.conclude(summary)
     if summary.result.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
-def _match(chosen: _Settings, asked: _Asked, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.cli._progress import stages
     from inlier.io import pair_tables
-    from inlier.report import Origin, summarise
+    from inlier.report import summarise
 
-    notes: list[str] = []
-    said: list[str] = []
-    with stages(quiet=asked.quiet) as stage, warnings_as(notes):
-        stage(f"reading {' and '.join(asked.sources)}")
-        tables = read_both(*asked.sources, keys, columns)
-        check_inputs_stay([table.source for table in tables], (asked.output, asked.report))
+    with stages(quiet=job.quiet) as stage, job.noting():
+        stage(f"reading {' and '.join(job.sources)}")
+        tables = read_both(*job.sources, keys, columns)
+        job.check_inputs_stay(table.source for table in tables)
         pairing = pair_tables(*tables)
-        check_numbers(pairing, asked.sources, tables)
+        job.notes.extend(pairing.notes)
+        check_numbers(pairing, job.sources, tables)
         stage(f"matching {len(pairing):,} pairs")
-        with naming_files(*asked.sources, said):
-            matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
-    origin = Origin(asked.sources, asked.command, (*pairing.notes, *notes, *said))
-    summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=origin)
-    write_pairs(summary, asked.output)
+        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
+    summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
+    job.write_pairs(summary)
     return summary
 
 
-def _match_stored(chosen: _Settings, asked: _Asked, tables: Stored) -> MatchSummary:
-    """Match files that are read in stretches, and write the pairs as they are decided."""
-    from inlier.report import Origin
+def _stored_tables(chosen: _Settings, job: Job, columns: tuple[str, ...]) -> Stored | None:
+    """Both tables, unread, if they are so large that they are read in stretches."""
+    from inlier.cli._streamed import stored_tables
 
-    check_inputs_stay([table.source for table in tables], (asked.output, asked.report))
-    notes: list[str] = []
-    with naming_files(*asked.sources, notes):
+    whole = {"--report": job.report is not None, "--splits": chosen.splits > 1}
+    return stored_tables(job, columns, method=chosen.method, whole=whole)
+
+
+def _match_stored(chosen: _Settings, job: Job, tables: Stored) -> MatchSummary:
+    """Match files that are read in stretches, and write the pairs as they are decided."""
+    from inlier.cli._streamed import match_streamed, open_rows
+
+    job.check_inputs_stay(table.source for table in tables)
+    with job.noting():
         matcher = _matcher(chosen, *open_rows(tables))
-    return match_streamed(
-        matcher, tables, asked.output, Origin(asked.sources, asked.command, tuple(notes)), asked.quiet
-    )
+    return match_streamed(matcher, tables, job)
 
 
 def _check_options(context: click.Context, chosen: _Settings) -> None:
@@ -199,24 +169,30 @@ def _check_options(context: click.Context, chosen: _Settings) -> None:
 
 
 def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
-    from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
-    from inlier.estimators.paper import eigenvector_threshold, row_sum_threshold
-
     whiten = chosen.method == "calibrated" if chosen.whiten is None else chosen.whiten
-    threshold: str | float = "kmeans" if chosen.threshold is None else chosen.threshold
     matcher: PairMatcher
     if chosen.method == "calibrated":
+        from inlier import CalibratedMatcher
+
         matcher = CalibratedMatcher(alpha=chosen.alpha, whiten=whiten, random_state=chosen.seed)
-    elif chosen.method == "row-sum":
-        if chosen.inlier_fraction is not None:
-            n_in_part = max(len(X) // chosen.splits, 1)
-            threshold = row_sum_threshold(n_in_part, _dimension(X, Y, whiten), chosen.inlier_fraction)
-        matcher = RowSumMatcher(threshold=threshold, whiten=whiten)
     else:
-        if chosen.inlier_fraction is not None:
-            threshold = eigenvector_threshold(chosen.inlier_fraction)
-        matcher = EigenvectorMatcher(threshold=threshold, whiten=whiten)
-    return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed) if chosen.splits > 1 else matcher
+        matcher = _matcher_of_the_paper(chosen, whiten, X, Y)
+    if chosen.splits == 1:
+        return matcher
+    from inlier import SplitMatcher
+
+    return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed)
+
+
+def _matcher_of_the_paper(chosen: _Settings, whiten: bool, X: Any, Y: Any) -> PairMatcher:
+    from inlier import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
+
+    fraction, threshold = chosen.inlier_fraction, "kmeans" if chosen.threshold is None else chosen.threshold
+    if chosen.method == "eigenvector":
+        return EigenvectorMatcher(threshold if fraction is None else eigenvector_threshold(fraction), whiten)
+    if fraction is not None:
+        threshold = row_sum_threshold(max(len(X) // chosen.splits, 1), _dimension(X, Y, whiten), fraction)
+    return RowSumMatcher(threshold, whiten)
 
 
 def _dimension(X: Any, Y: Any, whiten: bool) -> int:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
+import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._answers import NOTHING_FOUND, BadInput, answering, command_line, warnings_as
-from inlier.cli._outputs import (
-    STDOUT,
-    answer_options,
-    check_inputs_stay,
-    check_outputs,
-    check_outputs_differ,
-    check_stdout_once,
-    print_summary,
-    say_where,
-    write_pairs,
-)
-from inlier.cli._words import in_options, naming_files
+from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
+from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
-    from inlier.cli._register_inputs import Problem
+    from inlier._typing import Array, FloatArray
     from inlier.estimators.registration import Registration
+    from inlier.io import Pairing, Table
     from inlier.report import RegistrationSummary
 
+_ENDS = ("source", "target")
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
 _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
 _POINT_FORMATS = ("ply", "pcd", "las", "gifti")  # these hold x, y and z, nothing more or less
@@ -130,38 +123,40 @@ def register(
     """
     from inlier.cli._progress import stages
 
+    others = {"-t": ("Transformation", transform), "--moved": ("Moved", moved)}
+    job = Job(context, (source, target), output, report, as_json, quiet, others)
     with answering():
-        check_stdout_once(output, as_json)
-        _check_outputs({"-t": transform, "--moved": moved, "-o": output, "--report": report})
-        from inlier.cli._register_inputs import read_problem
-
-        notes: list[str] = []
-        said: list[str] = []
-        with stages(quiet=quiet) as stage, warnings_as(notes):
+        _check_options(settings["model"], settings["reflection"], pairs, keys)
+        _check_outputs(job, transform, moved)
+        with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
-            problem = read_problem(source, target, pairs, keys, columns, weights)
-            _check_fits(problem, (source, target), settings["model"], moved)
-            check_inputs_stay(problem.files, (transform, moved, output, report))
+            problem = _read_problem(job.sources, pairs, keys, columns, weights)
+            _check_fits(problem, job.sources, settings["model"], moved)
+            job.check_inputs_stay(problem.files)
+            job.notes.extend(problem.pairing.notes)
             stage(f"registering {len(problem.pairing):,} pairs")
-            with naming_files(source, target, said):
-                registration = _register(context, problem, (source, target), **settings)
-        notes = [*problem.pairing.notes, *notes, *said]
-        summary = _summary(registration, problem, (source, target), command_line(context), notes)
-        _write(summary, problem, keys, transform, moved)
-        write_pairs(summary, output)
-        if report is not None:
-            from inlier.report import RegistrationReport
-
-            RegistrationReport(summary).write_html(report)
-        print_summary(summary, as_json, quiet, words_to_stderr=as_json or output == STDOUT)
-        say_where({"Transformation": transform, "Moved": moved, "Pairs": output, "Report": report}, quiet)
+            registration = _register(job, problem, **settings)
+        summary = _summary(registration, problem, job)
+        if transform is not None:
+            _write_transformation(summary, transform)
+        if moved is not None:
+            _write_moved(summary.transformation, problem.source, keys, moved)
+        job.write_pairs(summary)
+        job.conclude(summary)
 
 
-def _check_outputs(outputs: dict[str, Path | None]) -> None:
+def _check_options(model: str, reflection: bool, pairs: str | None, keys: tuple[str, ...]) -> None:
+    """Refuse what does not go together, before the work is done."""
+    if model == "rotation" and reflection:
+        raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")
+    if pairs is not None and keys:
+        raise BadInput("--pairs and --key both say which points belong together. Give one of them.")
+
+
+def _check_outputs(job: Job, transform: Path | None, moved: Path | None) -> None:
     """Refuse what could not be written, before the work is done."""
     from inlier.io import Kind, check_can_hold_columns, format_of
 
-    transform, moved = outputs["-t"], outputs["--moved"]
     if transform is not None and transform.suffix.lower() not in _MATRIX_SUFFIXES:
         raise BadInput(f"{transform}: a transformation is written as .txt, .json or .npy.")
     if moved is not None:
@@ -170,11 +165,124 @@ def _check_outputs(outputs: dict[str, Path | None]) -> None:
             raise BadInput(f"{moved} would be a picture, but points are to be written. Use the suffix of SOURCE.")
         if format.kind in (Kind.COLUMNS, Kind.ARRAYS):
             check_can_hold_columns(moved)
-    check_outputs(outputs["-o"], outputs["--report"], transform, moved)
-    check_outputs_differ(outputs)
+    job.check_outputs()
 
 
-def _check_fits(problem: Problem, names: tuple[str, str], model: str, moved: Path | None) -> None:
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Both sets, the pairs between them, a weight for each pair, and all files that these were read from."""
+
+    source: Table
+    target: Table
+    pairing: Pairing
+    ends: tuple[Array, Array] | None
+    weights: FloatArray | None
+    files: tuple[Path, ...]
+
+    @property
+    def clouds(self) -> tuple[Array, Array] | None:
+        """All points of both sets, where the pairs do not hold each of them once."""
+        is_all = self.ends is None and len(self.pairing) == len(self.source) == len(self.target)
+        return None if is_all else (self.source.values, self.target.values)
+
+
+def _read_problem(
+    sources: tuple[str, str], pairs: str | None, keys: tuple[str, ...], columns: tuple[str, ...], weights: str | None
+) -> _Problem:
+    """Read everything, and pair the points: by PAIRS, by id, or row by row."""
+    import numpy as np
+
+    from inlier.io import Pairing, pair_tables, split_source
+
+    first, second = read_both(*sources, keys, columns)
+    if pairs is None:
+        pairing, ends = pair_tables(first, second), None
+        check_numbers(pairing, sources, (first, second))
+    else:
+        ends = _read_ends(pairs, first, second)
+        pairing = Pairing(first.values[ends[0]], second.values[ends[1]], np.arange(len(ends[0])))
+        check_numbers(replace(pairing, rows=ends[0], rows_y=ends[1]), sources, (first, second))
+    n_rows = len(first) if pairs is None else len(pairing)
+    given = None if weights is None else _read_weights(weights, pairs or sources[0], n_rows)[pairing.rows]
+    named = [split_source(name)[0] for name in (pairs, weights) if name is not None]
+    return _Problem(first, second, pairing, ends, given, (first.source, second.source, *named))
+
+
+def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
+    """Rows of source and target that each line of PAIRS joins, counted from 0."""
+    import numpy as np
+
+    table = _read_two_columns(pairs, source.source, target.source)
+    for place, end in enumerate((source, target)):
+        column = table.values[:, place]
+        whole = np.isfinite(column) & (column == np.floor(column))
+        if not whole.all():
+            row = int(np.argmin(whole))
+            raise BadInput(
+                f"{table.source} must hold row numbers, counted from 0, but its row {row} has {column[row]:g} for the "
+                f"{_ENDS[place]}."
+            )
+        outside = (column < 0) | (column >= len(end))
+        if outside.any():
+            row = int(np.argmax(outside))
+            from_one = " Are they counted from 1? Here they count from 0." if column.max() == len(end) else ""
+            raise BadInput(
+                f"{table.source} names {_ENDS[place]} row {int(column[row])} in its row {row}, but {end.source} has "
+                f"{len(end):,} rows, 0 to {len(end) - 1}.{from_one}"
+            )
+        if len(column) > 1 and (column == column[0]).all():
+            raise BadInput(
+                f"{table.source} names row {int(column[0])} of {end.source} in each of its {len(column):,} rows, so "
+                f"that no pair can be told from another. Check that the right columns were read."
+            )
+    ends = table.values.astype(np.intp)
+    return ends[:, 0], ends[:, 1]
+
+
+def _read_two_columns(pairs: str, source: Path, target: Path) -> Table:
+    """Columns named source and target, or the only two there are."""
+    from inlier.io import read_table
+
+    try:
+        return read_table(pairs, columns=_ENDS)
+    except UnusableFileError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # these numbers are ids, and meant to be read
+            table = read_table(pairs)
+    if table.values.shape[1] != 2:
+        raise BadInput(
+            f"{table.source} must have two columns, a row of {source} and a row of {target}; it has "
+            f"{table.values.shape[1]}. If there are more, name those two source and target."
+        )
+    return table
+
+
+def _read_weights(weights: str, rows_of: str, n_rows: int) -> FloatArray:
+    """One number a row: from a file of their own, or from a column beside the rows."""
+    from inlier.io import read_table
+
+    table = read_table(weights) if _is_file(weights) else read_table(rows_of, columns=[weights])
+    if table.values.shape != (n_rows, 1):
+        raise BadInput(
+            f"{table.source} must hold one weight for each of the {n_rows:,} rows of {rows_of}, but it has "
+            f"{len(table):,} rows and {table.values.shape[1]} columns."
+        )
+    column: FloatArray = table.values[:, 0].astype(float)
+    return column
+
+
+def _is_file(weights: str) -> bool:
+    """Whether this names a file; otherwise it is a column."""
+    from inlier.io import format_of
+
+    try:
+        format_of(Path(weights))
+    except UnusableFileError:
+        return Path(weights).exists()
+    return True
+
+
+def _check_fits(problem: _Problem, names: tuple[str, str], model: str, moved: Path | None) -> None:
     """Refuse sets that the model cannot join, and points that the file for them cannot hold."""
     from inlier.io import format_of
 
@@ -191,9 +299,8 @@ def _check_fits(problem: Problem, names: tuple[str, str], model: str, moved: Pat
 
 
 def _register(
-    context: click.Context,
-    problem: Problem,
-    names: tuple[str, str],
+    job: Job,
+    problem: _Problem,
     *,
     model: str,
     alpha: float,
@@ -207,11 +314,11 @@ def _register(
     try:
         return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
     except NoConsensusError as error:
-        click.echo(f"{in_options(str(error), *names)} {_what_to_check(problem, *names)}", err=True)
-        context.exit(NOTHING_FOUND)
+        click.echo(f"{error} {_what_to_check(problem, *job.sources)}", err=True)
+        job.context.exit(NOTHING_FOUND)
 
 
-def _what_to_check(problem: Problem, source: str, target: str) -> str:
+def _what_to_check(problem: _Problem, source: str, target: str) -> str:
     """How the pairs came about, in case they did not mean to."""
     if problem.ends is not None:
         return f"The first column of --pairs names rows of {source}, the second rows of {target}; check that they do."
@@ -220,10 +327,8 @@ def _what_to_check(problem: Problem, source: str, target: str) -> str:
     return f"Row i of {source} was taken for the partner of row i of {target}; if it is not, say who is with --pairs."
 
 
-def _summary(
-    registration: Registration, problem: Problem, sources: tuple[str, str], command: str, notes: list[str]
-) -> RegistrationSummary:
-    from inlier.report import Origin, summarise_registration
+def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
+    from inlier.report import summarise_registration
 
     return summarise_registration(
         registration,
@@ -231,33 +336,31 @@ def _summary(
         keys=problem.pairing.keys,
         ends=problem.ends,
         clouds=problem.clouds,
-        origin=Origin(sources, command, tuple(notes)),
+        origin=job.origin,
     )
 
 
-def _write(
-    summary: RegistrationSummary, problem: Problem, keys: tuple[str, ...], transform: Path | None, moved: Path | None
-) -> None:
-    from inlier.io import Kind, format_of, write_file, write_like, write_table
+def _write_transformation(summary: RegistrationSummary, path: Path) -> None:
+    """Write all about it as JSON, or its matrix."""
+    from inlier.io import write_file, write_table
 
-    found = summary.transformation
-    assert found is not None
-    if transform is not None and transform.suffix.lower() == ".json":
-        content = {
-            **summary.transformation_dict(),
-            "sources": summary.origin.sources,
-            "command": summary.origin.command,
-        }
-        write_file(transform, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
-    elif transform is not None:
-        write_table(transform, found.matrix)
-    if moved is None:
+    assert summary.transformation is not None
+    if path.suffix.lower() != ".json":
+        write_table(path, summary.transformation.matrix)
         return
-    source = problem.source
+    origin = {"sources": summary.origin.sources, "command": summary.origin.command}
+    content = {**summary.transformation_dict(), **origin}
+    write_file(path, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def _write_moved(found: Any, source: Table, keys: tuple[str, ...], path: Path) -> None:
+    """Write the source moved onto the target: like its file, or with its ids where there are some."""
+    from inlier.io import Kind, format_of, write_like, write_table
+
     values = found(source.values)
-    if source.keys is not None and format_of(moved).kind in (Kind.COLUMNS, Kind.ARRAYS):
+    if source.keys is not None and format_of(path).kind in (Kind.COLUMNS, Kind.ARRAYS):
         names = source.columns if source.columns and len(source.columns) == values.shape[1] else None
         numbered = names or tuple(map(str, range(values.shape[1])))
-        write_table(moved, {keys[0]: source.keys, **dict(zip(numbered, values.T, strict=True))})
+        write_table(path, {keys[0]: source.keys, **dict(zip(numbered, values.T, strict=True))})
     else:
-        write_like(source, moved, values, getattr(found, "rotation", None) if values.shape[1] == 3 else None)
+        write_like(source, path, values, getattr(found, "rotation", None) if values.shape[1] == 3 else None)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._answers import answering
-from inlier.cli._outputs import check_folder, check_inputs_stay, check_place
+from inlier.cli._common import answering, check_folder, check_inputs_stay, check_place
 
 if TYPE_CHECKING:
     from inlier.images import Changes

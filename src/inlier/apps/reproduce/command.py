@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._answers import INTERRUPTED, BadInput, sentence_of
-from inlier.cli._outputs import check_folder
+from inlier.cli._common import INTERRUPTED, BadInput, check_folder, sentence_of
 
 if TYPE_CHECKING:
     from inlier.apps.reproduce import Experiment, Outcome, Sources

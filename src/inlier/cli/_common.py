@@ -1,0 +1,365 @@
+"""What the commands share: exit codes, errors as one sentence, where an answer goes and how it is said."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shlex
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from errno import EACCES, EPERM, EROFS
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlier.exceptions import ParameterError, ParameterWarning
+
+if TYPE_CHECKING:
+    from inlier.io import Pairing, Table
+    from inlier.report import MatchSummary, Origin
+
+NOTHING_FOUND = 1
+BAD_INPUT = 2
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+STDOUT = Path("-")
+_WORST_SHOWN = 5
+_WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
+_OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
+
+
+class BadInput(click.ClickException):
+    """Something the user can mend: one sentence, exit code 2, no traceback."""
+
+    exit_code = BAD_INPUT
+
+
+def sentence_of(error: Exception) -> str:
+    """What went wrong, in words; the system's own errors name the file."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename} could not be written or read: {error.strerror}."
+    return str(error)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Turn what a user can mend into one sentence, and Ctrl-C into its own exit code."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read our output has had enough; click ends quietly
+        raise
+    except (ValueError, ImportError, OSError) as error:
+        raise BadInput(sentence_of(error)) from error
+    except MemoryError as error:
+        raise BadInput("There is not enough memory for so many numbers; use fewer columns or --splits.") from error
+    except KeyboardInterrupt:
+        click.echo("Interrupted. No file was left half written.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add what every command with an answer per pair takes: where it goes, how it is said, and the seed.
+
+    ``columns`` names what a row of the output holds.
+    """
+    options = (
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(path_type=Path),
+            metavar="OUT",
+            help=f"Write a row per pair ({columns}) as csv, parquet, npz, "
+            "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
+        ),
+        click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at."),
+        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
+        click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print."),
+        click.option(
+            "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices."
+        ),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):  # the last one added is the first one shown
+            command = option(command)
+        return command
+
+    return add
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Two files, where the answer about them goes, and what is to be said on the way.
+
+    Attributes
+    ----------
+    context : click.Context
+        The command and its options.
+    sources : tuple of str
+        The two files as the user named them.
+    output, report : Path, optional
+        Where the pairs and the page go.
+    as_json, quiet : bool
+        How the answer is printed.
+    others : dict of str to tuple
+        Further files to write: by their option, what they hold and their name.
+    notes : list of str
+        What was left out or noticed, in sentences.
+    """
+
+    context: click.Context
+    sources: tuple[str, str]
+    output: Path | None
+    report: Path | None
+    as_json: bool
+    quiet: bool
+    others: dict[str, tuple[str, Path | None]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def _written(self) -> dict[str, tuple[str, Path]]:
+        """The files that will be written: by their option, what they hold and their name."""
+        all_files = {**self.others, "-o": ("Pairs", self.output), "--report": ("Report", self.report)}
+        return {
+            option: (what, path) for option, (what, path) in all_files.items() if path not in (None, STDOUT) and path
+        }
+
+    def check_outputs(self) -> None:
+        """Refuse, before the work is done, what could not be written after it."""
+        from inlier.io import check_can_hold_columns
+
+        if self.output == STDOUT and self.as_json:
+            raise BadInput("-o - and --json both print to standard output. Give -o a file, or leave one of them out.")
+        if self.output is not None and self.output.suffix.lower() not in (".json", ".npy"):
+            check_can_hold_columns(Path("stdout.csv") if self.output == STDOUT else self.output)
+        if self.report is not None:
+            _check_page(self.report)
+        named: dict[str, Path] = {}
+        for option, (_, path) in self._written.items():
+            check_place(path)
+            other = next((other for other, taken in named.items() if _is_same_file(taken, path)), None)
+            if other is not None:
+                raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
+            named[option] = path
+
+    def check_inputs_stay(self, inputs: Iterable[Path]) -> None:
+        """Refuse to write over what is read."""
+        check_inputs_stay(inputs, (path for _, path in self._written.values()))
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Let the library's errors name files and options instead of arguments, and its warnings become notes."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                yield
+            except ParameterError as error:
+                raise BadInput(self._in_words(error)) from error
+            finally:
+                said = [warning.message for warning in caught if warning.category in (UserWarning, ParameterWarning)]
+                self.notes.extend(dict.fromkeys(map(self._in_words, said)))
+
+    def _in_words(self, said: Exception | str) -> str:
+        if not isinstance(said, (ParameterError, ParameterWarning)):
+            return str(said)
+        options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
+        tables = {"X": self.sources[0], "y": self.sources[1], "Y": self.sources[1]}
+        return said.naming({**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter))
+
+    @property
+    def origin(self) -> Origin:
+        """Where the answer comes from, for those who read it later."""
+        from inlier.report import Origin
+
+        return Origin(self.sources, _command_line(self.context), tuple(dict.fromkeys(self.notes)))
+
+    def write_pairs(self, summary: MatchSummary) -> None:
+        """Write a row per pair, by the suffix; as npy the mask alone."""
+        from inlier.io import write_csv, write_table
+
+        if self.output == STDOUT:
+            write_csv(sys.stdout.buffer, [summary.columns()])
+        elif self.output is not None and self.output.suffix.lower() == ".json":
+            write_json(self.output, summary)
+        elif self.output is not None:
+            is_mask = self.output.suffix.lower() == ".npy"
+            write_table(self.output, summary.result.inlier_mask if is_mask else summary.columns())
+
+    def conclude(self, summary: MatchSummary) -> None:
+        """Write the page, print the answer, and name the files that were written."""
+        if self.report is not None:
+            _write_page(summary, self.report)
+        if self.as_json:
+            for part in summary.json_parts(indent=1):
+                click.echo(part, nl=False)
+            click.echo()
+        if self.quiet:
+            return
+        _print_words(summary, to_stderr=self.as_json or self.output == STDOUT)
+        for what, path in self._written.values():
+            click.echo(f"{what}: {path}", err=True)
+
+
+def _write_page(summary: MatchSummary, path: Path) -> None:
+    from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
+
+    is_registration = isinstance(summary, RegistrationSummary)
+    page = RegistrationReport(summary) if is_registration else MatchReport(summary)
+    page.write_html(path)
+
+
+def write_json(output: Path, summary: MatchSummary) -> None:
+    """Write everything as JSON, a part at a time."""
+    from inlier.io import written_beside
+
+    with written_beside(output) as beside, beside.open("w", encoding="utf-8") as stream:
+        stream.writelines(summary.json_parts(indent=1))
+        stream.write("\n")
+
+
+def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
+    """Print the notes, the answer, what else there is to say, and the worst pairs."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    for note in summary.origin.notes:
+        click.echo(f"Note: {note}", err=True)
+    console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+    console.print(summary.answer, style="bold", markup=False)
+    for sentence in summary.details:
+        console.print(sentence, markup=False)
+    if summary.result.n_inliers == summary.result.n_pairs or not summary.scores_differ:
+        return
+    worst = summary.worst(_WORST_SHOWN)
+    shown = [name for name in _WORST_COLUMNS if name in worst[0]]
+    table = Table(title="The worst pairs", title_justify="left", title_style="")
+    for name in shown:
+        table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
+    for record in worst:
+        values = map(record.get, shown)
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else escape(str(value)) for value in values))
+    console.print(table)
+
+
+def _command_line(context: click.Context) -> str:
+    """What to type to run this command again with the same settings."""
+    command, options = ["inlier", *context.command_path.split()[1:]], []
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[parameter.name or ""]
+        values = value if isinstance(value, tuple) else (value,)
+        if isinstance(parameter, click.Argument):
+            command += [str(one) for one in values]
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            options.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+        else:
+            options += [word for one in values for word in (parameter.opts[-1], str(one))]
+    return shlex.join([*command, *options])
+
+
+def read_both(x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[Table, Table]:
+    """Read two tables; keys and columns may be given once for both, or once for each."""
+    from inlier.io import read_table
+
+    (key_x, key_y), (columns_x, columns_y) = for_both(keys, "--key"), columns_of_both(columns)
+    return read_table(x, key=key_x, columns=columns_x), read_table(y, key=key_y, columns=columns_y)
+
+
+def for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
+    """One value for both files, or one for each."""
+    if len(values) > 2:
+        raise BadInput(f"{option} was given {len(values)} times; give it once for both files, or twice.")
+    return (values[0], values[-1]) if values else (None, None)
+
+
+def columns_of_both(columns: tuple[str, ...]) -> tuple[list[str] | None, list[str] | None]:
+    """Names between commas for each file; one that holds a comma stands in quotes."""
+    first, second = (None if names is None else _split_names(names) for names in for_both(columns, "--columns"))
+    return first, second
+
+
+def _split_names(names: str) -> list[str]:
+    if not names.strip():
+        raise BadInput("--columns names no column. Give names with commas between them, such as --columns a,b.")
+    try:
+        return [name.strip() for name in next(csv.reader([names], skipinitialspace=True))]
+    except csv.Error as error:  # a line break outside of quotes
+        raise BadInput(f"--columns {names!r} could not be read as names with commas between them.") from error
+
+
+def check_numbers(pairing: Pairing, names: tuple[str, str], tables: tuple[Table, Table]) -> None:
+    """Refuse NaN and infinity by the names that the user knows: file, id or row, column."""
+    import numpy as np
+
+    sides = ((pairing.X, pairing.rows), (pairing.Y, pairing.rows if pairing.rows_y is None else pairing.rows_y))
+    for (values, rows), name, table in zip(sides, names, tables, strict=True):
+        if isinstance(values, np.memmap) or values.dtype.kind != "f":
+            continue  # a large file is looked through once, when it is matched
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            n_bad = len({(rows[pair], column) for pair, column in bad})  # a row may be in several pairs
+            pair, column = bad[0]
+            where = f"row {rows[pair]}" if pairing.keys is None else f"id {pairing.keys[pair]}"
+            heading = column if table.columns is None else table.columns[column]
+            raise BadInput(
+                f"{name} contains NaN or infinity: {n_bad} value(s), the first ({values[pair, column]}) in "
+                f"{where}, column {heading}. Leave those rows out, or fill the values in."
+            )
+
+
+def check_inputs_stay(inputs: Iterable[Path], outputs: Iterable[Path | None]) -> None:
+    """Refuse to write over what is read, whatever name it is called by."""
+    read = list(inputs)
+    for output in outputs:
+        if output is not None and any(_is_same_file(output, path) for path in read):
+            raise BadInput(f"{output} is read by this command, and would be overwritten. Choose another name.")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is a file, or in which no file can be made."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file, but a folder is needed to write to. Choose another name.")
+    _check_nearest(folder, [folder.absolute(), *folder.absolute().parents])
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be made."""
+    if path.is_dir() and path.suffix.lower() != ".zarr":
+        raise BadInput(f"{path} could not be written: it is a folder. Give the name of a file in it.")
+    _check_nearest(path, path.absolute().parents)
+
+
+def _check_page(report: Path) -> None:
+    from inlier.report.templates_of import template
+
+    if report.suffix.lower() not in (".html", ".htm") and not report.is_dir():
+        raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
+    template("page.html")  # needs an extra, which may be absent
+
+
+def _check_nearest(path: Path, folders: Iterable[Path]) -> None:
+    """Refuse ``path`` if nothing can be made in the first of the folders that is there."""
+    nearest = next(folder for folder in folders if folder.exists())
+    if not nearest.is_dir():
+        raise BadInput(f"{path} could not be written: a file stands where a folder is needed, {nearest.name}.")
+    try:
+        with tempfile.TemporaryDirectory(dir=nearest, prefix=".inlier-"):
+            pass
+    except OSError as error:
+        reason = f"you may not write to the folder {nearest}"
+        if error.errno not in (EACCES, EPERM, EROFS):
+            reason = f"no file can be made in the folder {nearest}"
+        raise BadInput(f"{path} could not be written: {reason}.") from error
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names lead to one file: over links, '..', or letters of another case."""
+    if os.path.realpath(one) == os.path.realpath(other):  # unlike Path.resolve, says nothing of links in a circle
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
