@@ -23,7 +23,8 @@ What `inlier --help` and `inlier COMMAND --help` print, and what holds for all c
 `python tools/make_command_page.py`.
 
 - **The answer goes to standard output; notes, progress and errors to standard error**, so that
-  `inlier match x.csv y.csv --json | jq .n_inliers` works. Bars are drawn only on a terminal.
+  `inlier match x.csv y.csv --json | jq .n_inliers` works. What goes on is shown only on a terminal, and only where it
+  takes longer than a second: a bar, or that loops are compiled, once for each machine.
 - **Exit codes**: 0 done; 1 nothing found (or, with `reproduce --compare`, other numbers than before); 2 something wrong
   with the input, said in one sentence; 130 interrupted.
 - **Files are written beside and renamed**: after Ctrl-C or a full disk there is the old file or none, never half
@@ -53,8 +54,8 @@ _FILES_TAIL = """
 - npy files of 64 MiB or more stay on disk and are read as they are used. `inlier match` reads npy, zarr and hdf5 in
   stretches where both together hold 1 GiB or an eighth of the memory; the environment variable `INLIER_STREAM_FROM`
   (in GiB) changes that. [More](from-laptop-to-cluster.md).
-- Nothing is ever unpickled. A compressed file may unpack to half of the machine's memory; the environment variable
-  `INLIER_MAX_UNPACKED` (in GiB) changes that.
+- Nothing is ever unpickled. A compressed file may unpack to half of the memory that the process may use (of the
+  machine, or of its container); the environment variable `INLIER_MAX_UNPACKED` (in GiB) changes that.
 - png and tiff with 16 bits are read and written with all of them.
 - csv, parquet and most others need `pip install 'inlier[io]'`; npy, npz, txt, xyz, png and jpg do not.
 """

@@ -307,10 +307,10 @@ def test_ctrl_c_leaves_no_half_file(folder):
     code = (
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
-        "import inlier.io.text_files\n"
+        "import inlier.io._text_files\n"
         "def slow(stream, blocks, delimiter):\n"
         "    stream.write(b'half'); stream.flush(); Path('writing').touch(); time.sleep(60)\n"
-        "inlier.io.text_files.write_delimited = slow\n"
+        "inlier.io._text_files.write_delimited = slow\n"
         "from inlier.cli import main\n"
         "main(['match', 'x.npy', 'y.npy', '-o', 'out.csv'])\n"
     )

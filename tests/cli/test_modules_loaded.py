@@ -48,7 +48,7 @@ def test_a_match_loads_what_it_needs(pairs):
     rooms = {name.split(".")[1] for name in names if "." in name}
     assert not rooms & {"apps", "images", "datasets", "plotting"}
     assert {name for name in names if name.startswith("inlier.io.") and name.endswith("_files")} == {
-        "inlier.io.array_files"
+        "inlier.io._array_files"
     }
 
 

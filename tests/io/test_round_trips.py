@@ -211,7 +211,7 @@ def test_alpha_can_be_asked_for(tmp_path):
 def test_large_npy_is_mapped_not_read(tmp_path, monkeypatch):
     write_table(tmp_path / "table.npy", TABLE)
     assert not isinstance(read_table(tmp_path / "table.npy").values, np.memmap)
-    monkeypatch.setattr("inlier.io.array_files._MAPPED_FROM", 100)
+    monkeypatch.setattr("inlier.io._array_files._MAPPED_FROM", 100)
     assert isinstance(read_table(tmp_path / "table.npy").values, np.memmap)
 
 

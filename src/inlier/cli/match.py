@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._progress import stages
 
 if TYPE_CHECKING:
     from inlier.cli._streamed import Stored
@@ -115,7 +116,6 @@ def match(
 
 def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.cli._progress import stages
     from inlier.io import pair_tables
     from inlier.report import summarise
 

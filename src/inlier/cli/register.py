@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._progress import stages
 from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
@@ -121,8 +122,6 @@ def register(
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
-    from inlier.cli._progress import stages
-
     others = {"-t": ("Transformation", transform), "--moved": ("Moved", moved)}
     job = Job(context, (source, target), output, report, as_json, quiet, others)
     with answering():

@@ -12,6 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from inlier._typing import FloatArray
+from inlier.io.formats import load
 
 FEATURE_NAMES = ("x", "y", "z", "thickness", "curvature", "myelin")
 _COORDINATE_RANGE = 3.0  # Appendix A: "after centralisation, value is ranged between [-3, 3]"
@@ -66,10 +67,15 @@ def load_brain(directory: str | PathLike[str] | None = None) -> BrainTable:
     if directory is not None:
         path = Path(directory)
         return _load_arrays(path) if path.suffix == ".npz" else _load_workbench(path)
+    features = brain_features(**packaged_surface())
+    return BrainTable(features, FEATURE_NAMES, "conte69 left hemisphere, from BrainSpace 0.3.0")
+
+
+def packaged_surface() -> dict[str, FloatArray]:
+    """The arrays of the table inside the package: ``xyz`` in millimetres, and a map each of the other three."""
     packaged = files("inlier.datasets") / "data" / "brain_conte69_left.npz"
     with packaged.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
-        features = brain_features(table["xyz"], table["thickness"], table["curvature"], table["myelin"])
-    return BrainTable(features, FEATURE_NAMES, "conte69 left hemisphere, from BrainSpace 0.3.0")
+        return {name: np.asarray(table[name], dtype=np.float64) for name in _ARRAY_NAMES}
 
 
 def brain_features(xyz: Any, thickness: Any, curvature: Any, myelin: Any) -> FloatArray:
@@ -140,10 +146,7 @@ def _only_file(directory: Path, pattern: str) -> Path:
 
 
 def _read_image(path: Path) -> Any:
-    try:
-        import nibabel
-    except ImportError as error:
-        raise ImportError("Reading brain files needs nibabel; install it with: pip install 'inlier[io]'") from error
+    nibabel = load("nibabel", "brain")
     try:
         return nibabel.load(path)
     except Exception as error:  # nibabel raises parser errors of many kinds

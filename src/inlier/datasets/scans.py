@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from inlier._checks import check_count, check_number
 from inlier._typing import Array, FloatArray, Mask
+from inlier.datasets.brain import packaged_surface
 from inlier.datasets.synthetic import RandomSource
 
 _VIEWS = np.array([[0.8, -0.5, 0.33], [0.8, 0.5, 0.33]])  # where each scanner stands, as seen from the middle
@@ -81,19 +81,13 @@ def make_scans(
     check_number(inlier_fraction, "inlier_fraction", low=0, high=1)
     check_number(noise, "noise", low=0)
     random = np.random.default_rng(rng)
-    surface = _surface()
+    surface = packaged_surface()["xyz"]
     order = random.permutation(len(surface))  # the same for both, so that they share points where they overlap
     seen = [random.permutation(order[_is_seen(surface[order], view)][:n_points]) for view in _VIEWS]
     pairs, mask = _matches(seen[0], seen[1], n_pairs, inlier_fraction, random)
     scans = [surface[vertices] + noise * random.standard_normal((vertices.size, 3)) for vertices in seen]
     rotation = Rotation.from_euler("xyz", _TURN, degrees=True).as_matrix()
     return Scans(scans[0], scans[1] @ rotation.T + _SHIFT, pairs, mask, rotation, _SHIFT.copy())
-
-
-def _surface() -> FloatArray:
-    packaged = files("inlier.datasets") / "data" / "brain_conte69_left.npz"
-    with packaged.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
-        return np.asarray(table["xyz"], dtype=np.float64)
 
 
 def _is_seen(surface: FloatArray, view: FloatArray) -> Mask:

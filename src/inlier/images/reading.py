@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from inlier.io import eight_bits
 from inlier.io import read_photo as read_photo
-from inlier.io.image_files import eight_bits
 
 Photo = NDArray[np.uint8]
 

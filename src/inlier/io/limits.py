@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from inlier.exceptions import UnusableFileError
 
 VARIABLE = "INLIER_MAX_UNPACKED"  # gibibytes
 GIB = 1024**3
+_STEP = 1024**2  # bytes that are unpacked at a time
 _UNKNOWN_MEMORY = 8 * GIB  # of a machine that does not say: that of a small laptop
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
@@ -81,6 +85,35 @@ def too_large(path: Path, cure: str, size: str = "to more") -> UnusableFileError
         f"{_as_text(most_unpacked_bytes())}. If you trust it, {cure}, or raise the limit with the environment "
         f"variable {VARIABLE}, in GiB."
     )
+
+
+class _Limited(io.RawIOBase):
+    """A stream that stops when a compressed file has produced too much."""
+
+    def __init__(self, path: Path, stream: gzip.GzipFile) -> None:
+        self._path, self._stream, self._left = path, stream, most_unpacked_bytes()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
+            raise too_large(self._path, "unpack it first (gunzip)")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_unpacked(path: Path) -> BinaryIO:
+    """Open a file; one that is gzipped is unpacked as it is read, as far as that is let through."""
+    if path.suffix.lower() != ".gz":
+        return path.open("rb")
+    return io.BufferedReader(_Limited(path, gzip.open(path)), _STEP)
 
 
 def _as_text(n_bytes: int) -> str:

@@ -89,7 +89,7 @@ def read_image(path: str | Path) -> Array:
     format = format_of(path)
     if format.kind is not Kind.PICTURE:
         raise UnusableFileError(f"{path} is not a picture but {format.name}; png, jpg and tiff are read as pictures.")
-    from inlier.io.image_files import Picture
+    from inlier.io._image_files import Picture
 
     _check_readable(path, format)
     codec = format.codec
@@ -123,9 +123,17 @@ def read_photo(path: str | PathLike[str]) -> NDArray[np.uint8]:
     ...     read_photo(Path(folder) / "clear.png")[0, 0].tolist()
     [255, 255, 255]
     """
-    from inlier.io.image_files import as_looked_at
+    from inlier.io._image_files import as_looked_at
 
     return as_looked_at(Path(path))
+
+
+def eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Bring 16-bit and floating point values to 0 .. 255."""
+    numbers = np.nan_to_num(values.astype(np.float32))
+    top = float(numbers.max(initial=0.0))
+    full = 1.0 if top <= 1.0 and values.dtype.kind == "f" else 255.0 if top <= 255 else max(top, 65535.0)
+    return np.round(np.clip(numbers / full, 0, 1) * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ def write_blocks(path: str | Path, columns: Columns, n_rows: int, read_blocks: R
 
 def write_csv(stream: IO[bytes], blocks: Iterable[Content]) -> None:
     """Write comma-separated values to an open stream, block after block, with a header if the columns have names."""
-    from inlier.io.text_files import write_delimited
+    from inlier.io._text_files import write_delimited
 
     write_delimited(stream, blocks, ",")
 

@@ -22,7 +22,6 @@ class Ply(CloudCodec):
     """Points as the vertices of a ply file, text or binary."""
 
     def read(self, request: Request) -> Content:
-        """Read the properties of the vertices."""
         ply = load("plyfile", "ply").PlyData.read(str(request.path), mmap=False)
         names = [element.name for element in ply.elements]
         if "vertex" not in names:
@@ -31,7 +30,6 @@ class Ply(CloudCodec):
         return {name: np.asarray(data[name]) for name in data.dtype.names}
 
     def write(self, path: Path, content: Content) -> None:
-        """Write a binary file of vertices."""
         plyfile = load("plyfile", "ply")
         plyfile.PlyData([plyfile.PlyElement.describe(_records(path, content), "vertex")]).write(str(path))
 
@@ -46,7 +44,6 @@ class Pcd(CloudCodec):
     """A pcd file, ascii, binary or compressed."""
 
     def read(self, request: Request) -> Content:
-        """Read all fields."""
         path = request.path
         check_unpacked_size(path, _declared_pcd_bytes(path), "convert it to binary pcd")
         cloud = load("pypcd4", "pcd").PointCloud.from_path(path)
@@ -55,7 +52,6 @@ class Pcd(CloudCodec):
         return {name: np.asarray(rows[name]) for name in rows.dtype.names or ()}
 
     def write(self, path: Path, content: Content) -> None:
-        """Write a binary file."""
         rows = _records(path, content)
         names = list(rows.dtype.names or ())
         types = [rows.dtype[name].type for name in names]
@@ -73,7 +69,6 @@ class Las(CloudCodec):
     """A las or laz file; x, y, z are in its units, with scale and offset applied."""
 
     def read(self, request: Request) -> Content:
-        """Read the wanted dimensions."""
         with load("laspy", "las").open(request.path) as reader:
             header = reader.header
             check_unpacked_size(request.path, header.point_count * header.point_format.size, "thin it")

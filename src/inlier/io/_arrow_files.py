@@ -22,11 +22,9 @@ class _Arrow(BlockCodec):
     """Columns by name; nothing is unpickled."""
 
     def write(self, path: Path, content: Content) -> None:
-        """Write the columns as one block."""
         self._write(path, [by_column(content)])
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
-        """Write a part of the file for each block."""
         self._write(path, read_blocks(*columns))
 
     def _write(self, path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
@@ -48,7 +46,6 @@ class Parquet(_Arrow):
     """Parquet."""
 
     def read(self, request: Request) -> Content:
-        """Read the wanted columns."""
         with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
             names = wanted_columns(request, list(file.schema_arrow.names))
             check_unpacked_size(request.path, 8 * file.metadata.num_rows * len(names), _CURE)
@@ -63,7 +60,6 @@ class Feather(_Arrow):
     """Feather, which is Arrow's own file format."""
 
     def read(self, request: Request) -> Content:
-        """Read the wanted columns."""
         arrow, ipc = load("pyarrow", "feather"), load("pyarrow.ipc", "feather")
         with arrow.memory_map(str(request.path)) as source:
             reader = ipc.open_file(source)

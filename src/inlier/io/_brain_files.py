@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import re
 import zlib
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from inlier._typing import FloatArray
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import XYZ, CloudCodec, Codec, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, too_large
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, open_unpacked, too_large
 from inlier.io.table import Content, Request, as_array, by_column
 
 _CURE = "save the part you need as npy"
@@ -28,7 +27,6 @@ class Gifti(CloudCodec):
     """A surface's vertices as x, y, z, or the maps of a metric file as columns."""
 
     def read(self, request: Request) -> Content:
-        """Read the vertices, or all maps."""
         if _may_unpack_to_much(request.path):
             _check_packed_arrays(request.path)
         image = load("nibabel", "gifti").load(request.path)
@@ -75,10 +73,11 @@ class Nifti(Codec):
     """nifti (a row per voxel, a column per volume), or cifti (a row per grayordinate, a column per map)."""
 
     def read(self, request: Request) -> Content:
-        """Read all volumes or maps."""
         path = request.path
         if path.suffix.lower() == ".gz" and _may_unpack_to_much(path):
-            _check_unpacked_gz(path)
+            with open_unpacked(path) as stream:  # once without keeping anything, to see how much there is
+                while stream.read(_STEP):
+                    pass
         image = load("nibabel", "nifti").load(path)
         n_values = int(np.prod(image.shape, dtype=np.float64))
         check_unpacked_size(path, 8 * n_values, _CURE)
@@ -116,13 +115,3 @@ def _check_packed_arrays(path: Path) -> None:
         produced += len(zlib.decompressobj().decompress(base64.b64decode(text), most + 1))
         if produced > most:
             raise too_large(path, _CURE)
-
-
-def _check_unpacked_gz(path: Path) -> None:
-    """Unpack once without keeping anything, to see how much there is."""
-    produced, most = 0, most_unpacked_bytes()
-    with gzip.open(path) as stream:
-        while piece := stream.read(_STEP):
-            produced += len(piece)
-            if produced > most:
-                raise too_large(path, "unpack it first (gunzip)")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import XYZ, BlockCodec, Codec, Columns, ReadBlocks, load
-from inlier.io.limits import most_unpacked_bytes, too_large
+from inlier.io.limits import open_unpacked
 from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
@@ -43,7 +42,7 @@ class Delimited(BlockCodec):
         dialect = _dialect(path)
         wanted = wanted_columns(request, list(dialect.names))  # what is not asked for need not be numbers
         types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
-        with _open(path) as stream:
+        with open_unpacked(path) as stream:
             try:
                 table = arrow_csv.read_csv(
                     arrow.PythonFile(stream, mode="r"),
@@ -67,11 +66,9 @@ class Delimited(BlockCodec):
         return as_array(columns)
 
     def write(self, path: Path, content: Content) -> None:
-        """Write a line per row, with a header where the columns have names."""
         self._write(path, [content])
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
-        """Write a line per row, block after block."""
         self._write(path, read_blocks(*columns))
 
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
@@ -83,8 +80,7 @@ class BlankSeparated(Codec):
     """Numbers separated by blanks; lines that start with # are comments. In xyz the first three are x, y, z."""
 
     def read(self, request: Request) -> Content:
-        """Read all numbers."""
-        with _open(request.path) as stream, warnings.catch_warnings():
+        with open_unpacked(request.path) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # numpy warns where the file holds no number
             try:
                 values = np.loadtxt(stream, ndmin=2, encoding="utf-8")
@@ -107,41 +103,13 @@ class BlankSeparated(Codec):
             np.savetxt(stream, values, fmt="%.17g" if values.dtype.kind == "f" else "%d")
 
 
-class _Limited(io.RawIOBase):
-    """A stream that stops when a compressed file has produced too much."""
-
-    def __init__(self, path: Path, stream: Any) -> None:
-        self._path, self._stream, self._left = path, stream, most_unpacked_bytes()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        self._left -= len(data)
-        if self._left < 0:
-            raise too_large(self._path, "unpack it first (gunzip)")
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
-
-
-def _open(path: Path) -> BinaryIO:
-    if path.suffix.lower() != ".gz":
-        return path.open("rb")
-    return io.BufferedReader(_Limited(path, gzip.open(path)), buffer_size=_HEAD_BYTES)
-
-
 def _create(path: Path) -> Any:
     return gzip.open(path, "wb") if path.suffix.lower() == ".gz" else path.open("wb")
 
 
 def _dialect(path: Path) -> _Dialect:
     """Look at the first lines: which delimiter, which decimal point, and is there a header?"""
-    with _open(path) as stream:
+    with open_unpacked(path) as stream:
         raw = stream.read(_HEAD_BYTES)
     if b"\0" in raw:
         raise UnusableFileError(f"{path} is not a text file: it holds zero bytes. Save it as UTF-8 text.")

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import Codec, load
 from inlier.io.limits import check_unpacked_size
+from inlier.io.read import eight_bits
 from inlier.io.table import Content, Request
 
 _COLOURS = ("red", "green", "blue")
@@ -86,7 +86,6 @@ class Tiff(Picture):
             return np.asarray(page.asarray())
 
     def write(self, path: Path, content: Content) -> None:
-        """Write pixels of shape (height, width) or (height, width, channels)."""
         pixels = _flat_picture(path, content)
         photometric = "rgb" if pixels.ndim == 3 and pixels.shape[2] in (3, 4) else "minisblack"
         load("tifffile", "tiff").imwrite(path, pixels, compression="zlib", photometric=photometric)
@@ -170,11 +169,3 @@ def _on_white(image: Image.Image) -> NDArray[np.uint8]:
         clear = upright.convert("RGBA")
         upright = Image.alpha_composite(Image.new("RGBA", clear.size, (255, 255, 255, 255)), clear)
     return np.asarray(upright.convert("L" if is_grey else "RGB"))
-
-
-def eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Bring 16-bit and floating point values to 0 .. 255."""
-    numbers = np.nan_to_num(values.astype(np.float32))
-    top = float(numbers.max(initial=0.0))
-    full = 1.0 if top <= 1.0 and values.dtype.kind == "f" else 255.0 if top <= 255 else max(top, 65535.0)
-    return np.round(np.clip(numbers / full, 0, 1) * 255).astype(np.uint8)

@@ -22,19 +22,16 @@ class Npy(BlockCodec):
     """One array; a large one stays on disk and is read as it is used."""
 
     def read(self, request: Request) -> Content:
-        """Read or map the array."""
         is_mapped = request.path.stat().st_size >= _MAPPED_FROM
         content: Array = _load(request.path, mmap_mode="r" if is_mapped else None)
         return content
 
     def open(self, request: Request) -> Mapping[str, Any]:
-        """The array, unread, under no name."""
         from inlier.rows.npy_files import NpyFile
 
         return {"": NpyFile(request.path)}
 
     def write(self, path: Path, content: Content) -> None:
-        """Write one array."""
         if not isinstance(content, np.ndarray):
             raise UnusableFileError(
                 f"{path} can hold one array only, not the columns {', '.join(content)}; write npz instead."
@@ -42,7 +39,6 @@ class Npy(BlockCodec):
         np.save(path, content, allow_pickle=False)
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
-        """Write a single column."""
         ((name, dtype),) = columns.items()
         with path.open("wb") as stream:
             _write_column(stream, dtype, n_rows, (block[name] for block in read_blocks(name)))
@@ -52,7 +48,6 @@ class Npz(BlockCodec):
     """Arrays by name in a zip archive."""
 
     def read(self, request: Request) -> Content:
-        """Read the arrays that may be meant."""
         path = request.path
         with zipfile.ZipFile(path) as archive:
             declared = sum(entry.file_size for entry in archive.infolist())
@@ -115,7 +110,6 @@ class Hdf5(_Store):
                 file[name] = np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
-        """Write an array per column."""
         with load("h5py", "hdf5").File(path, "w") as file:
             stores = {name: file.create_dataset(name, (n_rows,), dtype) for name, dtype in columns.items()}
             _fill(stores, read_blocks(*columns))
@@ -131,7 +125,6 @@ class Zarr(_Store):
         return {"": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
 
     def write(self, path: Path, content: Content) -> None:
-        """Write one array, or a group of one per column."""
         zarr = load("zarr", "zarr")
         if isinstance(content, np.ndarray):
             zarr.save_array(str(path), np.ascontiguousarray(content))
@@ -145,7 +138,6 @@ class Zarr(_Store):
                 group.create_array(name, data=values)
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
-        """Write an array per column."""
         group = load("zarr", "zarr").open_group(str(path), mode="w")
         stores = {name: group.create_array(name, shape=(n_rows,), dtype=dtype) for name, dtype in columns.items()}
         _fill(stores, read_blocks(*columns))
