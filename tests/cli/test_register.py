@@ -84,7 +84,7 @@ def test_the_answer_in_words():
         line.startswith(f"Estimated share of real pairs, found or not: {100 * FITTED.inlier_fraction_:.1f} ")
         for line in lines
     )
-    assert "residual" in outcome.stdout.split("The worst pairs")[1]
+    assert f"{FITTED.residuals_.max():.4g}" in outcome.stdout.split("The worst pairs")[1]
     assert outcome.stderr == ""
 
 

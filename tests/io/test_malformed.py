@@ -161,14 +161,15 @@ class TestPickles:
     def test_a_bare_pickle_inside_npz(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "bare.npz", "w") as archive:
             archive.writestr("a.npy", ROBBED)
-        assert "bare.npz" in refusal(tmp_path / "bare.npz")
+        assert "bare.npz holds no array to read" in refusal(tmp_path / "bare.npz")
 
     def test_hdf5(self, tmp_path):
         import h5py
 
         with h5py.File(tmp_path / "objects.h5", "w") as file:
             file.create_dataset("a", data=[b"one", b"two"], dtype=h5py.special_dtype(vlen=bytes))
-        assert "objects" in refusal(tmp_path / "objects.h5")
+        assert "a in " in (sentence := refusal(tmp_path / "objects.h5"))
+        assert "holds objects, which are not read" in sentence
 
     def test_parquet_bytes(self, tmp_path):
         import pyarrow
@@ -228,12 +229,12 @@ class TestBombs:
         np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
         with zipfile.ZipFile(tmp_path / "lie.npz", "w") as archive:
             archive.writestr("a.npy", header.getvalue())
-        assert "lie.npz" in refusal(tmp_path / "lie.npz")
+        assert "lie.npz does not fit into memory" in refusal(tmp_path / "lie.npz")
 
     def test_npy_that_lies_about_its_size(self, tmp_path):
         with (tmp_path / "lie.npy").open("wb") as stream:
             np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
-        assert "lie.npy" in refusal(tmp_path / "lie.npy")
+        assert "lie.npy does not fit into memory" in refusal(tmp_path / "lie.npy")
 
     @pytest.mark.parametrize("side", [1_000, 60_000])
     def test_png(self, tmp_path, side):
@@ -249,13 +250,13 @@ class TestBombs:
         head = "VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 1000000\nHEIGHT 1\n"
         head += "VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 1000000\nDATA binary_compressed\n"
         (tmp_path / "bomb.pcd").write_bytes(head.encode() + struct.pack("<II", 100, 12_000_000) + bytes(100))
-        assert "over the limit" in refusal(tmp_path / "bomb.pcd")
+        assert "unpacks to 11.4 MiB, over the limit of 1.0 MiB" in refusal(tmp_path / "bomb.pcd")
 
     def test_ply_that_announces_more_than_memory(self, tmp_path):
         (tmp_path / "lie.ply").write_text(
             "ply\nformat ascii 1.0\nelement vertex 999999999999999\nproperty double x\nend_header\n1\n"
         )
-        assert "lie.ply" in refusal(tmp_path / "lie.ply")
+        assert "lie.ply does not fit into memory" in refusal(tmp_path / "lie.ply")
 
 
 class TestText:
@@ -314,7 +315,7 @@ class TestText:
     def test_gz_inside(self, tmp_path):
         assert "could not be read as gzipped csv" in self.refuse(tmp_path, b"\x1f\x8b" + bytes(40), "table.csv.gz")
         whole = gzip.compress(b"a,b\n" + b"1,2\n" * 10_000)
-        assert "table.csv.gz" in self.refuse(tmp_path, whole[:-20], "table.csv.gz")
+        assert "ended before the end-of-stream" in self.refuse(tmp_path, whole[:-20], "table.csv.gz")
 
 
 class TestContainers:

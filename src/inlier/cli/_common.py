@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import EACCES, EPERM, EROFS
@@ -20,6 +20,7 @@ import click
 from inlier.exceptions import ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
+    from inlier._typing import Array
     from inlier.io import Pairing, Table
     from inlier.report import MatchSummary, Origin
 
@@ -179,10 +180,10 @@ class Job:
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
-        from inlier.io import write_csv, write_table
+        from inlier.io import write_table
 
         if self.output == STDOUT:
-            write_csv(sys.stdout.buffer, [summary.columns()])
+            print_csv([summary.columns()])
         elif self.output is not None and self.output.suffix.lower() == ".json":
             write_json(self.output, summary)
         elif self.output is not None:
@@ -210,6 +211,14 @@ def _write_page(summary: MatchSummary, path: Path) -> None:
     is_registration = isinstance(summary, RegistrationSummary)
     page = RegistrationReport(summary) if is_registration else MatchReport(summary)
     page.write_html(path)
+
+
+def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:
+    """Print a table, block after block, as csv."""
+    from inlier.io import write_csv
+
+    write_csv(sys.stdout.buffer, blocks)
+    sys.stdout.flush()  # so that a reader who has gone is noticed here, and not as Python ends
 
 
 def write_json(output: Path, summary: MatchSummary) -> None:

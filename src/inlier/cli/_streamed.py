@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inlier.cli._common import STDOUT, BadInput, Job, columns_of_both, write_json
+from inlier.cli._common import STDOUT, BadInput, Job, columns_of_both, print_csv, write_json
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -132,11 +132,11 @@ class _Counting:
 
 
 def _write(counting: _Counting, output: Path) -> None:
-    from inlier.io import write_blocks, write_csv
+    from inlier.io import write_blocks
 
     columns, n_pairs = counting.fitted.columns, counting.fitted.n_pairs
     if output == STDOUT:
-        write_csv(sys.stdout.buffer, counting(*columns))
+        print_csv(counting(*columns))
     elif output.suffix.lower() == ".npy":
         write_blocks(output, {"inlier": columns["inlier"]}, n_pairs, counting)
     else:
