@@ -1,4 +1,4 @@
-"""What is said where pairs agree on no transformation."""
+"""Every error that a user can meet, and the warnings that have fields."""
 
 from __future__ import annotations
 

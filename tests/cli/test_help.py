@@ -49,18 +49,6 @@ def test_the_page_of_commands_is_up_to_date():
     assert tool.PAGE.read_text() == tool.render(), "run: python tools/make_command_page.py"
 
 
-@pytest.mark.parametrize("words", ["[]", "['match', '--help']"])
-def test_help_loads_nothing_heavy(words):
-    code = (
-        "import sys; from click.testing import CliRunner; from inlier.cli import main;"
-        f"CliRunner().invoke(main, {words});"
-        "heavy = {'numpy', 'scipy', 'sklearn', 'pyarrow', 'jinja2', 'rich'} & set(sys.modules);"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_completion_is_offered(tmp_path):
     environment = {"_INLIER_COMPLETE": "bash_complete", "COMP_WORDS": "inlier match --me", "COMP_CWORD": "2"}
     code = "from inlier.cli import main; main(prog_name='inlier')"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -82,17 +81,6 @@ def test_without_the_report_extra_the_table_is_still_printed(run, monkeypatch):
     assert outcome.exit_code == 0
     assert "Row sum" in outcome.stdout
     assert "pip install 'inlier[report]'" in outcome.stderr
-
-
-def test_help_has_an_example_and_loads_nothing_heavy():
-    code = (
-        "import sys; from click.testing import CliRunner; from inlier.cli import main;"
-        "print(CliRunner().invoke(main, ['--help']).output);"
-        "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "inlier demo" in done.stdout
 
 
 def test_every_command_has_an_example(run):

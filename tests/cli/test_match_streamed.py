@@ -57,7 +57,7 @@ def run(monkeypatch):
         if stretches is not None:
             monkeypatch.setenv(streamed.VARIABLE, "0" if stretches else "1000")
         stretch_by_stretch, began = streamed.match_streamed, []
-        monkeypatch.setattr(streamed, "match_streamed", lambda *a: began.append(1) or stretch_by_stretch(*a))
+        monkeypatch.setattr("inlier.cli.match.match_streamed", lambda *a: began.append(1) or stretch_by_stretch(*a))
         outcome = CliRunner().invoke(main, ["match", *map(str, words)])
         outcome.was_streamed = bool(began)
         return outcome

@@ -125,9 +125,7 @@ class Job:
     def _written(self) -> dict[str, tuple[str, Path]]:
         """The files that will be written: by their option, what they hold and their name."""
         all_files = {**self.others, "-o": ("Pairs", self.output), "--report": ("Report", self.report)}
-        return {
-            option: (what, path) for option, (what, path) in all_files.items() if path not in (None, STDOUT) and path
-        }
+        return {option: (what, path) for option, (what, path) in all_files.items() if path not in (None, STDOUT)}
 
     def check_outputs(self) -> None:
         """Refuse, before the work is done, what could not be written after it."""

@@ -10,9 +10,9 @@ import click
 
 from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
 from inlier.cli._progress import stages
+from inlier.cli._streamed import Stored, match_streamed, open_rows, stored_tables
 
 if TYPE_CHECKING:
-    from inlier.cli._streamed import Stored
     from inlier.estimators._base import PairMatcher
     from inlier.report import MatchSummary
 
@@ -107,7 +107,8 @@ def match(
     with answering():
         _check_options(context, chosen)
         job.check_outputs()
-        stored = None if keys else _stored_tables(chosen, job, columns)
+        whole = {"--report": report is not None, "--splits": chosen.splits > 1}
+        stored = None if keys else stored_tables(job, columns, method=chosen.method, whole=whole)
         summary = _match(chosen, job, keys, columns) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.result.n_inliers == 0:
@@ -133,18 +134,8 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
     return summary
 
 
-def _stored_tables(chosen: _Settings, job: Job, columns: tuple[str, ...]) -> Stored | None:
-    """Both tables, unread, if they are so large that they are read in stretches."""
-    from inlier.cli._streamed import stored_tables
-
-    whole = {"--report": job.report is not None, "--splits": chosen.splits > 1}
-    return stored_tables(job, columns, method=chosen.method, whole=whole)
-
-
 def _match_stored(chosen: _Settings, job: Job, tables: Stored) -> MatchSummary:
     """Match files that are read in stretches, and write the pairs as they are decided."""
-    from inlier.cli._streamed import match_streamed, open_rows
-
     job.check_inputs_stay(table.source for table in tables)
     with job.noting():
         matcher = _matcher(chosen, *open_rows(tables))
