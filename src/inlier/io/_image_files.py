@@ -116,6 +116,7 @@ def _opened(path: Path) -> Iterator[ImageFile.ImageFile]:
 
 def _sixteen_bits(picture: ImageFile.ImageFile, path: Path) -> Array:
     """Colours of 16 bits, of which Pillow keeps the upper byte: read as little-endian, that is the lower one."""
+    check_unpacked_size(path, picture.width * picture.height * 6 * len(picture.getbands()), _CURE)
     upper = np.asarray(ImageOps.exif_transpose(picture))
     with _opened(path) as again:
         codec, box, offset, _ = again.tile[0]
