@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from inlier.consensus import Evidence, MapModel
 
 _CURE = (
-    "Check the pairing, the units and the order of the columns. If the scale differs use the model 'similarity'; "
-    "if one side may be a mirror image, allow a reflection."
+    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
+    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
 )
 
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing

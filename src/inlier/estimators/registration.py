@@ -268,8 +268,8 @@ class Registration(TransformerMixin, PairMatcher):
         if found.evidence.is_coarse and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
             return self._fail(len(X), found.evidence)
         if found.better_mirrored:
-            cure = "use the model 'orthogonal'" if self.model == "rotation" else "allow a reflection"
-            warn(f"A mirror image would fit the pairs far better; {cure} if it may be one.")
+            cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
+            warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
         return True
 
     def _fit_wide(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool) -> bool:
@@ -367,7 +367,7 @@ class Registration(TransformerMixin, PairMatcher):
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
                 f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
-                f"with an expected {self.false_discovery_rate_:.1%} wrong ones; the q-values tell which are surer.",
+                f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
             )
 
     def _fail(self, n: int, evidence: Evidence) -> bool:
