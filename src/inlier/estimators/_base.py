@@ -142,9 +142,9 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
         warn(
             ParameterWarning(
                 name,
-                f"span {row_map.n_columns} dimensions, so after whitening all of them are equally far apart and there "
-                f"is nothing to compare. Do not whiten, or use fewer columns or more pairs.",
-                before=f"The {summary.n_rows} rows of ",
+                f"span {row_map.n_columns} dimensions, so after whitening all of them are equally far apart. "
+                f"Use whiten=False, fewer columns or more pairs.",
+                before=f"whiten=True has nothing to compare: the {summary.n_rows} rows of ",
             )
         )
     return row_map
