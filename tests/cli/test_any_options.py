@@ -27,8 +27,6 @@ OUTPUTS = (
     "out.png",
     "out.ply",
     "out",
-    "x.npy",
-    "./y.npy",
     "no/out.csv",
 )
 
