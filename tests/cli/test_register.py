@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from inlier import Registration, Transformation
 from inlier.cli import main
+from inlier.cli.register import _read_problem
 from inlier.datasets import make_scans
 from inlier.exceptions import ParameterWarning
 from inlier.io import read_table, write_table
@@ -66,6 +67,37 @@ def content_of(*words):
     outcome = run(*words, "--json", "--quiet")
     assert outcome.exit_code == 0, outcome.output
     return json.loads(outcome.stdout)
+
+
+class TestWhatIsRead:
+    def test_row_by_row(self):
+        problem = _read_problem(("x.npy", "y.npy"), None, (), (), None)
+        np.testing.assert_array_equal(problem.pairing.X, X)
+        assert (problem.ends, problem.weights, problem.clouds) == (None, None, None)
+        assert problem.files == (Path("x.npy"), Path("y.npy"))
+
+    def test_by_pairs(self):
+        problem = _read_problem(("source.ply", "target.ply"), "pairs.csv", (), (), "trust")
+        np.testing.assert_array_equal(problem.pairing.X, X)
+        np.testing.assert_array_equal(problem.pairing.Y, Y)
+        np.testing.assert_array_equal(np.stack(problem.ends, axis=1), SCANS.pairs)
+        np.testing.assert_array_equal(problem.weights, read_table("pairs.csv", columns=["trust"]).values[:, 0])
+        np.testing.assert_array_equal(problem.clouds[0], SCANS.source)
+        assert problem.files == (Path("source.ply"), Path("target.ply"), Path("pairs.csv"))
+
+    def test_by_id_with_a_weight_for_each_row_of_the_source(self):
+        write_table("more.csv", {"id": np.array(["alone", *IDS]), **columns_of(np.vstack([[0, 0, 0], X]))})
+        write_table("trust.npy", np.arange(N + 1.0))
+        problem = _read_problem(("more.csv", "y.csv"), None, ("id",), (), "trust.npy")
+        np.testing.assert_array_equal(problem.weights, np.arange(1.0, N + 1))
+        np.testing.assert_array_equal(problem.pairing.Y, Y)
+        assert len(problem.clouds[0]) == N + 1  # more than are in pairs
+        assert problem.files[2] == Path("trust.npy")
+
+    def test_an_array_inside_a_file_is_part_of_that_file(self):
+        np.savez("ends.npz", ends=SCANS.pairs)
+        problem = _read_problem(("source.ply", "target.ply"), "ends.npz:ends", (), (), None)
+        assert problem.files[2] == Path("ends.npz")
 
 
 def test_the_answer_in_words():

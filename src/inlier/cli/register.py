@@ -203,7 +203,8 @@ def _read_problem(
         check_numbers(replace(pairing, rows=ends[0], rows_y=ends[1]), sources, (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or sources[0], n_rows)[pairing.rows]
-    named = [split_source(name)[0] for name in (pairs, weights) if name is not None]
+    is_column = weights is not None and not _is_file(weights)
+    named = [split_source(name)[0] for name in (pairs, None if is_column else weights) if name is not None]
     return _Problem(first, second, pairing, ends, given, (first.source, second.source, *named))
 
 
