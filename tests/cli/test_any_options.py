@@ -103,7 +103,7 @@ def contents(folder):
 
 
 @given(st.one_of(commands("match", MATCH), commands("register", REGISTER)))
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_no_traceback_and_nothing_half_written(folder, words):
     before = contents(folder)
     outcome = CliRunner().invoke(main, words)
