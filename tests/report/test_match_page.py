@@ -12,7 +12,7 @@ import pytest
 from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
 from inlier.report import MatchReport, Origin, Part, render_page, summarise
-from inlier.report.match_report import match_parts, shown_pairs
+from inlier.report.pages import match_parts, shown_pairs
 
 N = 3000
 DATA = make_gaussian_pairs(N, 3, 0.5, noise=0.3, rng=0)

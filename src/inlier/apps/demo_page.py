@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 
 from inlier.apps.demo import DemoOutcome
-from inlier.report.templates_of import template
+from inlier.report.rendering import find_template
 
 
 def demo_page(outcome: DemoOutcome, picture: bytes) -> str:
     """Render the demo's outcome and its picture as one HTML page that needs nothing else."""
-    return template("demo.html", "inlier.apps").render(
+    return find_template("demo.html", "inlier.apps").render(
         outcome=outcome.to_dict(), picture=base64.b64encode(picture).decode()
     )

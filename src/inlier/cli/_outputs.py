@@ -58,12 +58,12 @@ def check_outputs(output: Path | None, report: Path | None, *others: Path | None
     if output is not None and output.suffix.lower() not in (".json", ".npy"):
         check_can_hold_columns(Path("stdout.csv") if output == STDOUT else output)
     if report is not None:
-        from inlier.report.templates_of import template
+        from inlier.report.rendering import find_template
 
         if report.suffix.lower() not in (".html", ".htm") and not report.is_dir():
             raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
 
-        template("page.html")
+        find_template("page.html")
     for path in (output, report, *others):
         if path is not None and path != STDOUT:
             check_place(path)

@@ -227,6 +227,8 @@ def _summary(
 
     return summarise_registration(
         registration,
+        problem.pairing.X,
+        problem.pairing.Y,
         rows=problem.pairing.rows,
         keys=problem.pairing.keys,
         ends=problem.ends,

@@ -10,7 +10,7 @@ from typing import Any
 
 from inlier.images import Changes
 from inlier.images.pictures import COLOUR, crop_jpeg, photo_jpeg, tint_png
-from inlier.report.templates_of import template
+from inlier.report.rendering import find_template
 
 _LONGEST = 1600  # pixels of the pictures on the page
 _CROP = 220
@@ -27,7 +27,7 @@ def change_page(changes: Changes, content: Mapping[str, Any]) -> str:
     content : mapping
         The record that regions.json holds: file names and settings.
     """
-    page = template("change.html", "inlier.images")  # before the pictures are made: it may be missing
+    page = find_template("change.html", "inlier.images")  # before the pictures are made: it may be missing
     return str(
         page.render(
             sentence=changes.sentence,

@@ -1,11 +1,10 @@
 """One self-contained HTML page: summary, then template, then file."""
 
-from inlier.report.match_report import MatchReport
-from inlier.report.match_summary import MatchSummary, Origin, summarise
-from inlier.report.page import Part, render_page
-from inlier.report.registration_report import RegistrationReport, report_on
+from inlier.report.match_summary import MatchSummary, Origin, Tally, summarise
+from inlier.report.pages import MatchReport, RegistrationReport, report_on
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-from inlier.report.streamed_summary import StreamedSummary, Tally, summarise_streamed
+from inlier.report.rendering import Part, render_page
+from inlier.report.streamed_summary import StreamedSummary, summarise_streamed
 
 __all__ = [
     "MatchReport",

@@ -13,7 +13,7 @@ from inlier import plotting
 from inlier.apps.reproduce.model import Outcome, Row
 from inlier.apps.reproduce.tables import STATISTICS
 from inlier.io import write_file
-from inlier.report.versions import versions
+from inlier.report.rendering import versions
 
 
 def as_record(outcome: Outcome) -> dict[str, Any]:

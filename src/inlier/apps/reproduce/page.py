@@ -10,12 +10,12 @@ from inlier import plotting
 from inlier.apps.reproduce import Outcome
 from inlier.apps.reproduce.output import as_record
 from inlier.apps.reproduce.tables import STATISTICS
-from inlier.report.templates_of import template
+from inlier.report.rendering import find_template
 
 
 def reproduction_page(outcomes: Sequence[Outcome]) -> str:
     """Render the outcomes as one HTML page that needs nothing else."""
-    return template("reproduction.html", "inlier.apps.reproduce").render(
+    return find_template("reproduction.html", "inlier.apps.reproduce").render(
         sections=[_section(outcome) for outcome in outcomes],
         n_holding=sum(claim.holds for outcome in outcomes for claim in outcome.claims),
         n_claims=sum(len(outcome.claims) for outcome in outcomes),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inlier.apps.reproduce.model import Cell, Record, Run
 from inlier.io import write_file
-from inlier.report.versions import versions
+from inlier.report.rendering import versions
 
 FOLDER = ".unfinished"
 _DIGITS = 16

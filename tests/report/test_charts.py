@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.report.scales import label, linear, logarithmic, round_numbers, with_lower_tail
+from inlier.report.charts import label, linear, logarithmic, round_numbers, with_lower_tail
 
 sizes = st.floats(1e-3, 1e6)
 
