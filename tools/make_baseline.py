@@ -16,7 +16,7 @@ from typing import Any
 from inlier.apps.reproduce import EXPERIMENTS
 from inlier.io import write_file
 
-BASELINE = Path(__file__).parents[1] / "src" / "inlier" / "experiments" / "baseline"
+BASELINE = Path(__file__).parents[1] / "src" / "inlier" / "apps" / "reproduce" / "baseline"
 KEPT = ("experiment", "settings", "seed", "data", "versions", "seconds")
 
 

@@ -12,6 +12,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import ErrorRates, error_rates
+from inlier.report.rendering import data_uri, find_template
 from inlier.result import MatchResult
 
 
@@ -82,6 +83,12 @@ class DemoOutcome:
             plotting.plot_scores(method.result, self.data.inlier_mask, ax)
             ax.set_title(f"{method.name}: {method.errors.overall:.2%} misjudged")
         return figure
+
+
+def demo_page(outcome: DemoOutcome, picture: bytes) -> str:
+    """Render the demo's outcome and its picture (PNG) as one HTML page that needs nothing else."""
+    page = find_template("demo.html", "inlier.apps").render(outcome=outcome.to_dict(), picture=data_uri(picture))
+    return str(page)
 
 
 def run_demo(n: int = 12_000, inlier_fraction: float = 0.8, seed: int = 0) -> DemoOutcome:

@@ -12,7 +12,7 @@ _COMMANDS = {
     "register": "inlier.cli.register",
     "diff": "inlier.images.command",
     "demo": "inlier.apps.demo_command",
-    "reproduce": "inlier.apps.reproduce.command",
+    "reproduce": "inlier.apps.reproduce_command",
     "bench": "inlier.apps.bench_command",
 }
 

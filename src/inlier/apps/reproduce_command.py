@@ -12,7 +12,7 @@ from inlier.cli._outputs import check_folder
 
 if TYPE_CHECKING:
     from inlier.apps.reproduce import Experiment, Outcome, Sources
-    from inlier.apps.reproduce.session import Options
+    from inlier.apps.reproduce.runner import Options
 
 
 @click.command()
@@ -62,7 +62,7 @@ def reproduce(
       inlier reproduce sky-images --quick --jobs 1
     """
     from inlier.apps.reproduce import EXPERIMENTS, find_experiments, load_sources
-    from inlier.apps.reproduce.session import Options
+    from inlier.apps.reproduce.runner import Options
 
     if list_them:
         _list_experiments(list(EXPERIMENTS.values()))
@@ -103,7 +103,7 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, op
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    from inlier.apps.reproduce.session import run_all
+    from inlier.apps.reproduce import run_all
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
@@ -141,7 +141,7 @@ def _print_outcomes(outcomes: list[Outcome]) -> None:
 
 
 def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
-    from inlier.apps.reproduce.page import reproduction_page
+    from inlier.apps.reproduce.output import reproduction_page
     from inlier.io import write_file
 
     path = folder / "reproduction.html"
