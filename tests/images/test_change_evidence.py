@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.images.evidence import with_gaps_filled, within_range
+from inlier.images.change_evidence import (
+    global_prediction,
+    local_residual,
+    log_colour,
+    standardised_power,
+    with_gaps_filled,
+    within_range,
+)
 from inlier.images.filters import gradient_power, resample
-from inlier.images.light import global_prediction, local_residual, log_colour
-from inlier.images.noise import standardised_power
 from inlier.images.regions import describe, noise_tail, significant_peaks, without_specks
 
 
