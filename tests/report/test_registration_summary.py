@@ -132,3 +132,22 @@ def test_words(transformation, words):
 def test_errors(model, words):
     errors = SimpleNamespace(rotation=np.array([0.1, 0.2, 0.05]), translation=np.array([0.01, 0.02, 0.5]), scale=0.003)
     assert errors_in_words(errors, model) == words
+
+
+def test_the_picture_is_of_some_of_the_pairs_that_were_fitted():
+    """Of 5,000 pairs 3,000 are drawn: two thirds of them accepted, one third not, evenly over the table."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(5000, 3))
+    moved = points @ special_ortho_group.rvs(3, random_state=1).T + 2
+    moved[::5] = rng.normal(size=(1000, 3))
+    registration = Registration(random_state=0).fit(points, moved)
+    rows, source, target = summarise_registration(registration, points, moved).drawn
+    assert rows.size == 3000
+    assert (np.diff(rows) > 0).all()
+    assert np.bincount(rows // 1000, minlength=5).min() > 500
+    assert registration.inlier_mask_[rows].sum() == 2000
+    np.testing.assert_array_equal(source, points[rows])
+    np.testing.assert_array_equal(target, moved[rows])
+    few = summarise_registration(Registration(random_state=0).fit(X, Y), X, Y)
+    np.testing.assert_array_equal(few.drawn[0], np.arange(200))
+    assert few.overlay.existing == (200, 200)

@@ -35,8 +35,8 @@ def bench(quick: bool, out: Path | None, as_json: bool, warm_up: bool) -> None:
     Prints pairs per second, how many times the time that reading the data (memory) or multiplying the matrices
     (compute) takes, and how many times faster than the dense method.
 
-    The first use of a new installation compiles for half a minute or so. With --warm-up that is done ahead of time,
-    as when an image of a container is built.
+    A new installation compiles as it is first used. With --warm-up that is done ahead of time, as when an image of a
+    container is built.
 
     \b
     Example:

@@ -77,7 +77,7 @@ class DemoOutcome:
         figure = plotting.new_figure(figsize=(14, 3.4))
         surface, *histograms = figure.subplots(1, 1 + len(self.methods))
         side_view = self.data.X[:, [1, 2]]
-        plotting.plot_surface(side_view, ~self.data.inlier_mask, surface, "paired with the wrong point")
+        plotting.plot_points(side_view, ~self.data.inlier_mask, "paired with the wrong point", surface)
         surface.set_title("The problem")
         for method, ax in zip(self.methods, histograms, strict=True):
             plotting.plot_scores(method.result, self.data.inlier_mask, ax)
