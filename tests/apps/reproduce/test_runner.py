@@ -42,14 +42,14 @@ class Counting(type(EXPERIMENTS["brain-ratio"])):
     def __init__(self, calls, fail_at=None):
         self.calls, self.fail_at = calls, fail_at
 
-    def cells(self, settings):
+    def points(self, settings):
         return [{"cell": k} for k in range(5)]
 
-    def run_cell(self, run, cell):
-        if cell["cell"] == self.fail_at:
+    def measure(self, run, point, repetition):
+        if point["cell"] == self.fail_at:
             raise KeyboardInterrupt
-        self.calls.append(cell["cell"])
-        return [{"cell": cell["cell"], "value": float(run.generator(cell["cell"]).random())}]
+        self.calls.append(point["cell"])
+        return [{"value": float(run.generator(point["cell"]).random())}]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):

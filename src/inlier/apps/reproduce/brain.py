@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from statistics import fmean
 from time import perf_counter
@@ -23,12 +24,10 @@ from inlier.apps.reproduce.experiment import (
     gaps,
     only,
     pivot,
-    repetitions_of,
     select,
 )
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SIMILAR, judge_methods
 from inlier.datasets import PairedData, make_mispaired
-from inlier.estimators._base import PairMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
 from inlier.metrics import error_rates
@@ -60,34 +59,31 @@ class BrainRatio(Experiment):
     }
     quick: ClassVar[Settings] = {"repetitions": 20}
     quantities = ERRORS
+    per_cell = 50
     notes = "The permutation of the outliers leaves none of them in place. The paper prints no numbers for Figure 1."
     data = ("brain",)
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """Cut the work by inlier fraction and repetitions."""
-        points = [{"inlier_fraction": r} for r in settings["inlier_fractions"]]
-        return cells_of(points, settings["repetitions"], per_cell=50)
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a share of real pairs."""
+        return [{"inlier_fraction": r} for r in settings["inlier_fractions"]]
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Mispair rows of the brain table and let the five methods judge the pairs."""
-        r = cell["inlier_fraction"]
-        records = []
-        for repetition in repetitions_of(cell):
-            random = run.generator(round(1000 * r), repetition)
-            data = make_mispaired(run.sources.features, run.settings["n"], r, rng=random)
-            records += [{"inlier_fraction": r, **found} for found in judge_methods(data.X, data.Y, data.inlier_mask)]
-        return records
+        r = point["inlier_fraction"]
+        random = run.generator(round(1000 * r), repetition)
+        data = make_mispaired(run.sources.features, run.settings["n"], r, rng=random)
+        return judge_methods(data.X, data.Y, data.inlier_mask)
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the error on G, on B and overall, side by side."""
         figure = plotting.new_figure(figsize=(11, 4.2))
         axes = figure.subplots(1, 3)
-        titles = (
+        called = (
             "real pairs missed (error on G)",
             "wrong pairs accepted (error on B)",
             "all pairs misjudged (overall)",
         )
-        for ax, quantity, title in zip(axes, ERRORS, titles, strict=True):
+        for ax, quantity, title in zip(axes, ERRORS, called, strict=True):
             for method in METHODS:
                 line = select(rows, method=method, quantity=quantity)
                 fractions = column(line, "inlier_fraction")
@@ -220,28 +216,37 @@ class BrainSplit(Experiment):
         self.name = f"brain-split-{method.replace(' ', '-')}"
         self.title = f"Brain: error and running time of the {method} method against the number of splits"
 
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a solver and number of splits."""
+        return [{"solver": solver, "splits": s} for solver in (DENSE, OURS) for s in settings["splits"]]
+
     def cells(self, settings: Settings) -> list[Cell]:
-        """Cut the work by solver, number of splits and repetitions; the longest cells first."""
-        splits = settings["splits"]
-        dense = cells_of([{"solver": DENSE, "splits": s} for s in splits], settings["dense_repetitions"], per_cell=1)
-        ours = cells_of([{"solver": OURS, "splits": s} for s in splits], settings["repetitions"], per_cell=50)
-        return [*dense, *ours]
+        """Cut the work by solver, number of splits and repetitions, of which the dense solver has fewer."""
+        points = self.points(settings)
+        dense = cells_of(select(points, solver=DENSE), settings["dense_repetitions"], per_cell=1)
+        return [*dense, *cells_of(select(points, solver=OURS), settings["repetitions"], per_cell=50)]
 
     def run_cell(self, run: Run, cell: Cell) -> list[Record]:
-        """Split, match and time. A repetition has the same pairs for every number of splits and both solvers."""
-        n, r, splits, solver = run.settings["n"], run.settings["inlier_fraction"], cell["splits"], cell["solver"]
-        records = []
-        for repetition in repetitions_of(cell):
-            data = make_mispaired(run.sources.features, n, r, rng=run.generator(repetition))
-            matcher = SplitMatcher(_matcher(self.method, solver), n_splits=splits, random_state=repetition)
-            if repetition == cell["first"]:
-                _warm_up(matcher, data, solver)
-            start = perf_counter()
-            matcher.fit(data.X, data.Y)
-            seconds = perf_counter() - start
-            error = error_rates(data.inlier_mask, matcher.inlier_mask_).overall
-            records.append({"solver": solver, "splits": splits, OVERALL: error, SECONDS: seconds})
-        return records
+        """Load what a first fit loads, compiled kernels and libraries, before the clock starts."""
+        data, matcher = self._problem(run, cell, cell["first"])
+        few = len(data.X) if cell["solver"] == OURS else min(len(data.X), 100 * matcher.n_splits)
+        matcher.fit(data.X[:few], data.Y[:few])
+        return super().run_cell(run, cell)
+
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
+        """Split, match and time."""
+        data, matcher = self._problem(run, point, repetition)
+        start = perf_counter()
+        matcher.fit(data.X, data.Y)
+        seconds = perf_counter() - start
+        return [{OVERALL: error_rates(data.inlier_mask, matcher.inlier_mask_).overall, SECONDS: seconds}]
+
+    def _problem(self, run: Run, point: Mapping[str, Any], repetition: int) -> tuple[PairedData, SplitMatcher]:
+        """A repetition has the same pairs for every number of splits and both solvers."""
+        n, r = run.settings["n"], run.settings["inlier_fraction"]
+        data = make_mispaired(run.sources.features, n, r, rng=run.generator(repetition))
+        matcher = _KINDS[self.method](solver=_SOLVERS[point["solver"]])
+        return data, SplitMatcher(matcher, n_splits=point["splits"], random_state=repetition)
 
     def table(self, run: Run, records: list[Record]) -> list[Row]:
         """Average errors and times, beside the paper's."""
@@ -311,16 +316,6 @@ class BrainSplit(Experiment):
             _twelve_splits(dense),
             _linear_needs_no_split(dense, ours),
         ]
-
-
-def _warm_up(matcher: SplitMatcher, data: PairedData, solver: str) -> None:
-    """Load what a first fit loads, compiled kernels and libraries, before the clock starts."""
-    few = len(data.X) if solver == OURS else min(len(data.X), 100 * matcher.n_splits)
-    matcher.fit(data.X[:few], data.Y[:few])
-
-
-def _matcher(method: str, solver: str) -> PairMatcher:
-    return _KINDS[method](solver=_SOLVERS[solver])
 
 
 def _printed_error(method: str, errors: dict[int, Row]) -> Claim:

@@ -68,6 +68,8 @@ class Experiment(ABC):
         The settings of a full run, and what a quick run changes.
     quantities : tuple of str
         What is measured: the numbers in its records.
+    per_cell : int
+        Repetitions that are computed together.
     notes : str
         How it was done where the paper leaves a choice.
     data : tuple of str
@@ -88,17 +90,28 @@ class Experiment(ABC):
     full: ClassVar[Settings]
     quick: ClassVar[Settings]
     quantities: tuple[str, ...] = ()
+    per_cell: int = 1
     notes: str = ""
     data: tuple[str, ...] = ()
     whole_machine: bool = False
 
     @abstractmethod
-    def cells(self, settings: Settings) -> Sequence[Cell]:
-        """Cut the work into cells."""
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """Return the points at which it is measured, those that take longest first."""
 
     @abstractmethod
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
+        """Return what one repetition at a point finds."""
+
+    def cells(self, settings: Settings) -> list[Cell]:
+        """Cut the work into cells: some repetitions at a point."""
+        return cells_of(self.points(settings), settings.get("repetitions", 1), self.per_cell)
+
     def run_cell(self, run: Run, cell: Cell) -> list[Record]:
         """Compute the records of one cell."""
+        point = {name: value for name, value in cell.items() if name not in ("first", "last")}
+        repetitions = range(cell["first"], cell["last"])
+        return [{**point, **found} for repetition in repetitions for found in self.measure(run, point, repetition)]
 
     def table(self, run: Run, records: list[Record]) -> list[Row]:
         """Turn all records, in the order of the cells, into the tidy table: mean and spread of each quantity."""
@@ -167,11 +180,6 @@ def cells_of(points: Iterable[Mapping[str, Any]], repetitions: int, per_cell: in
         for point in points
         for first in range(0, repetitions, per_cell)
     ]
-
-
-def repetitions_of(cell: Cell) -> range:
-    """Return the numbers of the repetitions that a cell computes."""
-    return range(cell["first"], cell["last"])
 
 
 def summarise(records: Sequence[Record], quantities: Sequence[str]) -> list[Row]:

@@ -41,28 +41,19 @@ def as_csv(rows: list[Row]) -> str:
     return text.getvalue()
 
 
-def write_numbers(outcome: Outcome, folder: Path) -> list[Path]:
-    """Write the table and the record; return their paths."""
+def write_numbers(outcome: Outcome, folder: Path) -> None:
+    """Write the table and the record."""
     name = outcome.experiment.name
-    contents = {
-        folder / f"{name}.csv": as_csv(outcome.rows),
-        folder / f"{name}.json": json.dumps(as_record(outcome), indent=1) + "\n",
-    }
-    for path, content in contents.items():
-        write_file(path, content)
-    return list(contents)
+    write_file(folder / f"{name}.csv", as_csv(outcome.rows))
+    write_file(folder / f"{name}.json", json.dumps(as_record(outcome), indent=1) + "\n")
 
 
-def write_pictures(outcome: Outcome, folder: Path) -> list[Path]:
-    """Draw the figure and write it as PNG and PDF; return their paths. Needs matplotlib."""
-    figure = outcome.figure()
-    buffer = BytesIO()
-    figure.savefig(buffer, format="pdf", dpi=200, metadata={"CreationDate": None})
-    name = outcome.experiment.name
-    contents = {folder / f"{name}.png": plotting.as_png(figure), folder / f"{name}.pdf": buffer.getvalue()}
-    for path, content in contents.items():
-        write_file(path, content)
-    return list(contents)
+def write_pictures(outcome: Outcome, folder: Path) -> None:
+    """Draw the figure and write it as PNG and PDF. Needs matplotlib."""
+    figure, name, pdf = outcome.figure(), outcome.experiment.name, BytesIO()
+    figure.savefig(pdf, format="pdf", dpi=200, metadata={"CreationDate": None})
+    write_file(folder / f"{name}.png", plotting.as_png(figure))
+    write_file(folder / f"{name}.pdf", pdf.getvalue())
 
 
 def reproduction_page(outcomes: Sequence[Outcome]) -> str:

@@ -8,10 +8,10 @@ import shutil
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -28,24 +28,15 @@ FOLDER = ".unfinished"
 _DIGITS = 16
 
 
-@dataclass(frozen=True)
-class Options:
-    """How to run: fully or quickly, how often, with what seed, in how many processes (None: one a core)."""
-
-    quick: bool = False
-    repetitions: int | None = None
-    seed: int = 0
-    jobs: int | None = None
-
-
 def run_all(
     experiments: Sequence[Experiment],
     sources: Sources,
     out: Path,
-    options: Options | None = None,
     *,
+    jobs: int | None = None,
     progress: Progress | None = None,
     on_missing_library: Callable[[str], None] | None = None,
+    **how: Any,
 ) -> list[Outcome]:
     """Run experiments one after another and write what each found.
 
@@ -57,12 +48,14 @@ def run_all(
         Their data.
     out : Path
         Folder for the results; made if absent.
-    options : Options, optional
-        How.
+    jobs : int, optional
+        Processes; one a core by default.
     progress : callable, optional
         See `run_experiment`.
     on_missing_library : callable, optional
         Told, in a sentence, when pictures cannot be drawn; by default that is an ``ImportError``.
+    **how
+        ``quick``, ``repetitions`` and ``seed``, see `Experiment.prepare`.
 
     Returns
     -------
@@ -79,13 +72,11 @@ def run_all(
     >>> outcome.claims[0].holds
     True
     """
-    options = options or Options()
-    jobs = options.jobs or cpu_count() or 1
     out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
     outcomes = []
     for experiment in experiments:
-        run = experiment.prepare(sources, seed=options.seed, quick=options.quick, repetitions=options.repetitions)
-        outcome = run_experiment(experiment, run, jobs=jobs, keep_in=out, progress=progress)
+        run = experiment.prepare(sources, **how)
+        outcome = run_experiment(experiment, run, jobs=jobs or cpu_count() or 1, keep_in=out, progress=progress)
         write_numbers(outcome, out)
         _draw(outcome, out, on_missing_library)
         outcomes.append(outcome)

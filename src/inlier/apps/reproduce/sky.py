@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple
@@ -14,20 +14,16 @@ from inlier import plotting
 from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
 from inlier.apps.reproduce.experiment import (
-    Cell,
     Claim,
     Experiment,
     Record,
     Row,
     Run,
     Settings,
-    cells_of,
     column,
     gaps,
     pivot,
     point_of,
-    repetitions_of,
-    row,
     select,
 )
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SIMILAR, judge_methods
@@ -86,33 +82,26 @@ class SkyImages(Experiment):
     title = "Sky: the photo, changed, and changed and noisy, in both scenarios"
     full: ClassVar[Settings] = {"noise_variance": 100.0}
     quick: ClassVar[Settings] = {}
+    quantities = (SHARE,)
     notes = (
         "The paper does not say where its squares are: here they are in the middle of the cells of an even grid, in "
         "proportion to the photo. The pictures are thinned to about 195 pixels a row, as the paper shows them."
     )
     data = ("sky",)
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """One cell a scenario."""
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a scenario."""
         return [{"scenario": scenario} for scenario in SCENARIOS]
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Count the pixels that move."""
-        squares = squares_of(cell["scenario"], *run.sources.photo.shape[:2])
-        _, unmoved = squares.rearrange(_origin(run, cell["scenario"]))
-        return [{"scenario": cell["scenario"], "side in pixels": squares.side, SHARE: float(np.mean(~unmoved))}]
+        squares = squares_of(point["scenario"], *run.sources.photo.shape[:2])
+        _, unmoved = squares.rearrange(_origin(run, point["scenario"]))
+        return [{"side in pixels": squares.side, SHARE: float(np.mean(~unmoved))}]
 
     def table(self, run: Run, records: list[Record]) -> list[Row]:
         """One line a scenario, beside the paper's share."""
-        return [
-            row(
-                {name: record[name] for name in ("scenario", "side in pixels")},
-                SHARE,
-                record[SHARE],
-                paper=_PAPER_SHARE[record["scenario"]],
-            )
-            for record in records
-        ]
+        return [{**line, "paper": _PAPER_SHARE[line["scenario"]]} for line in super().table(run, records)]
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw three photos a scenario, with the boxes."""
@@ -172,6 +161,7 @@ class SkyNoise(Experiment):
     full: ClassVar[Settings] = {"n": 5000, "noise_variances": [float(v) for v in range(0, 101, 5)], "repetitions": 1000}
     quick: ClassVar[Settings] = {"noise_variances": [0.0, 25.0, 50.0, 75.0, 100.0], "repetitions": 20}
     quantities = ERRORS
+    per_cell = 100
     notes = (
         "In scenario 2 the squares are permuted anew in each repetition, by one random cycle, so that none stays in "
         "place and 18.5 % of the pixels move. Truth is where a pixel comes from, even where the colours are equal. "
@@ -180,20 +170,14 @@ class SkyNoise(Experiment):
     )
     data = ("sky",)
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """Cut the work by scenario, noise and repetitions."""
-        return cells_of(scenarios_and_noises(settings["noise_variances"]), settings["repetitions"], per_cell=100)
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a scenario and noise level."""
+        return scenarios_and_noises(settings["noise_variances"])
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Draw pixels, move squares, add noise, judge. A repetition has the same pixels at every noise level."""
-        scenario, variance = cell["scenario"], cell["noise_variance"]
-        records = []
-        for repetition in repetitions_of(cell):
-            random = run.generator(SCENARIOS.index(scenario), repetition)
-            pairs = draw_pairs(run.sources.photo, scenario, variance, run.settings["n"], random)
-            found = judge_methods(*pairs)
-            records += [{"scenario": scenario, "noise_variance": variance, **errors} for errors in found]
-        return records
+        random = run.generator(SCENARIOS.index(point["scenario"]), repetition)
+        return judge_methods(*draw_pairs(run.sources.photo, **point, n=run.settings["n"], random=random))
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the overall error against the noise, a panel a scenario."""

@@ -7,6 +7,7 @@ matrices only; where d is large these are drawn directly (Bartlett), at a cost t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -18,17 +19,14 @@ from inlier import plotting
 from inlier._typing import FloatArray
 from inlier.apps.reproduce import methods as style
 from inlier.apps.reproduce.experiment import (
-    Cell,
     Claim,
     Experiment,
     Record,
     Row,
     Run,
     Settings,
-    cells_of,
     column,
     only,
-    repetitions_of,
     row,
     select,
 )
@@ -73,6 +71,7 @@ class TheoryRowSum(Experiment):
         "multiples": [float(m) for m in np.geomspace(2.0, 5.0, 8).round(3)],
         "repetitions": 10,
     }
+    per_cell = 10
     notes = (
         "Rows are drawn from Assumption 1 and not normalised. A trial succeeds if the smallest row sum of an inlier "
         "exceeds the largest of an outlier, so that some threshold parts them. The tried numbers of inliers are "
@@ -81,27 +80,22 @@ class TheoryRowSum(Experiment):
         " the curve, logarithms included, on the same sizes."
     )
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """Cut the work by regime, n, number of inliers and trials; the largest first."""
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a regime, n and number of inliers; the largest first."""
         points = []
         for regime, sizes in settings["sizes"].items():
             for n in sorted(sizes, reverse=True):
                 d = dimension(regime, n)
                 counts = {round(multiple * papers_curve(n, d)) for multiple in settings["multiples"]}
                 points += [{"regime": regime, "n": n, "d": d, "inliers": g} for g in sorted(counts) if g <= n - 2]
-        return cells_of(points, settings["repetitions"], per_cell=10)
+        return points
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Draw pairs; exact recovery means that some threshold on the row sums parts inliers and outliers."""
-        n, d, g = cell["n"], cell["d"], cell["inliers"]
-        regime_number = list(run.settings["sizes"]).index(cell["regime"])
-        records = []
-        for trial in repetitions_of(cell):
-            X, Y = draw_rows(n, d, g, run.generator(regime_number, n, g, trial))
-            S = GramOverlap(X, Y).row_sums()
-            point = {name: cell[name] for name in ("regime", "n", "d", "inliers")}
-            records.append({**point, RECOVERY: bool(S[:g].min() > S[g:].max())})
-        return records
+        n, d, g = point["n"], point["d"], point["inliers"]
+        regime_number = list(run.settings["sizes"]).index(point["regime"])
+        S = GramOverlap(*draw_rows(n, d, g, run.generator(regime_number, n, g, repetition))).row_sums()
+        return [{RECOVERY: bool(S[:g].min() > S[g:].max())}]
 
     def table(self, run: Run, records: list[Record]) -> list[Row]:
         """Probabilities, then the transition at each n, then its slope in each regime."""
@@ -255,29 +249,25 @@ class TheoryEigenvector(Experiment):
     }
     quick: ClassVar[Settings] = {"sizes": [100, 200, 400, 800], "repetitions": 10}
     quantities = (VECTOR, MATRIX)
+    per_cell = 2
     notes = (
         "Rows are drawn from Assumption 1 with d = n / 2 and half of the pairs real, and are not normalised. A plain "
         "power law is fitted: the bounds' factor log(n)^2 is left out on both sides, since it is an upper bound's. "
         "Were it sharp, the fitted exponents would be higher by about 2 / log n, 0.26 at these sizes."
     )
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """Cut the work by n and repetitions, the largest first."""
-        points = [{"n": n} for n in sorted(settings["sizes"], reverse=True)]
-        return cells_of(points, settings["repetitions"], per_cell=2)
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a number of pairs, the largest first."""
+        return [{"n": n} for n in sorted(settings["sizes"], reverse=True)]
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Draw pairs from Assumption 1 and measure both norms."""
-        n = cell["n"]
+        n = point["n"]
         d, g = round(run.settings["gamma"] * n), round(run.settings["inlier_fraction"] * n)
         v = np.concatenate([np.full(g, g**-0.5), np.zeros(n - g)])  # of E[H]
-        records = []
-        for repetition in repetitions_of(cell):
-            H = GramOverlap(*draw_rows(n, d, g, run.generator(n, repetition))).to_dense()
-            v_hat = eigenpair_of_dense(H).vector
-            deviation = _spectral_norm(H - expected_overlap(n, d, g))
-            records.append({"n": n, "d": d, VECTOR: float(np.linalg.norm(v_hat - v)), MATRIX: deviation})
-        return records
+        H = GramOverlap(*draw_rows(n, d, g, run.generator(n, repetition))).to_dense()
+        error = float(np.linalg.norm(eigenpair_of_dense(H).vector - v))
+        return [{"d": d, VECTOR: error, MATRIX: _spectral_norm(H - expected_overlap(n, d, g))}]
 
     def table(self, run: Run, records: list[Record]) -> list[Row]:
         """Mean norms at each n, then the exponents fitted on the largest sizes."""

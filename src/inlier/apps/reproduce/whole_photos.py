@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from time import perf_counter
 from typing import Any, ClassVar
@@ -12,23 +13,19 @@ from inlier import plotting
 from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
 from inlier.apps.reproduce.experiment import (
-    Cell,
     Claim,
     Experiment,
     Record,
     Row,
     Run,
     Settings,
-    cells_of,
     column,
     pivot,
-    repetitions_of,
     row,
     select,
 )
 from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM
 from inlier.apps.reproduce.sky import SCENARIOS, draw_pairs, scenarios_and_noises
-from inlier.estimators._base import PairMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
@@ -65,27 +62,23 @@ class WholePhoto(Experiment):
     data = ("sky",)
     whole_machine = True
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """One cell a scenario, noise level and repetition."""
-        return cells_of(scenarios_and_noises(settings["noise_variances"]), settings["repetitions"], per_cell=1)
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a scenario and noise level."""
+        return scenarios_and_noises(settings["noise_variances"])
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Judge all pixels, and a sample of them, with both methods."""
-        photo, scenario, variance = run.sources.photo, cell["scenario"], cell["noise_variance"]
+        random = run.generator(SCENARIOS.index(point["scenario"]), repetition)
+        pairs = draw_pairs(run.sources.photo, **point, n=None, random=random)
+        n = len(pairs.unmoved)
+        sample = random.choice(n, size=min(run.settings["sample"], n), replace=False)
         records = []
-        for repetition in repetitions_of(cell):
-            random = run.generator(SCENARIOS.index(scenario), repetition)
-            pairs = draw_pairs(photo, scenario, variance, None, random)
-            sample = random.choice(
-                len(pairs.unmoved), size=min(run.settings["sample"], len(pairs.unmoved)), replace=False
-            )
-            for which, (X, Y, unmoved) in ((ALL, pairs), (SAMPLE, tuple(part[sample] for part in pairs))):
-                point = {"scenario": scenario, "noise_variance": variance, "pixels": which, "n": len(unmoved)}
-                for name, kind in _KINDS.items():
-                    matcher = kind()
-                    seconds = _fit_seconds(matcher, X, Y)
-                    error = error_rates(unmoved, matcher.inlier_mask_).overall
-                    records.append({**point, "method": name, OVERALL: error, SECONDS: seconds})
+        for which, (X, Y, unmoved) in ((ALL, pairs), (SAMPLE, tuple(part[sample] for part in pairs))):
+            for name, kind in _KINDS.items():
+                start = perf_counter()
+                mask = kind().fit(X, Y).inlier_mask_
+                found = {SECONDS: perf_counter() - start, OVERALL: error_rates(unmoved, mask).overall}
+                records.append({"pixels": which, "n": len(unmoved), "method": name, **found})
         return records
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
@@ -142,12 +135,6 @@ class WholePhoto(Experiment):
         ]
 
 
-def _fit_seconds(matcher: PairMatcher, X: Any, Y: Any) -> float:
-    start = perf_counter()
-    matcher.fit(X, Y)
-    return perf_counter() - start
-
-
 class CaseStudy(Experiment):
     """Figure 4: three photos of one scene, compared two by two; what differs is painted yellow."""
 
@@ -163,17 +150,16 @@ class CaseStudy(Experiment):
     )
     data = ("scenes",)
 
-    def cells(self, settings: Settings) -> list[Cell]:
-        """One cell a pair of photos and method."""
-        return [{"first": a, "second": b, "method": method} for a, b in _TASKS for method in (EIGENVECTOR, ROW_SUM)]
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a pair of photos, by their numbers, and method."""
+        return [{"first photo": a, "second photo": b, "method": name} for a, b in _TASKS for name in _KINDS]
 
-    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Compare two photos; where the objects' places are known, count how much of them is found."""
-        flagged = differing(run, cell["first"], cell["second"], cell["method"])
-        names = _names(run)
-        point = {"first photo": names[cell["first"]], "second photo": names[cell["second"]], "method": cell["method"]}
-        record = {**point, FLAGGED: float(flagged.mean())}
-        truth = run.sources.three_scenes.changed(cell["first"], cell["second"])
+        first, second, names = point["first photo"], point["second photo"], _names(run)
+        flagged = differing(run, first, second, point["method"])
+        record = {"first photo": names[first], "second photo": names[second], FLAGGED: float(flagged.mean())}
+        truth = run.sources.three_scenes.changed(first, second)
         if truth is not None:
             record |= {FOUND: float(flagged[truth].mean()), WRONGLY: float(flagged[~truth].mean())}
         return [record]
