@@ -20,18 +20,16 @@ from inlier.images.filters import Field, gaussian, resample
 from inlier.images.reading import Photo, comparable
 
 WORKING_SIZE = 480
-_LEVELS = ((4, 12), (2, 8), (1, 6))  # step of the grid, most rounds on it
+_STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
 _EVENING = 6.0  # pixels over which brightness is made even
-_LEAST_CONTRAST = 0.03
-_DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)
-_SETTLED = 0.01  # pixels
+_LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
+_DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)  # share of its own curvature that holds a shift, and a slope, where it is
+_SETTLED = 0.01  # pixels that a round moves the photo by when it may be the last
 _SAME_VIEW = 0.35  # correlation of evened brightness above which two photos show the same view
-_GAIN_WORTH_TAKING = 0.02
-_STILL = 0.05  # pixels of the working size: less is left alone
-_MOST_FEATURES = 4000
-_LONGEST_SIDE = 1200
+_GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
+_MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
-_FEWEST_MATCHES = 12
+_FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,11 +175,11 @@ def even_brightness(photo: Field) -> Field:
 def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
     """Gauss-Newton on the six numbers of an affine map, from coarse to fine, with weights against changed pixels."""
     matrix = start.copy()
-    for step, rounds in _LEVELS:
+    for step in _STEPS:
         size = x.shape[0] // step, x.shape[1] // step
         coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
         matrix = Alignment(matrix, 0.0, "").scaled(1 / step).matrix
-        for _ in range(rounds):
+        for _ in range(_MOST_ROUNDS):
             update = _newton_step(coarse_x, coarse_y, matrix)
             matrix = (np.vstack([matrix, [0, 0, 1]]) @ update)[:2]
             if np.abs(update[:2, 2]).max() < _SETTLED:
@@ -189,10 +187,9 @@ def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
         matrix = Alignment(matrix, 0.0, "").scaled(step).matrix
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
     before, after = _agreement(x, y, _STAY), _agreement(x, y, matrix)
-    found = Alignment(matrix, after, "small shift")
-    if after < before + _GAIN_WORTH_TAKING * (1 - before) or found.shift(*y.shape) < _STILL:
+    if after <= before + _GAIN_WORTH_TAKING * (1 - before):
         return Alignment(_STAY, before, "none")
-    return found
+    return Alignment(matrix, after, "small shift")
 
 
 def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:

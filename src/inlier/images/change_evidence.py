@@ -23,34 +23,34 @@ from inlier.images.filters import Field, gaussian, gradient_power, resample
 WORKING_SIZE = 480  # pixels of the longer side at which change is judged: objects, not pixels, change
 _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
-_OUTPUT_SMOOTHING = 0.012
-_ANTIALIAS = 0.7
+_OUTPUT_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
+_ANTIALIAS = 0.7  # Gaussian over the photos, in working pixels: edges never match to a fraction of a pixel
 _BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
-_SHAPE_SCALES = (3.0, 6.0)
+_SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
 _GAP, _GAP_STEP = 0.15, 4  # widest gap that is filled, as a share of the longer side; grid it is done on
 _WHITE = 0.97  # values above it are overexposed
 _TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
 
 # how colours follow from light
 DARKNESS = 0.1  # c: values below it are mostly noise
-_SAMPLE = 8000
-_GLOBAL_ROUNDS = 15
+_SAMPLE = 8000  # pixels for the ten coefficients of a colour
+_GLOBAL_ROUNDS = 15  # weights have settled
 _GLOBAL_TOLERANCE = 1.5  # residuals, in robust standard deviations, that still count
-_RIDGE = 1e-4
-_LOCAL_ROUNDS = 3
-_LOCAL_TOLERANCE = 4.0
+_RIDGE = 1e-4  # share of the sample that holds a coefficient which no colour in the photo determines
+_LOCAL_ROUNDS = 3  # as above; the maps start from the global one
+_LOCAL_TOLERANCE = 4.0  # wider: the global map has dropped what is far off
 _LOCAL_RIDGE = 0.003  # variance of log colour below which a window does not bend the map
 _LOCAL_STEP = 4  # local maps are smooth: they are computed on every fourth pixel
-_LEAST_SPREAD = 1e-3
+_LEAST_SPREAD = 1e-3  # of residuals in log colour: photos without noise
 _PRODUCTS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 # how large residuals are where nothing has changed
-_NOISE_SAMPLE = 4000
-_NOISE_ROUNDS = 6
+_NOISE_SAMPLE = 4000  # pixels for a covariance and three coefficients
+_NOISE_ROUNDS = 6  # fixed-point iterations
 _DEGREES = 3.0  # of freedom of the Student t that stands for residuals with some changed pixels among them
-_MEDIAN_OF_MEAN_SQUARE = 0.789  # of three standard normal numbers
+_MEDIAN_OF_MEAN_SQUARE = 0.789  # of three standard normal numbers: chi2.median(3) / 3
 _FLOOR = 0.1  # share of the mean variance that is added to every direction
-_TINY = 1e-9
+_TINY = 1e-9  # against division by zero
 
 
 def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Field:
