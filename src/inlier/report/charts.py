@@ -15,13 +15,12 @@ from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSu
 
 _FRAME = {"width": 520.0, "height": 300.0, "left": 64.0, "right": 494.0, "top": 26.0, "bottom": 254.0}
 _LETTER = 9.0  # width of a letter, generously
-_BINS = 56
-_POINTS = 240  # of a curve
+_BINS, _POINTS = 56, 240  # of a histogram, and of a curve: a bar is seven pixels wide, a point two from the next
 _MOST_TICKS = 6
-_MOST_CUTS = 12
+_MOST_CUTS = 12  # thresholds of a split match, beyond which nothing else could be seen
 _LONG_TAIL = 3.0  # how many times the interesting stretch a lower tail may be, before it is compressed
 _TAIL_WIDTH = 0.35  # share of the axis that a compressed tail gets
-_SMALLEST_Q = 1e-9
+_SMALLEST_Q = 1e-9  # what is lower is drawn there
 
 
 def score_chart(summary: MatchSummary) -> dict[str, Any]:

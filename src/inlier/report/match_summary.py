@@ -145,7 +145,7 @@ class MatchSummary:
     def tally(self) -> Tally:
         """What was counted of the pairs."""
         tally = Tally()
-        tally.add(self.columns(), self.result.scores)
+        tally.add(self.columns(), self.result.columns()["score"])
         return tally
 
     @property

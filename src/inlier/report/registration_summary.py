@@ -24,7 +24,7 @@ MAP_NAMES = {
 }
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 _DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # most pairs, and most numbers of one side, that a picture is made of
-_NO_TURN = 1e-7  # degrees
+_NO_TURN = 1e-7  # degrees, below which it is rounding
 _WITHOUT_TRANSLATION = ("orthogonal", "rotation")
 
 DrawnPairs = tuple[Array, Array, Array]  # rows, and their points of the source and of the target

@@ -42,20 +42,17 @@ class Sources(dict[str, Source]):
     @property
     def features(self) -> FloatArray:
         """The brain's table, of shape (m, 6)."""
-        table: FloatArray = self._given("brain").data
-        return table
+        return self._given("brain").data
 
     @property
     def photo(self) -> Photo:
         """The photo with much sky, of shape (height, width, 3)."""
-        photo: Photo = self._given("sky").data
-        return photo
+        return self._given("sky").data
 
     @property
     def three_scenes(self) -> Scenes:
         """The photos of the case study."""
-        scenes: Scenes = self._given("scenes").data
-        return scenes
+        return self._given("scenes").data
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Return name and fingerprint of each, for the record; names carry no folders."""
