@@ -32,7 +32,7 @@ from inlier.rows.threads import thread_count
 SIZES = ((100_000, 3), (1_000_000, 3), (6_489_600, 3), (1_000_000, 6), (100_000, 50), (50_000, 300))
 QUICK_SIZES = ((20_000, 3), (100_000, 3), (5_000, 50))
 _PRODUCT = 2048
-_LARGEST_DENSE = 3000
+LARGEST_DENSE = 3000
 _ROUNDS = 5
 _NOTICEABLE = 0.01  # seconds; what is shorter varies by itself
 # Pairs, dimensions and share of real pairs of small problems that between them call every compiled loop: tables long
@@ -154,7 +154,7 @@ def _time_size(n: int, d: int, flops: float, rng: np.random.Generator, stopwatch
     wrong = int(0.6 * n)
     Y[wrong:] = np.roll(Y[wrong:], 1, axis=0)
     reading = stopwatch.median(lambda: [(X.sum(), Y.sum()) for _ in range(3)])
-    few = min(n, _LARGEST_DENSE)
+    few = min(n, LARGEST_DENSE)
     dense = stopwatch.median(lambda: _dense_row_sums(X[:few], Y[:few]), 1) * (n / few) ** 2
     timings = []
     for name, matcher in _matchers().items():

@@ -94,6 +94,8 @@ def _print(report: SpeedReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from inlier.apps.bench import LARGEST_DENSE
+
     table = Table()
     for heading in ("method", "pairs", "d", "pairs/s", "times its floor", "floor", "times faster than dense"):
         table.add_column(heading, justify="left" if heading in ("method", "floor") else "right")
@@ -107,8 +109,8 @@ def _print(report: SpeedReport) -> None:
     console.print(
         f"This machine reads {report.read_bytes_per_second / 1e9:.1f} GB/s in one thread and multiplies float32 "
         f"matrices at {report.product_flops / 1e9:,.0f} GFLOP/s. The memory floor is three reads of both arrays, the "
-        f"compute floor two matrix products; the dense method was timed at {3000:,} pairs and grows as n squared. "
-        f"Times are medians of several, on {report.threads} thread{'s' if report.threads > 1 else ''}.",
+        f"compute floor two matrix products; the dense method was timed at {LARGEST_DENSE:,} pairs and grows as n "
+        f"squared. Times are medians of several, on {report.threads} thread{'s' if report.threads > 1 else ''}.",
         highlight=False,
     )
     if report.spread > _UNSTEADY:
