@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -18,6 +20,13 @@ def words_of(name, *arguments):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def blue_and_orange(path):
+    """How many pixels of a picture have the colour of real things, and how many that of wrong ones."""
+    red, _, blue = np.moveaxis(np.asarray(Image.open(path).convert("RGB")).astype(int), -1, 0)
+    assert red.size > 200_000
+    return np.sum(blue - red > 60), np.sum(red - blue > 60)
 
 
 def number(pattern, text):
@@ -32,7 +41,7 @@ def test_scans_are_registered_from_mostly_wrong_matches(tmp_path):
     assert number(r"([\d.]+)% of those join", words) > 95
     assert number(r"off by ([\d.]+) degrees", words) < 0.5
     assert number(r"translation by ([\d.]+) cm", words) < 2
-    assert (tmp_path / "register_scans.png").stat().st_size > 10_000
+    assert min(blue_and_orange(tmp_path / "register_scans.png")) > 200
 
 
 def test_embeddings_are_aligned_as_well_as_with_a_clean_dictionary(tmp_path):
@@ -45,7 +54,7 @@ def test_embeddings_are_aligned_as_well_as_with_a_clean_dictionary(tmp_path):
     )
     assert every < 50
     assert kept > right - 1
-    assert (tmp_path / "align_embeddings.png").stat().st_size > 10_000
+    assert min(blue_and_orange(tmp_path / "align_embeddings.png")) > 200
 
 
 def test_swapped_samples_are_named_with_their_partners(tmp_path):
@@ -54,7 +63,7 @@ def test_swapped_samples_are_named_with_their_partners(tmp_path):
     assert words.count("in the row of") == 9
     assert "[wrong]" not in words
     assert "0 of them were missed" in words
-    assert (tmp_path / "swapped_samples.png").stat().st_size > 10_000
+    assert min(blue_and_orange(tmp_path / "swapped_samples.png")) > 200
 
 
 def test_new_things_are_found_in_other_light(tmp_path):
@@ -63,6 +72,9 @@ def test_new_things_are_found_in_other_light(tmp_path):
     assert 2 < number(r"moved by ([\d.]+) pixels", words) < 3  # two to the side and one down
     assert 352 < number(r"around column (\d+)", words) < 552
     assert {path.name for path in tmp_path.iterdir()} == {"before.png", "after.png", "overlay.png", "mask.png"}
+    mask = np.asarray(Image.open(tmp_path / "mask.png"))
+    assert 0.002 < mask.mean() < 0.2
+    assert mask.shape == np.asarray(Image.open(tmp_path / "overlay.png")).shape[:2]
 
 
 @pytest.mark.parametrize("name", ["swapped_samples", "what_changed"])

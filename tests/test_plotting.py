@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from io import BytesIO
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from inlier import RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.plotting import as_png, plot_scores
+from inlier.plotting import as_png, new_figure, plot_points, plot_scores
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +40,35 @@ def test_a_split_has_a_threshold_per_part(data):
     np.testing.assert_array_equal(drawn, result.threshold)
 
 
-def test_png(data):
+def test_scores_far_below_the_cut_are_drawn_at_the_edge_and_the_axis_says_so(data):
+    result = RowSumMatcher().fit(data.X, data.Y).result_
+    far = replace(result, scores=np.where(result.inlier_mask, result.scores, -1e9))
+    ax = plot_scores(far)
+    assert sum(bar.get_height() for bar in ax.patches) == 300
+    assert ax.get_xlim()[0] > -1e6
+    assert "lower ones at the edge" in ax.get_xlabel()
+    assert "edge" not in plot_scores(result).get_xlabel()
+
+
+def test_every_function_draws_where_it_is_told_and_returns_the_axes(data):
+    ax = new_figure().subplots()
+    assert plot_scores(RowSumMatcher().fit(data.X, data.Y).result_, ax=ax) is ax
+    assert plot_points(data.X[:, :2], data.inlier_mask, "real", ax=ax) is ax
+    assert plot_points(data.X[:, :2], data.inlier_mask, "real") is not ax
+
+
+def test_highlighted_points_are_told_apart(data):
+    ax = plot_points(data.X[:, :2], data.inlier_mask, "real")
+    quiet, drawn = ax.collections
+    assert (len(quiet.get_offsets()), len(drawn.get_offsets())) == (120, 180)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["real"]
+
+
+def test_a_picture_has_the_size_of_its_figure_and_shows_something(data):
     figure = plot_scores(RowSumMatcher().fit(data.X, data.Y).result_).figure
-    assert as_png(figure).startswith(b"\x89PNG")
+    picture = np.asarray(Image.open(BytesIO(as_png(figure, dpi=100))).convert("L"))
+    assert picture.shape == (320, 500)
+    assert 0.02 < (picture < 250).mean() < 0.9
 
 
 def test_without_matplotlib_the_command_is_named(data, monkeypatch):

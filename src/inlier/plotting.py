@@ -65,13 +65,32 @@ def _within_sight(result: MatchResult) -> tuple[FloatArray, bool]:
     return np.maximum(result.scores, lowest), bool(result.scores.min() < lowest)
 
 
-def plot_surface(points: FloatArray, highlighted: Mask, ax: Any, label: str) -> None:
-    """Scatter two coordinates of points, some of them highlighted."""
+def plot_points(points: FloatArray, highlighted: Mask, label: str, ax: Any = None) -> Any:
+    """Scatter points of a plane, some of them highlighted.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        Where they are.
+    highlighted : ndarray of bool, shape (n,)
+        True for those that are drawn in colour.
+    label : str
+        What the highlighted ones are, for the legend.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if ax is None:
+        ax = new_figure(figsize=(5, 4)).subplots()
     ax.scatter(*points[~highlighted].T, s=2, color=QUIET, linewidths=0, rasterized=True)
     ax.scatter(*points[highlighted].T, s=3, color=WRONG, linewidths=0, rasterized=True, label=label)
     ax.set_aspect("equal")
     ax.axis("off")
     ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.02), markerscale=3)
+    return ax
 
 
 def as_png(figure: Any, dpi: int = 130) -> bytes:

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from time import sleep
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from threadpoolctl import threadpool_info
 
+from inlier import CalibratedMatcher, EigenvectorMatcher, Registration, RowSumMatcher
 from inlier.apps import bench as speed
-from inlier.apps.bench import Timing, jobs, measure_speed
+from inlier.apps.bench import Timing, compiled_functions, jobs, measure_speed
 from inlier.cli import main
+from inlier.datasets import make_gaussian_pairs
 
 
 @pytest.fixture
@@ -93,3 +97,52 @@ def test_a_busy_machine_shows_in_the_spread():
     stopwatch = speed._Stopwatch(lambda: None)
     assert stopwatch.median(lambda: sleep(next(pauses))) < 0.06
     assert stopwatch.spread > 1.5
+
+
+def known():
+    return {
+        (function.py_func.__qualname__, signature)
+        for function in compiled_functions()
+        for signature in function.signatures
+    }
+
+
+@pytest.fixture(scope="module")
+def warmed():
+    outcome = CliRunner().invoke(main, ["bench", "--warm-up", "--json"])
+    assert outcome.exit_code == 0, outcome.output
+    return json.loads(outcome.stdout)
+
+
+def test_warming_up_says_what_it_did(warmed):
+    assert 0 <= warmed["compiled"] <= warmed["functions"]
+    assert warmed["functions"] >= 10
+    assert warmed["seconds"] > 0
+    assert all(Path(folder).is_dir() for folder in warmed["folders"])
+
+
+@pytest.mark.parametrize("d", [3, 6])
+def test_after_it_nothing_is_left_to_compile(warmed, d):
+    before = known()
+    data = make_gaussian_pairs(9_000, d, 0.7, noise=0.02, rng=3)
+    for table in (np.float64, np.float32):
+        for matcher in (RowSumMatcher(), EigenvectorMatcher(), CalibratedMatcher(random_state=1)):
+            matcher.fit(data.X.astype(table), data.Y.astype(table))
+        Registration("orthogonal", random_state=1).fit(data.X.astype(table), data.Y.astype(table))
+    assert known() == before
+
+
+def test_warming_up_in_words(monkeypatch):
+    done = speed.WarmUp(31.4, 60, 12, ())
+    monkeypatch.setattr(speed, "warm_up", lambda step: done)
+    outcome = CliRunner().invoke(main, ["bench", "--warm-up"])
+    assert outcome.exit_code == 0
+    assert outcome.stdout == "60 compiled functions in 31.4 s; 12 of them were new.\n"
+    assert "NUMBA_CACHE_DIR" in outcome.stderr  # there was no folder to keep them in
+
+
+@pytest.mark.parametrize("option", [["--quick"], ["-o", "speed.png"]])
+def test_warming_up_measures_nothing(option):
+    outcome = CliRunner().invoke(main, ["bench", "--warm-up", *option])
+    assert outcome.exit_code == 2
+    assert option[0] in outcome.stderr

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import special_ortho_group
 
-from inlier import Registration
+from inlier import AffineTransformation, Registration, SimilarityTransformation
 from inlier.datasets import make_gaussian_pairs, make_scans
 from inlier.report import summarise_registration
+from inlier.report.registration_summary import errors_in_words, in_words
 
 SCANS = make_scans(600, 200, 0.5, rng=0)
 X, Y = SCANS.source[SCANS.pairs[:, 0]], SCANS.target[SCANS.pairs[:, 1]]
@@ -87,3 +89,65 @@ def test_null_scores_are_of_the_kind_of_the_scores():
         real, wrong = found.scores_[wide.inlier_mask], found.scores_[~wide.inlier_mask]
         assert np.median(real) > np.median(found.null_scores_)
         assert np.median(found.null_scores_) == pytest.approx(np.median(wrong), rel=0.2)
+
+
+QUARTER = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("transformation", "words"),
+    [
+        (
+            SimilarityTransformation(QUARTER, [5, 0, -1], model="rigid"),
+            "turns by 90 degrees about the axis (0.000, 0.000, 1.000) and moves by (5, 0, -1)",
+        ),
+        (
+            SimilarityTransformation(QUARTER, [5, 0, 0], 2.0),
+            "scales by 2, turns by 90 degrees about the axis (0.000, 0.000, 1.000) and moves by (5, 0, 0)",
+        ),
+        (SimilarityTransformation([[0, -1], [1, 0]], model="rotation"), "turns by 90 degrees counter-clockwise"),
+        (SimilarityTransformation([[0, 1], [-1, 0]], model="rotation"), "turns by 90 degrees clockwise"),
+        (SimilarityTransformation(np.eye(3), model="rigid"), "does not turn and moves by (0, 0, 0)"),
+        (SimilarityTransformation(np.diag([-1, 1, 1]), model="orthogonal"), "mirrors"),
+        (SimilarityTransformation([[1]], [3], model="rigid"), "moves by (3)"),
+        (
+            SimilarityTransformation(special_ortho_group.rvs(5, random_state=0), [3, 4, 0, 0, 0], model="rigid"),
+            "turns in 5 dimensions and moves by 5",
+        ),
+        (AffineTransformation([[2, 0], [0, 1]], [1, 2]), "stretches by 1 to 2 and moves by (1, 2)"),
+    ],
+)
+def test_words(transformation, words):
+    assert in_words(transformation) == words
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("rigid", "Standard errors: 0.2 degrees, (0.01, 0.02, 0.5) in the translation."),
+        ("similarity", "Standard errors: 0.2 degrees, (0.01, 0.02, 0.5) in the translation, 0.003 in the scale."),
+        ("rotation", "Standard errors: 0.2 degrees."),
+    ],
+)
+def test_errors(model, words):
+    errors = SimpleNamespace(rotation=np.array([0.1, 0.2, 0.05]), translation=np.array([0.01, 0.02, 0.5]), scale=0.003)
+    assert errors_in_words(errors, model) == words
+
+
+def test_the_picture_is_of_some_of_the_pairs_that_were_fitted():
+    """Of 5,000 pairs 3,000 are drawn: two thirds of them accepted, one third not, evenly over the table."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(5000, 3))
+    moved = points @ special_ortho_group.rvs(3, random_state=1).T + 2
+    moved[::5] = rng.normal(size=(1000, 3))
+    registration = Registration(random_state=0).fit(points, moved)
+    rows, source, target = summarise_registration(registration, points, moved).drawn
+    assert rows.size == 3000
+    assert (np.diff(rows) > 0).all()
+    assert np.bincount(rows // 1000, minlength=5).min() > 500
+    assert registration.inlier_mask_[rows].sum() == 2000
+    np.testing.assert_array_equal(source, points[rows])
+    np.testing.assert_array_equal(target, moved[rows])
+    few = summarise_registration(Registration(random_state=0).fit(X, Y), X, Y)
+    np.testing.assert_array_equal(few.drawn[0], np.arange(200))
+    assert few.overlay.existing == (200, 200)

@@ -1,4 +1,4 @@
-"""How fast the matchers are on this machine, beside what the machine can do.
+"""How fast the matchers are on this machine, beside what the machine can do; and compiling ahead of time.
 
 A matcher cannot be faster than reading the data (*memory floor*: three reads of both arrays) nor than two products of
 n d_x d_y multiply-adds each (*compute floor*: at the rate of a large float32 matrix product). Which of the two counts
@@ -8,9 +8,12 @@ depends on d. The dense method, which forms H, is timed at a size that it can be
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -19,17 +22,24 @@ from threadpoolctl import threadpool_limits
 
 from inlier import plotting
 from inlier._typing import Array
+from inlier.datasets import make_gaussian_pairs, make_scans
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
+from inlier.estimators.registration import Registration
 from inlier.rows.threads import thread_count
 
 SIZES = ((100_000, 3), (1_000_000, 3), (6_489_600, 3), (1_000_000, 6), (100_000, 50), (50_000, 300))
 QUICK_SIZES = ((20_000, 3), (100_000, 3), (5_000, 50))
 _PRODUCT = 2048
-_LARGEST_DENSE = 3000
+LARGEST_DENSE = 3000
 _ROUNDS = 5
 _NOTICEABLE = 0.01  # seconds; what is shorter varies by itself
+# Pairs, dimensions and share of real pairs of small problems that between them call every compiled loop: tables long
+# enough for one, narrow and wide, and few pairs of which most are wrong.
+_WARM_UP_PAIRS = ((5_000, 3, 0.6), (5_000, 6, 0.6), (5_000, 20, 0.6), (300, 10, 0.12))
+_WARM_UP_SCANS = ((60, 0.3), (2_000, 0.05))
+_WARM_UP_MODELS = ("rotation", "orthogonal", "rigid", "similarity", "affine")
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,7 @@ def _time_size(n: int, d: int, flops: float, rng: np.random.Generator, stopwatch
     wrong = int(0.6 * n)
     Y[wrong:] = np.roll(Y[wrong:], 1, axis=0)
     reading = stopwatch.median(lambda: [(X.sum(), Y.sum()) for _ in range(3)])
-    few = min(n, _LARGEST_DENSE)
+    few = min(n, LARGEST_DENSE)
     dense = stopwatch.median(lambda: _dense_row_sums(X[:few], Y[:few]), 1) * (n / few) ** 2
     timings = []
     for name, matcher in _matchers().items():
@@ -178,3 +188,75 @@ class _Stopwatch:
         if min(times) > _NOTICEABLE:
             self.spread = max(self.spread, max(times) / min(times))
         return float(np.median(times))
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What was compiled ahead of time.
+
+    Attributes
+    ----------
+    seconds : float
+        How long it took.
+    functions : int
+        Compiled functions that the estimators use, one per kind of numbers that it was compiled for.
+    compiled : int
+        How many of them were compiled now; the others were found where an earlier run had left them.
+    folders : tuple of str
+        Where they are kept; none if there is no folder that can be written to.
+    """
+
+    seconds: float
+    functions: int
+    compiled: int
+    folders: tuple[str, ...]
+
+
+def warm_up_jobs() -> list[tuple[str, Callable[[], Any]]]:
+    """Problems that between them use every compiled function: what each is, and what solves it."""
+    jobs: list[tuple[str, Callable[[], Any]]] = []
+    for (n, d, share), dtype in product(_WARM_UP_PAIRS, (np.float64, np.float32)):
+        data = make_gaussian_pairs(n, d, share, noise=0.05, rng=0)
+        X, Y = data.X.astype(dtype), data.Y.astype(dtype)
+        what = f"n = {n:,}, d = {d}, {np.dtype(dtype)}"
+        jobs += [(f"{name}, {what}", partial(matcher.fit, X, Y)) for name, matcher in _matchers().items()]
+    for (n, share), model in product(_WARM_UP_SCANS, _WARM_UP_MODELS):
+        scans = make_scans(10_000, n, share, rng=0)
+        X, Y = scans.source[scans.pairs[:, 0]], scans.target[scans.pairs[:, 1]]
+        registration = Registration(model, random_state=0, raise_on_failure=False)
+        jobs += [
+            (f"{model} registration, n = {n:,}, d = {d}", partial(registration.fit, X[:, :d], Y[:, :d])) for d in (3, 2)
+        ]
+    return jobs
+
+
+def warm_up(on_job: Callable[[str], None] | None = None) -> WarmUp:
+    """Compile what the matchers and `Registration` need; ``on_job`` is told what begins.
+
+    Numba compiles a function when it is first called, and keeps the result on disk; an image or a container in
+    which that has been done answers its first question at once.
+    """
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the answers do not matter
+        for name, fit in warm_up_jobs():
+            if on_job is not None:
+                on_job(name)
+            fit()
+    found = list(compiled_functions())
+    folders = {str(function.stats.cache_path) for function in found if function.stats.cache_path is not None}
+    return WarmUp(
+        seconds=perf_counter() - start,
+        functions=sum(len(function.signatures) for function in found),
+        compiled=sum(sum(function.stats.cache_misses.values()) for function in found),
+        folders=tuple(sorted(folders)),
+    )
+
+
+def compiled_functions() -> Iterator[Any]:
+    """The functions of the package that numba has compiled so far, each once."""
+    from numba.core.dispatcher import Dispatcher
+
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("inlier.")]
+    found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
+    return (function for function in found.values() if function.signatures)

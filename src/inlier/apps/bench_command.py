@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,20 +23,32 @@ _UNSTEADY = 1.5  # from which ratio of slowest to fastest it is worth a word
     "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file (.png)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def bench(quick: bool, out: Path | None, as_json: bool) -> None:
+@click.option(
+    "--warm-up",
+    is_flag=True,
+    help="Measure nothing: compile, for this machine, all that matchers and registrations need, and keep it.",
+)
+def bench(quick: bool, out: Path | None, as_json: bool, warm_up: bool) -> None:
     """Measure how fast the matchers are on this machine.
 
     Prints pairs per second, how many times the time that reading the data (memory) or multiplying the matrices
     (compute) takes, and how many times faster than the dense method.
 
+    A new installation compiles as it is first used. With --warm-up that is done ahead of time, as when an image of a
+    container is built.
+
     \b
     Example:
       inlier bench --quick -o speed.png
+      inlier bench --warm-up
     """
     from inlier.apps.bench import jobs, measure_speed
     from inlier.cli._progress import steps
 
     with answering():
+        if warm_up:
+            _warm_up(out, quick=quick, as_json=as_json)
+            return
         if out is not None:
             _check_picture(out)
         with steps(len(jobs(quick=quick))) as step:
@@ -46,6 +59,24 @@ def bench(quick: bool, out: Path | None, as_json: bool) -> None:
             _print(report)
         if out is not None:
             _write_picture(report, out)
+
+
+def _warm_up(out: Path | None, *, quick: bool, as_json: bool) -> None:
+    from inlier.apps.bench import warm_up, warm_up_jobs
+    from inlier.cli._progress import steps
+
+    if quick or out is not None:
+        raise BadInput(f"--warm-up measures nothing. Leave out {'--quick' if quick else '-o'}, or leave it out itself.")
+    with steps(len(warm_up_jobs())) as step:
+        done = warm_up(step)
+    if as_json:
+        click.echo(json.dumps(asdict(done), indent=2))
+        return
+    click.echo(f"{done.functions} compiled functions in {done.seconds:.1f} s; {done.compiled} of them were new.")
+    for folder in done.folders:
+        click.echo(f"Kept in {folder}")
+    if not done.folders:
+        click.echo("They could not be kept: set NUMBA_CACHE_DIR to a folder that can be written to.", err=True)
 
 
 def _check_picture(path: Path) -> None:
@@ -62,6 +93,8 @@ def _print(report: SpeedReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from inlier.apps.bench import LARGEST_DENSE
+
     table = Table()
     for heading in ("method", "pairs", "d", "pairs/s", "times its floor", "floor", "times faster than dense"):
         table.add_column(heading, justify="left" if heading in ("method", "floor") else "right")
@@ -75,8 +108,8 @@ def _print(report: SpeedReport) -> None:
     console.print(
         f"This machine reads {report.read_bytes_per_second / 1e9:.1f} GB/s in one thread and multiplies float32 "
         f"matrices at {report.product_flops / 1e9:,.0f} GFLOP/s. The memory floor is three reads of both arrays, the "
-        f"compute floor two matrix products; the dense method was timed at {3000:,} pairs and grows as n squared. "
-        f"Times are medians of several, on {report.threads} thread{'s' if report.threads > 1 else ''}.",
+        f"compute floor two matrix products; the dense method was timed at {LARGEST_DENSE:,} pairs and grows as n "
+        f"squared. Times are medians of several, on {report.threads} thread{'s' if report.threads > 1 else ''}.",
         highlight=False,
     )
     if report.spread > _UNSTEADY:

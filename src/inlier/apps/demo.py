@@ -12,6 +12,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import ErrorRates, error_rates
+from inlier.report.rendering import data_uri, find_template
 from inlier.result import MatchResult
 
 
@@ -76,12 +77,18 @@ class DemoOutcome:
         figure = plotting.new_figure(figsize=(14, 3.4))
         surface, *histograms = figure.subplots(1, 1 + len(self.methods))
         side_view = self.data.X[:, [1, 2]]
-        plotting.plot_surface(side_view, ~self.data.inlier_mask, surface, "paired with the wrong point")
+        plotting.plot_points(side_view, ~self.data.inlier_mask, "paired with the wrong point", surface)
         surface.set_title("The problem")
         for method, ax in zip(self.methods, histograms, strict=True):
             plotting.plot_scores(method.result, self.data.inlier_mask, ax)
             ax.set_title(f"{method.name}: {method.errors.overall:.2%} misjudged")
         return figure
+
+
+def demo_page(outcome: DemoOutcome, picture: bytes) -> str:
+    """Render the demo's outcome and its picture (PNG) as one HTML page that needs nothing else."""
+    page = find_template("demo.html", "inlier.apps").render(outcome=outcome.to_dict(), picture=data_uri(picture))
+    return str(page)
 
 
 def run_demo(n: int = 12_000, inlier_fraction: float = 0.8, seed: int = 0) -> DemoOutcome:

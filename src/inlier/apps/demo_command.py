@@ -166,7 +166,7 @@ def _print_demo(outcome: DemoOutcome) -> None:
 
 
 def _write_demo_report(outcome: DemoOutcome, folder: Path) -> None:
-    from inlier.apps.demo_page import demo_page
+    from inlier.apps.demo import demo_page
     from inlier.io import write_file
     from inlier.plotting import as_png
 

@@ -10,9 +10,9 @@ import click
 _COMMANDS = {
     "match": "inlier.cli.match",
     "register": "inlier.cli.register",
-    "diff": "inlier.images.command",
+    "diff": "inlier.images.diff_command",
     "demo": "inlier.apps.demo_command",
-    "reproduce": "inlier.apps.reproduce.command",
+    "reproduce": "inlier.apps.reproduce_command",
     "bench": "inlier.apps.bench_command",
 }
 

@@ -343,11 +343,11 @@ def check_place(path: Path) -> None:
 
 
 def _check_page(report: Path) -> None:
-    from inlier.report.templates_of import template
+    from inlier.report.rendering import find_template
 
     if report.suffix.lower() not in (".html", ".htm") and not report.is_dir():
         raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
-    template("page.html")  # needs an extra, which may be absent
+    find_template("page.html")  # needs an extra, which may be absent
 
 
 def _check_nearest(path: Path, folders: Iterable[Path]) -> None:

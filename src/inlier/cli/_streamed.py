@@ -120,7 +120,7 @@ class _Counting:
             yield from self.fitted.blocks(*names)
             return
         for block in self.fitted.blocks():
-            self.tally.add(block)
+            self.tally.add(block, block["score"])
             yield {name: block[name] for name in names}
         self._is_counted = True
 

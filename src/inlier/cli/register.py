@@ -332,6 +332,8 @@ def _summary(registration: Registration, problem: _Problem, job: Job) -> Registr
 
     return summarise_registration(
         registration,
+        problem.pairing.X,
+        problem.pairing.Y,
         rows=problem.pairing.rows,
         keys=problem.pairing.keys,
         ends=problem.ends,

@@ -6,26 +6,30 @@ map from places in ``after`` to places in ``before``: place' = matrix @ (column,
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from PIL import Image
 from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
-from inlier.images.features import NoFeaturesError, match_features
+from inlier.estimators.registration import Registration
 from inlier.images.filters import Field, gaussian, resample
 from inlier.images.reading import Photo, comparable
 
 WORKING_SIZE = 480
-_LEVELS = ((4, 12), (2, 8), (1, 6))  # step of the grid, most rounds on it
+_STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
 _EVENING = 6.0  # pixels over which brightness is made even
-_LEAST_CONTRAST = 0.03
-_DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)
-_SETTLED = 0.01  # pixels
+_LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
+_DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)  # share of its own curvature that holds a shift, and a slope, where it is
+_SETTLED = 0.01  # pixels that a round moves the photo by when it may be the last
 _SAME_VIEW = 0.35  # correlation of evened brightness above which two photos show the same view
-_GAIN_WORTH_TAKING = 0.02
-_STILL = 0.05  # pixels of the working size: less is left alone
+_GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
+_MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
+_CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
+_FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +175,11 @@ def even_brightness(photo: Field) -> Field:
 def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
     """Gauss-Newton on the six numbers of an affine map, from coarse to fine, with weights against changed pixels."""
     matrix = start.copy()
-    for step, rounds in _LEVELS:
+    for step in _STEPS:
         size = x.shape[0] // step, x.shape[1] // step
         coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
         matrix = Alignment(matrix, 0.0, "").scaled(1 / step).matrix
-        for _ in range(rounds):
+        for _ in range(_MOST_ROUNDS):
             update = _newton_step(coarse_x, coarse_y, matrix)
             matrix = (np.vstack([matrix, [0, 0, 1]]) @ update)[:2]
             if np.abs(update[:2, 2]).max() < _SETTLED:
@@ -183,10 +187,9 @@ def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
         matrix = Alignment(matrix, 0.0, "").scaled(step).matrix
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
     before, after = _agreement(x, y, _STAY), _agreement(x, y, matrix)
-    found = Alignment(matrix, after, "small shift")
-    if after < before + _GAIN_WORTH_TAKING * (1 - before) or found.shift(*y.shape) < _STILL:
+    if after <= before + _GAIN_WORTH_TAKING * (1 - before):
         return Alignment(_STAY, before, "none")
-    return found
+    return Alignment(matrix, after, "small shift")
 
 
 def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
@@ -235,3 +238,60 @@ def _translation(x: Field, y: Field) -> FloatArray:
     row, column = np.unravel_index(int(peak.argmax()), peak.shape)
     signed = [int(place) - n if place > n // 2 else int(place) for place, n in zip((row, column), size, strict=True)]
     return np.array([[1.0, 0.0, signed[1]], [0.0, 1.0, signed[0]]])
+
+
+class NoFeaturesError(ValueError):
+    """The photos cannot be matched by features."""
+
+
+def match_features(before: Photo, after: Photo, random_state: int) -> FloatArray:
+    """Map places (column, row) in ``after`` to places in ``before``, as a (2, 3) matrix."""
+    x, y = putative_matches(after, before)
+    return fit_map(x, y, random_state)
+
+
+def putative_matches(first: Photo, second: Photo) -> tuple[FloatArray, FloatArray]:
+    """Places of features of the first photo, and of their nearest of the second; many are wrong."""
+    cv2 = _opencv()
+    (places, vectors), (other_places, other_vectors) = (_features(cv2, photo) for photo in (first, second))
+    if vectors is None or other_vectors is None or min(len(vectors), len(other_vectors)) < _FEWEST_MATCHES:
+        raise NoFeaturesError("The photos show too few features to be aligned.")
+    nearest = cv2.BFMatcher(cv2.NORM_L2).knnMatch(vectors, other_vectors, k=2)
+    kept = [pair[0] for pair in nearest if len(pair) == 2 and pair[0].distance < _CLEARER_THAN_NEXT * pair[1].distance]
+    if len(kept) < _FEWEST_MATCHES:
+        raise NoFeaturesError(f"Only {len(kept)} features of the two photos match.")
+    rows, partners = [match.queryIdx for match in kept], [match.trainIdx for match in kept]
+    return places[rows], other_places[partners]
+
+
+def _features(cv2: Any, photo: Photo) -> tuple[FloatArray, Any]:
+    factor = min(1.0, _LONGEST_SIDE / max(photo.shape[:2]))
+    grey = cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY)
+    if factor < 1:
+        grey = cv2.resize(grey, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
+    points, vectors = cv2.SIFT_create(nfeatures=_MOST_FEATURES).detectAndCompute(grey, None)
+    places = np.array([point.pt for point in points], float).reshape(-1, 2)
+    return (places + 0.5) / factor - 0.5, vectors
+
+
+def fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
+    """Fit an affine map to matches of which many are wrong."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # how sure each single match is does not matter here
+        found = Registration("affine", random_state=random_state, raise_on_failure=False).fit(x, y)
+    if found.transformation_ is None or found.inlier_mask_.sum() < _FEWEST_MATCHES:
+        raise NoFeaturesError(f"The {len(x)} matched features of the two photos do not agree on one movement.")
+    if not found.transformation_.determined:
+        raise NoFeaturesError("The matched features lie on a line.")
+    return np.asarray(found.transformation_.matrix)[:2]
+
+
+def _opencv() -> Any:
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError(
+            "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
+            "pip install 'inlier[images]', or pass --no-align (align=False) to compare them as they are."
+        ) from error
+    return cv2

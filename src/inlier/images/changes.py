@@ -12,7 +12,7 @@ from inlier._checks import check_choice, check_flag, check_number
 from inlier._typing import Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.images.alignment import Alignment, align_photos, as_they_are, shrunk
-from inlier.images.evidence import WORKING_SIZE, change_evidence, with_gaps_filled
+from inlier.images.change_evidence import WORKING_SIZE, change_evidence, with_gaps_filled
 from inlier.images.filters import Field, enlarged, resample
 from inlier.images.reading import Photo, comparable
 from inlier.images.regions import MOST_LISTED, Region, describe, noise_tail, significant_peaks, without_specks

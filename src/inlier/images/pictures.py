@@ -1,8 +1,12 @@
-"""Pictures of what has changed, as files: the overlay, the mask, the scores, and small ones for a page."""
+"""What has changed as pictures (the overlay, the mask, the scores) and as the page of ``inlier diff``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib.metadata import version
 from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -12,6 +16,7 @@ from inlier._typing import Mask
 from inlier.images.changes import Changes
 from inlier.images.reading import Photo
 from inlier.images.regions import Region
+from inlier.report.rendering import data_uri, find_template
 
 COLOUR = (255, 94, 0)  # of what has changed
 _PAPER = (20, 20, 20)
@@ -19,6 +24,9 @@ _QUIETER, _DARKER = 0.7, 0.85  # how far the unchanged part fades to grey, and i
 _OUTLINE_SIZE = 1600  # pixels of the longer side at which outlines are drawn
 _THICKNESS = 3  # of an outline at that size
 _MOST_NUMBERS = 20
+_ON_THE_PAGE = 1600  # pixels of the longer side of the photos there
+_CROP = 220  # and of a region's picture
+_MOST_ON_THE_PAGE = 24
 
 
 def mask_png(changes: Changes) -> bytes:
@@ -111,3 +119,46 @@ def _png(image: Image.Image) -> bytes:
     buffer = BytesIO()
     image.save(buffer, "PNG", compress_level=1)  # photos hardly shrink further, and it is many times faster
     return buffer.getvalue()
+
+
+def change_page(changes: Changes, content: Mapping[str, Any]) -> str:
+    """Render the changes as one HTML page that needs nothing else.
+
+    Parameters
+    ----------
+    changes : Changes
+        What was found.
+    content : mapping
+        The record that regions.json holds: file names and settings.
+    """
+    page = find_template("change.html", "inlier.images")  # before the pictures are made: it may be missing
+    return str(
+        page.render(
+            sentence=changes.sentence,
+            content=content,
+            before=data_uri(photo_jpeg(changes.before, _ON_THE_PAGE), "jpeg"),
+            after=data_uri(photo_jpeg(changes.after, _ON_THE_PAGE), "jpeg"),
+            tint=data_uri(tint_png(changes, _ON_THE_PAGE), "png"),
+            colour="#{:02x}{:02x}{:02x}".format(*COLOUR),
+            listed=[_listed(changes, number) for number in range(min(len(changes.regions), _MOST_ON_THE_PAGE))],
+            names=[Path(str(content[side])).name for side in ("before", "after")],
+            shift=round(changes.alignment.shift(*changes.mask.shape), 1),
+            doubtful=not changes.alignment.trustworthy,
+            version=version("inlier"),
+        )
+    )
+
+
+def _listed(changes: Changes, number: int) -> dict[str, Any]:
+    region = changes.regions[number]
+    height, width = changes.mask.shape
+    return {
+        "number": number + 1,
+        "region": region,
+        "before": data_uri(crop_jpeg(changes.before, region, _CROP), "jpeg"),
+        "after": data_uri(crop_jpeg(changes.after, region, _CROP), "jpeg"),
+        "left": round(100 * region.left / width, 3),
+        "top": round(100 * region.top / height, 3),
+        "width": round(100 * (region.right - region.left) / width, 3),
+        "height": round(100 * (region.bottom - region.top) / height, 3),
+    }

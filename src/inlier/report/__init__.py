@@ -4,12 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inlier.report.match_report import MatchReport
-    from inlier.report.match_summary import MatchSummary, Origin, summarise
-    from inlier.report.page import Part, render_page
-    from inlier.report.registration_report import RegistrationReport, report_on
+    from inlier.report.match_summary import MatchSummary, Origin, Tally, summarise
+    from inlier.report.pages import MatchReport, RegistrationReport, report_on
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-    from inlier.report.streamed_summary import StreamedSummary, Tally, summarise_streamed
+    from inlier.report.rendering import Part, render_page
+    from inlier.report.streamed_summary import StreamedSummary, summarise_streamed
 
 __all__ = [
     "MatchReport",
@@ -28,16 +27,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "MatchReport": "match_report",
+    "MatchReport": "pages",
     "MatchSummary": "match_summary",
     "Origin": "match_summary",
-    "Part": "page",
-    "RegistrationReport": "registration_report",
+    "Part": "rendering",
+    "RegistrationReport": "pages",
     "RegistrationSummary": "registration_summary",
     "StreamedSummary": "streamed_summary",
-    "Tally": "streamed_summary",
-    "render_page": "page",
-    "report_on": "registration_report",
+    "Tally": "match_summary",
+    "render_page": "rendering",
+    "report_on": "pages",
     "summarise": "match_summary",
     "summarise_registration": "registration_summary",
     "summarise_streamed": "streamed_summary",

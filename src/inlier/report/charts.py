@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from inlier._typing import FloatArray, Mask
 from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary, percent
-from inlier.report.scales import Scale, label, linear, logarithmic, mirrored, with_lower_tail
 
-WIDTH, HEIGHT = 520.0, 300.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 26.0, 26.0, 46.0
+_FRAME = {"width": 520.0, "height": 300.0, "left": 64.0, "right": 494.0, "top": 26.0, "bottom": 254.0}
 _LETTER = 9.0  # width of a letter, generously
-_BINS = 56
-_POINTS = 240
-_MOST_CUTS = 12
+_BINS, _POINTS = 56, 240  # of a histogram, and of a curve: a bar is seven pixels wide, a point two from the next
+_MOST_TICKS = 6
+_MOST_CUTS = 12  # thresholds of a split match, beyond which nothing else could be seen
 _LONG_TAIL = 3.0  # how many times the interesting stretch a lower tail may be, before it is compressed
-_SMALLEST_Q = 1e-9
+_TAIL_WIDTH = 0.35  # share of the axis that a compressed tail gets
+_SMALLEST_Q = 1e-9  # what is lower is drawn there
 
 
 def score_chart(summary: MatchSummary) -> dict[str, Any]:
     """Histogram of the scores by verdict, the null as an outline, and where the cut is."""
     scores, null = summary.result.scores, summary.null_scores
-    cuts = np.unique(np.atleast_1d(summary.result.threshold))
     scale = _score_scale(scores, null, summary.result.inlier_mask)
-    drawn = _histogram(summary, scores, null, scale, "score")
-    drawn["cuts"] = [_x(place) for place in scale.place(cuts[:_MOST_CUTS]) if 0 <= place <= 1.0001]
-    drawn["cut_label"] = "threshold" if len(drawn["cuts"]) == 1 else "thresholds"
-    drawn["caption"] = "Scores of the pairs, larger for real ones."
-    drawn["compressed"] = "Left of the dotted line the axis is compressed."
-    return drawn
+    cuts = scale.place(np.unique(np.atleast_1d(summary.result.threshold))[:_MOST_CUTS])
+    cuts = cuts[(cuts >= 0) & (cuts <= 1.0001)]
+    return {
+        **_histogram(summary, scores, null, scale, "score"),
+        "cuts": _x(cuts).tolist(),
+        "cut_label": "threshold" if cuts.size == 1 else "thresholds",
+        "caption": "Scores of the pairs, larger for real ones.",
+        "compressed": "Left of the dotted line the axis is compressed.",
+    }
 
 
 def residual_chart(
@@ -38,13 +43,14 @@ def residual_chart(
 ) -> dict[str, Any]:
     """Histogram of the residuals by verdict, those of re-pairings as an outline, and the noise bound."""
     scale = mirrored(_score_scale(-residuals, None if null is None else -null, summary.result.inlier_mask))
-    drawn = _histogram(summary, residuals, null, scale, "residual")
-    place = float(scale.place(np.array(noise_bound)))
-    drawn["cuts"] = [_x(place)] if 0 <= place <= 1 else []
-    drawn["cut_label"] = "noise bound"
-    drawn["caption"] = "How far each point of the source, moved, lies from its partner."
-    drawn["compressed"] = "Right of the dotted line the axis is compressed."
-    return drawn
+    bound = float(scale.place(noise_bound))
+    return {
+        **_histogram(summary, residuals, null, scale, "residual"),
+        "cuts": [_x(bound)] if 0 <= bound <= 1 else [],
+        "cut_label": "noise bound",
+        "caption": "How far each point of the source, moved, lies from its partner.",
+        "compressed": "Right of the dotted line the axis is compressed.",
+    }
 
 
 def _histogram(
@@ -57,43 +63,158 @@ def _histogram(
     if null is not None and null.size > 1:
         n_wrong = summary.result.n_pairs * (1 - (summary.inlier_fraction or 0.0))
         outline = np.histogram(np.clip(scale.place(null), 0, 1), edges)[0] * (n_wrong / null.size)
-    highest = max(float(sum(groups.values()).max()), float(outline.max()), 1.0)  # type: ignore[union-attr]
-    counts = linear(0, highest, 5)
-    drawn = _frame(scale, counts, x_label, "pairs")
-    drawn["kind"], drawn["label"] = "histogram", f"Histogram of the {x_label}s with the cut"
-    drawn["bars"] = _bars(groups, edges, counts)
-    drawn["outline"] = _steps(outline, edges, counts) if outline.any() else None
-    drawn["break"] = None if scale.break_at is None else _x(scale.break_at)
-    drawn["verdicts"] = [name for name in (REAL, DOUBTFUL, WRONG) if groups[name].any()]
-    return drawn
+    counts = linear(0, float(max(np.sum(list(groups.values()), axis=0).max(), outline.max(), 1)), 5)
+    return {
+        **_axes(scale, counts, x_label, "pairs"),
+        "kind": "histogram",
+        "label": f"Histogram of the {x_label}s with the cut",
+        "bars": _bars(groups, edges, counts),
+        "outline": _steps(outline, edges, counts) if outline.any() else None,
+        "break": None if scale.break_at is None else _x(scale.break_at),
+        "verdicts": [name for name in VERDICTS if groups[name].any()],
+    }
 
 
 def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
     """How many pairs would be accepted at each alpha; None without q-values."""
     if summary.result.q_values is None or summary.alpha is None:
         return None
-    q = np.sort(summary.result.q_values)
-    n = q.size
-    counts = np.unique(np.linspace(1, n, min(n, _POINTS)).round().astype(int))
-    # The curve may jump where few points are drawn: keep both ends of its steepest steps.
-    steepest = np.argsort(-np.diff(np.log(np.maximum(q, _SMALLEST_Q)), prepend=np.log(max(q[0], _SMALLEST_Q))))[:20]
-    counts = np.unique(np.concatenate([counts, steepest + 1, np.maximum(steepest, 1)]))
-    heights = np.maximum(q[counts - 1], _SMALLEST_Q)
-    low = 10.0 ** np.floor(np.log10(min(heights[0], max(summary.alpha, _SMALLEST_Q)) * 0.999))
+    q, n, alpha = np.maximum(np.sort(summary.result.q_values), _SMALLEST_Q), summary.result.n_pairs, summary.alpha
+    # The curve may jump where few points are drawn: both ends of its steepest steps are kept.
+    steepest = np.argsort(-np.diff(np.log(q), prepend=np.log(q[0])))[:20]
+    evenly = np.linspace(1, n, min(n, _POINTS)).round().astype(int)
+    counts = np.unique(np.concatenate([evenly, steepest + 1, np.maximum(steepest, 1)]))
+    low = 10.0 ** np.floor(np.log10(min(q[0], max(alpha, _SMALLEST_Q)) * 0.999))
     across, up = linear(0, n, 5), logarithmic(low, 1.0)
-    drawn = _frame(across, up, "pairs accepted", "alpha")
-    drawn["kind"], drawn["label"] = "curve", "Pairs accepted at each alpha"
-    points = zip(across.place(counts), up.place(heights), strict=True)
-    drawn["line"] = "M" + "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
-    accepted, q_of_accepted = summary.result.n_inliers, summary.result.q_values[summary.result.inlier_mask]
-    drawn["alpha"] = _y(float(up.place(np.array(max(summary.alpha, low)))))
-    drawn["label_on_the_left"] = accepted > n / 2  # where the curve is not
-    drawn["alpha_label"] = f"alpha = {summary.alpha:g}"
-    reached = max(summary.alpha, float(q_of_accepted.max()) if q_of_accepted.size else 0.0)
-    drawn["dot"] = _x(float(across.place(np.array(accepted))))
-    drawn["dot_height"] = _y(float(up.place(np.array(max(reached, low)))))
-    drawn["dot_label"] = f"{accepted:,} accepted with at most {percent(reached)} wrong"
-    return drawn
+    points = zip(_x(across.place(counts)), _y(up.place(q[counts - 1])), strict=True)
+    accepted = summary.result.n_inliers
+    reached = max(alpha, float(summary.result.q_values[summary.result.inlier_mask].max(initial=0.0)))
+    return {
+        **_axes(across, up, "pairs accepted", "alpha"),
+        "kind": "curve",
+        "label": "Pairs accepted at each alpha",
+        "line": "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points),
+        "alpha": _y(up.place(max(alpha, low))),
+        "alpha_label": f"alpha = {alpha:g}",
+        "label_on_the_left": accepted > n / 2,  # where the curve is not
+        "dot": _x(across.place(accepted)),
+        "dot_height": _y(up.place(max(reached, low))),
+        "dot_label": f"{accepted:,} accepted with at most {percent(reached)} wrong",
+    }
+
+
+def _axes(across: Scale, up: Scale, x_label: str, y_label: str) -> dict[str, Any]:
+    """Axes and ticks, the same for every drawing."""
+    x_ticks = _apart([{"at": _x(place), "label": text} for place, text in across.placed_ticks()])
+    y_ticks = [{"at": _y(place), "label": text} for place, text in up.placed_ticks()]
+    return {**_FRAME, "x_label": x_label, "y_label": y_label, "x_ticks": x_ticks, "y_ticks": y_ticks}
+
+
+def _apart(ticks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out the ticks whose labels would run into the one to their right."""
+    kept: list[dict[str, Any]] = []
+    for tick in reversed(ticks):
+        half = _LETTER * (len(tick["label"]) + 2) / 2
+        if not kept or tick["at"] + half <= kept[-1]["at"] - _LETTER * len(kept[-1]["label"]) / 2:
+            kept.append(tick)
+    return kept[::-1]
+
+
+def _bars(groups: dict[str, Any], edges: FloatArray, counts: Scale) -> list[dict[str, Any]]:
+    """Stacked bars, each with a sentence for whoever points at it."""
+    lefts, width, below = _x(edges[:-1]) + 0.5, _x(edges[1]) - _x(edges[0]) - 1, np.zeros(_BINS)
+    bars = []
+    for name in (WRONG, DOUBTFUL, REAL):
+        bottoms, tops = _y(counts.place(below)), _y(counts.place(below + groups[name]))
+        below = below + groups[name]
+        for left, bottom, top, count in zip(lefts, bottoms, tops, groups[name], strict=True):
+            if count:
+                title = f"{count:,} {'pair' if count == 1 else 'pairs'}, {name}"
+                box = {"x": left, "y": top, "width": width, "height": max(bottom - top, 0.75)}
+                bars.append({**box, "verdict": name, "title": title})
+    return bars
+
+
+def _steps(heights: FloatArray, edges: FloatArray, counts: Scale) -> str:
+    """An outline over the bins, as the path of an SVG."""
+    path, is_up, ground = [], False, _FRAME["bottom"]
+    for left, right, height in zip(_x(edges[:-1]), _x(edges[1:]), heights, strict=True):
+        if height > 0:
+            y = _y(counts.place(height))
+            start = "" if is_up else f"M{left:.1f} {ground:.1f}"
+            path.append(f"{start}L{left:.1f} {y:.1f}L{right:.1f} {y:.1f}")
+        elif is_up:
+            path.append(f"L{left:.1f} {ground:.1f}")
+        is_up = height > 0
+    return "".join([*path, f"L{_FRAME['right']:.1f} {ground:.1f}" if is_up else ""])
+
+
+def _x(place: Any) -> Any:
+    """Pixels from the left of a place in [0, 1] on the lower axis."""
+    return _FRAME["left"] + place * (_FRAME["right"] - _FRAME["left"])
+
+
+def _y(place: Any) -> Any:
+    """Pixels from the top of a place in [0, 1] on the left axis."""
+    return _FRAME["bottom"] - place * (_FRAME["bottom"] - _FRAME["top"])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis: where a value lies between 0 and 1, and which values are written beside it."""
+
+    place: Callable[[Any], FloatArray]
+    ticks: list[float]
+    break_at: float | None = None  # where a compressed tail ends, in [0, 1]
+
+    def placed_ticks(self) -> list[tuple[float, str]]:
+        """The ticks that lie on the axis: where, and what is written there."""
+        places = self.place(np.array(self.ticks)).tolist()
+        return [(at, label(tick)) for at, tick in zip(places, self.ticks, strict=True) if -0.001 <= at <= 1.001]
+
+
+def linear(low: float, high: float, most_ticks: int = _MOST_TICKS) -> Scale:
+    """Evenly spaced."""
+    width = (high - low) or 1.0
+    return Scale(lambda values: (values - low) / width, round_numbers(low, high, most_ticks))
+
+
+def logarithmic(low: float, high: float) -> Scale:
+    """Powers of ten; both ends positive."""
+    first, last = log10(low), log10(high)
+    step = max(1, ceil((last - first) / _MOST_TICKS))
+    ticks = [10.0**power for power in range(ceil(first - 1e-9), floor(last + 1e-9) + 1, step)]
+    width = (last - first) or 1.0
+    return Scale(lambda values: (np.log10(values) - first) / width, ticks)
+
+
+def with_lower_tail(low: float, core: float, high: float) -> Scale:
+    """Linear from ``core`` to ``high``, and below that a narrow stretch in which distances grow by powers of ten.
+
+    Both stretches are equally dense where they meet, so that a smooth histogram stays smooth.
+    """
+    tail, unit = core - low, high - core
+    wanted = unit * _TAIL_WIDTH / (1 - _TAIL_WIDTH)
+    bend = float(brentq(lambda size: size * np.log1p(tail / size) - wanted, 1e-12 * unit, unit))
+    span = np.log1p(tail / bend)
+
+    def place(values: FloatArray) -> FloatArray:
+        right = _TAIL_WIDTH + (1 - _TAIL_WIDTH) * (values - core) / unit
+        left = _TAIL_WIDTH * (1 - np.log1p(np.maximum(core - values, 0) / bend) / span)
+        return np.where(values >= core, right, left)
+
+    first = ceil(log10(max(tail, unit))) - 1
+    powers = [-(10.0**power) for power in range(first, first - 30, -1)]
+    ticks = [value for value in powers if low <= value < core and -value >= 0.01 * unit]
+    some = ticks[:: max(1, ceil(len(ticks) / 3))]
+    return Scale(place, [*some, *round_numbers(core, high, 5)], _TAIL_WIDTH)
+
+
+def mirrored(scale: Scale) -> Scale:
+    """The axis of minus the values: what was the lower tail is the upper one."""
+    ticks = [-tick if tick else 0.0 for tick in reversed(scale.ticks)]
+    break_at = None if scale.break_at is None else 1 - scale.break_at
+    return Scale(lambda values: 1 - scale.place(-values), ticks, break_at)
 
 
 def _score_scale(scores: FloatArray, null: FloatArray | None, inlier_mask: Mask) -> Scale:
@@ -110,80 +231,21 @@ def _score_scale(scores: FloatArray, null: FloatArray | None, inlier_mask: Mask)
     return with_lower_tail(low, core, high)
 
 
-def _x(place: float) -> float:
-    return _LEFT + float(place) * (WIDTH - _LEFT - _RIGHT)
+def round_numbers(low: float, high: float, most: int) -> list[float]:
+    """At most ``most`` multiples of 1, 2 or 5 times a power of ten between two numbers."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / most
+    power = 10.0 ** floor(log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    return [number * step for number in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
-def _y(place: float) -> float:
-    return HEIGHT - _BOTTOM - float(place) * (HEIGHT - _TOP - _BOTTOM)
-
-
-def _frame(across: Scale, up: Scale, x_label: str, y_label: str) -> dict[str, Any]:
-    """Axes and ticks, the same for every drawing."""
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "left": _LEFT,
-        "right": WIDTH - _RIGHT,
-        "top": _TOP,
-        "bottom": HEIGHT - _BOTTOM,
-        "x_label": x_label,
-        "y_label": y_label,
-        "x_ticks": _apart([{"at": _x(place), "label": text} for place, text in _placed_ticks(across)]),
-        "y_ticks": [{"at": _y(place), "label": text} for place, text in _placed_ticks(up)],
-    }
-
-
-def _placed_ticks(scale: Scale) -> list[tuple[float, str]]:
-    places = scale.place(np.array(scale.ticks))
-    return [
-        (float(place), label(tick)) for place, tick in zip(places, scale.ticks, strict=True) if -0.001 <= place <= 1.001
-    ]
-
-
-def _apart(ticks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out the ticks whose labels would run into the one to their right."""
-    kept: list[dict[str, Any]] = []
-    for tick in reversed(ticks):
-        half = _LETTER * (len(tick["label"]) + 2) / 2
-        if not kept or tick["at"] + half <= kept[-1]["at"] - _LETTER * len(kept[-1]["label"]) / 2:
-            kept.append(tick)
-    return kept[::-1]
-
-
-def _bars(groups: dict[str, Any], edges: FloatArray, counts: Scale) -> list[dict[str, Any]]:
-    """Stacked bars, each with a sentence for whoever points at it."""
-    width = _x(edges[1]) - _x(edges[0])
-    bars = []
-    for place, left in enumerate(edges[:-1]):
-        floor = 0.0
-        for name in (WRONG, DOUBTFUL, REAL):
-            count = int(groups[name][place])
-            if count:
-                bottom, top = (_y(float(counts.place(np.array(value)))) for value in (floor, floor + count))
-                bars.append(
-                    {
-                        "x": _x(left) + 0.5,
-                        "y": top,
-                        "width": width - 1,
-                        "height": max(bottom - top, 0.75),
-                        "verdict": name,
-                        "title": f"{count:,} {'pair' if count == 1 else 'pairs'}, {name}",
-                    }
-                )
-                floor += count
-    return bars
-
-
-def _steps(heights: FloatArray, edges: FloatArray, counts: Scale) -> str:
-    """An outline over the bins, as the path of an SVG."""
-    path, is_up = [], False
-    for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True):
-        if height > 0:
-            y = _y(float(counts.place(np.array(height))))
-            start = "" if is_up else f"M{_x(left):.1f} {_y(0):.1f}"
-            path.append(f"{start}L{_x(left):.1f} {y:.1f}L{_x(right):.1f} {y:.1f}")
-        elif is_up:
-            path.append(f"L{_x(left):.1f} {_y(0):.1f}")
-        is_up = height > 0
-    return "".join([*path, f"L{_x(1):.1f} {_y(0):.1f}" if is_up else ""])
+def label(value: float) -> str:
+    """A tick in few characters: 2,000, 0.01, -1e13."""
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.4f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
+    mantissa, power = f"{value:.0e}".split("e")
+    return f"{mantissa}e{int(power)}".replace("-", "\N{MINUS SIGN}")

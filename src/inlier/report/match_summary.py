@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from math import ceil, floor, log10
 from typing import Any
 
@@ -15,13 +16,14 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
-from inlier.report.versions import versions
+from inlier.report.rendering import versions
 from inlier.result import MatchResult
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it
 _SMALL_ERROR = 0.1  # per cent, below which another digit is worth printing
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
+_WORST = 10  # pairs, as many as anything shows
 _METHODS = {CalibratedMatcher: "calibrated", RowSumMatcher: "row-sum", EigenvectorMatcher: "eigenvector"}
 
 
@@ -42,6 +44,48 @@ class Origin:
     sources: tuple[str, ...] = ()
     command: str | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Tally:
+    """What is counted of the pairs, all at once or block by block; none is held but the worst.
+
+    Attributes
+    ----------
+    counts : ndarray of int
+        How many pairs have each of the `VERDICTS`.
+    lowest_q : tuple of float and int
+        The lowest q-value, and how many pairs have it.
+    lowest_score, highest_score : float
+        The scores lie between them.
+    worst : dict of ndarrays
+        The columns of the ten pairs with the lowest scores, the lowest first, of equal ones the first.
+    """
+
+    counts: Array = field(default_factory=lambda: np.zeros(len(VERDICTS), dtype=np.int64))
+    lowest_q: tuple[float, int] = (np.inf, 0)
+    lowest_score: float = np.inf
+    highest_score: float = -np.inf
+    worst: dict[str, Array] = field(default_factory=dict)
+    _worst_scores: Array = field(default_factory=lambda: np.empty(0))
+
+    def add(self, block: Mapping[str, Array], scores: Array) -> None:
+        """Count a block of pairs: its columns by name, and the scores that they are ordered by."""
+        q = block.get("q_value")
+        self.counts += np.bincount(verdicts_of(block["inlier"], q), minlength=len(VERDICTS))
+        self.lowest_score = min(self.lowest_score, float(scores.min()))
+        self.highest_score = max(self.highest_score, float(scores.max()))
+        if q is not None and float(q.min()) <= self.lowest_q[0]:
+            least = float(q.min())
+            before = self.lowest_q[1] if self.lowest_q[0] == least else 0
+            self.lowest_q = least, before + int((q == least).sum())
+        few = min(_WORST, scores.size)
+        low = np.flatnonzero(scores <= np.partition(scores, few - 1)[few - 1])  # ties included
+        both = np.concatenate([self._worst_scores, scores[low]])
+        order = np.argsort(both, kind="stable")[:_WORST]
+        kept = self.worst or {name: column[:0] for name, column in block.items()}
+        self.worst = {name: np.concatenate([kept[name], column[low]])[order] for name, column in block.items()}
+        self._worst_scores = both[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,22 +135,23 @@ class MatchSummary:
 
     def _what_alpha_would_do(self) -> str | None:
         """Where nothing was found: from which alpha on something would be."""
-        if self.lowest_q is None or self.result.n_inliers or self.lowest_q[0] > _MORE_LIKELY_WRONG:
+        least, n = self.tally.lowest_q
+        if self.result.n_inliers or least > _MORE_LIKELY_WRONG:
             return None
-        least, n = self.lowest_q
         pairs = "pair" if n == 1 else "pairs"
         return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(least):g} on."
 
-    @property
-    def lowest_q(self) -> tuple[float, int] | None:
-        """The lowest q-value, and how many pairs have it."""
-        q = self.result.q_values
-        return None if q is None else (float(q.min()), int((q <= q.min()).sum()))
+    @cached_property
+    def tally(self) -> Tally:
+        """What was counted of the pairs."""
+        tally = Tally()
+        tally.add(self.columns(), self.result.columns()["score"])
+        return tally
 
     @property
     def scores_differ(self) -> bool:
         """Whether there is a worst pair."""
-        return bool(np.ptp(self.result.scores) > 0)
+        return self.tally.highest_score > self.tally.lowest_score
 
     @property
     def out_of_reach(self) -> str | None:
@@ -137,20 +182,16 @@ class MatchSummary:
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs have which verdict."""
-        return dict(zip(VERDICTS, counts_of(self.result.inlier_mask, self.result.q_values).tolist(), strict=True))
+        return dict(zip(VERDICTS, self.tally.counts.tolist(), strict=True))
 
     def columns(self) -> dict[str, Array]:
         """Everything there is per pair: row, row in Y where it is another, key, score, p- and q-value, inlier."""
         names = {"row": self.rows, "row_y": self.rows_y, "key": self.keys}
         return {name: column for name, column in names.items() if column is not None} | self.result.columns()
 
-    def worst(self, k: int) -> list[dict[str, Any]]:
-        """The ``k`` pairs with the lowest scores, the lowest first."""
-        return self.records(self.result.worst(k))
-
-    def records(self, places: Array) -> list[dict[str, Any]]:
-        """Some pairs, a dictionary each."""
-        columns = {name: column[places].tolist() for name, column in self.columns().items()}
+    def worst(self, k: int = _WORST) -> list[dict[str, Any]]:
+        """The ``k`` pairs with the lowest scores, the lowest first, a dictionary each; at most ten."""
+        columns = {name: column[:k].tolist() for name, column in self.tally.worst.items()}
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,7 +208,7 @@ class MatchSummary:
             "detection_p_value": self.detection_p_value,
             "threshold": np.asarray(self.result.threshold).tolist(),
             "verdicts": self.counts,
-            "worst": self.worst(10),
+            "worst": self.worst(),
             "sources": list(self.origin.sources),
             "method": self.method,
             "settings": dict(self.settings),
@@ -175,14 +216,17 @@ class MatchSummary:
             "command": self.origin.command,
         }
 
-    def json_parts(self, indent: int | None = None) -> Iterator[str]:
-        """The text of `json`, in as many parts as are at hand."""
-        yield self.json(indent)
-
     def json(self, indent: int | None = None) -> str:
         """Everything, the pairs as a list per column with it."""
-        pairs = {name: column.tolist() for name, column in self.columns().items()}
-        return json.dumps({**self.to_dict(), "pairs": pairs}, indent=indent, allow_nan=False, ensure_ascii=False)
+        return "".join(self.json_parts(indent))
+
+    def json_parts(self, indent: int | None = None) -> Iterator[str]:
+        """The text of `json`, a block of a column at a time."""
+        return _json_with_columns(self.to_dict(), self._column_blocks(), indent)
+
+    def _column_blocks(self) -> Iterator[tuple[str, Iterable[Array]]]:
+        """What there is per pair: a name, and the column in one block or in several."""
+        return ((name, [column]) for name, column in self.columns().items())
 
 
 def summarise(
@@ -241,20 +285,31 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
     }
 
 
-def counts_of(mask: Array, q_values: Array | None) -> Array:
-    """How many pairs have each of the `VERDICTS`."""
-    n_real, n_wrong = np.count_nonzero(mask), np.count_nonzero(_is_wrong(mask, q_values))
-    return np.array([n_real, mask.size - n_real - n_wrong, n_wrong])
-
-
 def verdicts_of(mask: Array, q_values: Array | None) -> Array:
-    """Per pair the place of its verdict in `VERDICTS`."""
-    return np.where(mask, 0, np.where(_is_wrong(mask, q_values), 2, 1)).astype(np.int8)
+    """Per pair the place of its verdict in `VERDICTS`: what is neither accepted nor likely wrong is doubtful."""
+    is_wrong = True if q_values is None else q_values > _MORE_LIKELY_WRONG
+    return np.where(mask, 0, np.where(is_wrong, 2, 1)).astype(np.int8)
 
 
-def _is_wrong(mask: Array, q_values: Array | None) -> Array:
-    """Which pairs are more likely wrong than real; what is neither that nor accepted is doubtful."""
-    return ~mask if q_values is None else ~mask & (q_values > _MORE_LIKELY_WRONG)
+def _json_with_columns(
+    head: Mapping[str, Any], columns: Iterable[tuple[str, Iterable[Array]]], indent: int | None
+) -> Iterator[str]:
+    """Yield the text of ``json.dumps({**head, "pairs": columns}, indent=indent)``, a block of a column at a time."""
+    dumps = partial(json.dumps, allow_nan=False, ensure_ascii=False)
+    outer, inner, deep = ("" if indent is None else "\n" + " " * (indent * depth) for depth in (1, 2, 3))
+    comma = ", " if indent is None else ","
+    yield "{"
+    for key, value in head.items():
+        text = dumps(value, indent=indent).replace("\n", outer)  # within a text, JSON writes \\n
+        yield f"{outer}{dumps(key)}: {text}{comma}"
+    yield f'{outer}"pairs": {{'
+    for number, (name, blocks) in enumerate(columns):
+        yield f"{comma if number else ''}{inner}{dumps(name)}: ["
+        for place, block in enumerate(blocks):
+            values = dumps(block.tolist(), separators=(comma + deep, ": "))
+            yield (comma if place else "") + deep + values.removeprefix("[").removesuffix("]")
+        yield f"{inner}]"
+    yield f"{outer}}}" + ("}" if indent is None else "\n}")
 
 
 def percent(share: float) -> str:

@@ -19,7 +19,7 @@ from inlier.transforms import Transformation
 _MOST_POINTS = 4000  # of each set
 _MOST_LINES = (120, 40, 80)  # of each verdict: real, doubtful, wrong
 _STEPS = 24  # between before and after; the viewer goes straight between two of them
-_NEARLY_ALL = 0.98
+_NEARLY_ALL = 0.98  # of the points decide what is in sight: a few stray ones must not
 _FAR = 2.5  # sizes between two sets from which they are drawn nearer
 _WHOLE = 4000  # whole numbers per unit: a quarter of a pixel on a large screen
 _EDGE = 25.0  # units, beyond which nothing is drawn
@@ -75,8 +75,11 @@ def make_overlay(
     source, target = (X, Y) if clouds is None else clouds
     some_source, some_target = _some(source), _some(target)
     lines = _some_lines(verdicts)
-    shown = _Projection(some_target if d_y > 3 else None, d_y)
-    has_before = d_x == d_y
+    basis, has_before = _to_three(d_y, some_target), d_x == d_y
+
+    def shown(points: Array) -> FloatArray:
+        return np.asarray(points, dtype=np.float64) @ basis
+
     after, moved_starts = shown(transformation(some_source)), shown(transformation(X[lines]))
     before, starts = (shown(some_source), shown(X[lines])) if has_before else (after, moved_starts)
     picture = _Picture(shown(some_target), after, before)
@@ -112,20 +115,13 @@ def make_overlay(
     )
 
 
-class _Projection:
-    """To three coordinates: zeros are added, or the main directions taken."""
-
-    def __init__(self, points: Array | None, dimension: int) -> None:
-        self._basis = np.eye(3)[:dimension] if points is None else self._main_directions(points)
-
-    @staticmethod
-    def _main_directions(points: Array) -> FloatArray:
-        centred = np.asarray(points, dtype=np.float64) - points.mean(axis=0)
-        directions = np.linalg.svd(centred, full_matrices=False)[2][:3].T
-        return np.pad(directions, ((0, 0), (0, 3 - directions.shape[1])))
-
-    def __call__(self, points: Array) -> FloatArray:
-        return np.asarray(points, dtype=np.float64) @ self._basis
+def _to_three(d: int, points: Array) -> FloatArray:
+    """A matrix that takes rows to three coordinates: zeros are added, or the points' main directions taken."""
+    if d <= 3:
+        return np.eye(3)[:d]
+    centred = np.asarray(points, dtype=np.float64) - points.mean(axis=0)
+    directions = np.linalg.svd(centred, full_matrices=False)[2][:3].T
+    return np.pad(directions, ((0, 0), (0, 3 - directions.shape[1])))
 
 
 class _Picture:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
+from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
 from inlier.report.overlay import Overlay, make_overlay
-from inlier.report.transformation_words import MotionErrors, errors_as_dict, errors_in_words, in_words
-from inlier.transforms import Transformation
+from inlier.transforms import SimilarityTransformation, Transformation
 
 MAP_NAMES = {
     "rigid": "rigid motion",
@@ -23,6 +23,11 @@ MAP_NAMES = {
     "affine": "affine map",
 }
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
+_DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # most pairs, and most numbers of one side, that a picture is made of
+_NO_TURN = 1e-7  # degrees, below which it is rounding
+_WITHOUT_TRANSLATION = ("orthogonal", "rotation")
+
+DrawnPairs = tuple[Array, Array, Array]  # rows, and their points of the source and of the target
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +40,9 @@ class RegistrationSummary(MatchSummary):
     noise_bound: float | None = None
     bound_was_given: bool = False
     ends: tuple[Array, Array] | None = None
-    errors: MotionErrors | None = None
-    overlay: Overlay | None = None
+    errors: MotionUncertainty | None = None
+    drawn: DrawnPairs | None = None
+    clouds: tuple[Array, Array] | None = None
 
     @property
     def answer(self) -> str:
@@ -83,6 +89,14 @@ class RegistrationSummary(MatchSummary):
         return f"Some {share} of them are expected to be wrong, since wrong ones lie as near by chance"
 
     @property
+    def overlay(self) -> Overlay | None:
+        """Both sets on top of each other; None where there is nothing to be drawn."""
+        if self.transformation is None or self.drawn is None:
+            return None
+        rows, X, Y = self.drawn
+        return make_overlay(self.transformation, X, Y, self.verdicts[rows], self.result.n_pairs, self.clouds)
+
+    @property
     def scores_are_residuals(self) -> bool:
         """Whether pairs were judged by their residuals; in many dimensions a linear map may have judged them."""
         return self.residuals is not None and np.array_equal(self.result.scores, -self.residuals)
@@ -102,10 +116,15 @@ class RegistrationSummary(MatchSummary):
         """The transformation, with what it rests on; `Transformation.from_dict` reads it."""
         if self.transformation is None:
             return {}
+        errors = self.errors and {
+            "degrees": np.asarray(self.errors.rotation).tolist(),
+            "translation": np.asarray(self.errors.translation).tolist(),
+            "scale": float(self.errors.scale),
+        }
         return {
             **self.transformation.to_dict(),
             "in_words": in_words(self.transformation),
-            "standard_errors": None if self.errors is None else errors_as_dict(self.errors),
+            "standard_errors": errors,
             "noise_bound": self.noise_bound,
             "noise_bound_was_given": self.bound_was_given,
             "n_pairs": self.result.n_pairs,
@@ -120,6 +139,8 @@ class RegistrationSummary(MatchSummary):
 
 def summarise_registration(
     registration: Registration,
+    X: Array | None = None,
+    y: Array | None = None,
     *,
     rows: Array | None = None,
     keys: Sequence[str] | Array | None = None,
@@ -133,6 +154,8 @@ def summarise_registration(
     ----------
     registration : Registration
         After ``fit``.
+    X, y : ndarrays of shape (n, d), optional
+        The pairs that it was fitted to, of which some are drawn.
     rows : ndarray of int, optional
         Where each pair stands in the user's own table; 0, 1, 2, ... by default.
     keys : sequence of str, optional
@@ -151,24 +174,86 @@ def summarise_registration(
     >>> from inlier.report import summarise_registration
     >>> data = make_gaussian_pairs(n=500, d=3, inlier_fraction=0.6, noise=0.01, rng=0)
     >>> registration = Registration("orthogonal", random_state=0).fit(data.X, data.Y)
-    >>> summarise_registration(registration).answer
+    >>> summarise_registration(registration, data.X, data.Y).answer
     '300 of 500 pairs agree on one rotation or reflection, to within 0.03....'
     """
-    base = vars(summarise(registration, rows=rows, keys=keys, origin=origin))
-    base["settings"] = {name: value for name, value in base["settings"].items() if name not in _SILENT_SETTINGS}
+    base = summarise(registration, rows=rows, keys=keys, origin=origin)
+    settings = {name: value for name, value in base.settings.items() if name not in _SILENT_SETTINGS}
     found = registration.success_
-    summary = RegistrationSummary(
-        **{**base, "method": "registration"},
+    return RegistrationSummary(
+        **{**vars(base), "method": "registration", "settings": settings},
         model=registration.model,
         transformation=registration.transformation_,
         residuals=registration.residuals_ if found else None,
         noise_bound=float(registration.noise_bound_) if found else None,
         bound_was_given=registration.noise_bound is not None,
         ends=ends,
+        errors=getattr(registration, "uncertainty_", None) if found else None,
+        drawn=_drawn_pairs(registration, X, y) if found else None,
+        clouds=clouds,
     )
-    if registration.transformation_ is None:
-        return summary
-    drawn, X, Y = registration._drawn_pairs
-    n_pairs = summary.result.n_pairs
-    overlay = make_overlay(registration.transformation_, X, Y, summary.verdicts[drawn], n_pairs, clouds)
-    return replace(summary, overlay=overlay, errors=getattr(registration, "uncertainty_", None))
+
+
+def _drawn_pairs(registration: Registration, X: Array | None, y: Array | None) -> DrawnPairs | None:
+    """Choose the pairs to draw: of the accepted and of the others, both evenly spread."""
+    if X is None or y is None:
+        return getattr(registration, "_drawn_pairs", None)
+    Y = np.asarray(y).reshape(len(y), -1)
+    most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
+    accepted, others = np.flatnonzero(registration.inlier_mask_), np.flatnonzero(~registration.inlier_mask_)
+    n_others = min(max(most // 3, most - accepted.size), others.size)
+    rows = np.sort(np.concatenate([_evenly_spread(accepted, most - n_others), _evenly_spread(others, n_others)]))
+    return rows, np.asarray(X)[rows], Y[rows]
+
+
+def _evenly_spread(rows: Array, most: int) -> Array:
+    few = min(rows.size, most)
+    return rows[np.linspace(0, rows.size - 1, few).round().astype(np.intp)] if few else rows[:0]
+
+
+def in_words(transformation: Transformation) -> str:
+    """What it does to the source, as the rest of a sentence: "turns by 90 degrees about ... and moves by ..."."""
+    parts = _linear_part(transformation)
+    if transformation.model not in _WITHOUT_TRANSLATION:
+        size = float(np.linalg.norm(transformation.translation))
+        parts.append(f"moves by {_vector(transformation.translation, size)}")
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _linear_part(transformation: Transformation) -> list[str]:
+    if not isinstance(transformation, SimilarityTransformation):
+        stretch = np.linalg.svd(transformation.linear, compute_uv=False)
+        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}"]
+    parts = [f"scales by {transformation.scale:.6g}"] if transformation.model == "similarity" else []
+    d = len(transformation.rotation)
+    if transformation.is_reflection:
+        return [*parts, "mirrors"]
+    if d not in (2, 3):
+        return [*parts, f"turns in {d} dimensions"] if d > 1 else parts
+    angle = transformation.angle
+    if abs(angle) < _NO_TURN:
+        return [*parts, "does not turn"]
+    if d == 2:
+        return [*parts, f"turns by {abs(angle):.4g} degrees {'counter-clockwise' if angle > 0 else 'clockwise'}"]
+    axis = transformation.as_scipy_rotation().as_rotvec()
+    axis /= np.linalg.norm(axis)
+    return [*parts, f"turns by {angle:.4g} degrees about the axis {_vector(axis, 1.0, '.3f')}"]
+
+
+def _vector(values: FloatArray, size: float, form: str = ".4g") -> str:
+    """Numbers in brackets, few enough to be read; what is nothing beside the others is 0."""
+    if values.size > 3:
+        return f"{size:.4g}"
+    shown = np.where(np.abs(values) < 1e-9 * size, 0.0, values)
+    return f"({', '.join(format(float(value), form) for value in shown)})"
+
+
+def errors_in_words(errors: MotionUncertainty, model: str) -> str:
+    """A sentence: how far the transformation may be off."""
+    parts = [f"{float(np.max(errors.rotation)):.2g} degrees"]
+    if model not in _WITHOUT_TRANSLATION:
+        shift = np.asarray(errors.translation)
+        parts.append(f"{_vector(shift, float(np.linalg.norm(shift)), '.2g')} in the translation")
+    if model == "similarity":
+        parts.append(f"{errors.scale:.2g} in the scale")
+    return f"Standard errors: {', '.join(parts)}."

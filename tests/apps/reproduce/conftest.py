@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
 
 import numpy as np
 import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS, load_sources
-from inlier.apps.reproduce.theory_row_sum import LOGARITHMIC, PROPORTIONAL, QUADRATIC
+from inlier.apps.reproduce.theory import LOGARITHMIC, PROPORTIONAL, QUADRATIC
 
 TINY = {
     "brain-ratio": {"n": 400, "inlier_fractions": [0.6, 0.9], "repetitions": 4},
@@ -31,7 +31,13 @@ def sources():
 @pytest.fixture
 def tiny():
     """An experiment whose quick run takes a moment."""
-    return lambda name: replace(EXPERIMENTS[name], quick={**EXPERIMENTS[name].quick, **TINY.get(name, {})})
+
+    def make(name):
+        experiment = copy(EXPERIMENTS[name])
+        experiment.quick = {**experiment.quick, **TINY.get(name, {})}
+        return experiment
+
+    return make
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ import csv
 import json
 
 from inlier.apps.reproduce import run_experiment
+from inlier.apps.reproduce.experiment import row
 from inlier.apps.reproduce.output import as_csv, as_record
-from inlier.apps.reproduce.session import Options, run_all
-from inlier.apps.reproduce.tables import row
+from inlier.apps.reproduce.runner import run_all
 
 
 def test_each_experiment_leaves_four_files_and_nothing_unfinished(tiny, sources, tmp_path):
-    outcomes = run_all([tiny("brain-ratio"), tiny("sky-images")], sources, tmp_path, Options(quick=True, jobs=1))
+    outcomes = run_all([tiny("brain-ratio"), tiny("sky-images")], sources, tmp_path, quick=True, jobs=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"{name}.{suffix}" for name in ("brain-ratio", "sky-images") for suffix in ("csv", "json", "pdf", "png")
     ]
@@ -28,7 +28,7 @@ def test_each_experiment_leaves_four_files_and_nothing_unfinished(tiny, sources,
 def test_what_another_experiment_has_finished_is_kept(tiny, sources, tmp_path):
     kept = tmp_path / ".unfinished" / "brain-ratio-0123456789abcdef"
     kept.mkdir(parents=True)
-    run_all([tiny("sky-images")], sources, tmp_path, Options(quick=True, jobs=1))
+    run_all([tiny("sky-images")], sources, tmp_path, quick=True, jobs=1)
     assert kept.is_dir()
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
 

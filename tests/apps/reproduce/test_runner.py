@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS, Sources, run_experiment
-from inlier.apps.reproduce.store import CellStore
-from inlier.apps.reproduce.tables import summarise
+from inlier.apps.reproduce.runner import CellStore
 
 
 def no_times(rows):
@@ -37,46 +34,42 @@ def test_repetitions_keep_their_numbers_when_there_are_more_of_them(tiny, source
     assert experiment.run_cell(many, {**cell, "last": 3})[:10] == experiment.run_cell(few, {**cell, "last": 2})
 
 
-def counting(calls, fail_at=None):
+class Counting(type(EXPERIMENTS["brain-ratio"])):
     """An experiment of five cells that notes which of them it computes."""
 
-    def run_cell(run, cell):
-        if cell["cell"] == fail_at:
-            raise KeyboardInterrupt
-        calls.append(cell["cell"])
-        return [{"cell": cell["cell"], "value": float(run.generator(cell["cell"]).random())}]
+    name, full, quick, data, quantities = "counting", {}, {}, (), ("value",)
 
-    return replace(
-        EXPERIMENTS["brain-ratio"],
-        name="counting",
-        full={},
-        quick={},
-        data=(),
-        cells=lambda settings: [{"cell": k} for k in range(5)],
-        run_cell=run_cell,
-        table=lambda run, records: summarise(records, ["value"]),
-        claims=lambda rows: [],
-    )
+    def __init__(self, calls, fail_at=None):
+        self.calls, self.fail_at = calls, fail_at
+
+    def points(self, settings):
+        return [{"cell": k} for k in range(5)]
+
+    def measure(self, run, point, repetition):
+        if point["cell"] == self.fail_at:
+            raise KeyboardInterrupt
+        self.calls.append(point["cell"])
+        return [{"value": float(run.generator(point["cell"]).random())}]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     calls, seen = [], []
-    interrupted = counting(calls, fail_at=3)
+    interrupted = Counting(calls, fail_at=3)
     run = interrupted.prepare(Sources())
     with pytest.raises(KeyboardInterrupt):
         run_experiment(interrupted, run, keep_in=tmp_path)
     assert calls == [0, 1, 2]
     resumed = run_experiment(
-        counting(calls), run, keep_in=tmp_path, progress=lambda name, done, total: seen.append((done, total))
+        Counting(calls), run, keep_in=tmp_path, progress=lambda name, done, total: seen.append((done, total))
     )
     assert calls == [0, 1, 2, 3, 4]
     assert seen == [(3, 5), (4, 5), (5, 5)]
-    assert resumed.rows == run_experiment(counting([]), run).rows
+    assert resumed.rows == run_experiment(Counting([]), run).rows
 
 
 def test_another_seed_does_not_resume(tmp_path):
     calls = []
-    experiment = counting(calls)
+    experiment = Counting(calls)
     for seed in (0, 1):
         run_experiment(experiment, experiment.prepare(Sources(), seed=seed), keep_in=tmp_path)
     assert calls == [0, 1, 2, 3, 4] * 2
@@ -84,7 +77,7 @@ def test_another_seed_does_not_resume(tmp_path):
 
 def test_a_torn_file_is_computed_again(tmp_path):
     calls = []
-    experiment = counting(calls)
+    experiment = Counting(calls)
     run = experiment.prepare(Sources())
     run_experiment(experiment, run, keep_in=tmp_path)
     store = CellStore(tmp_path, run, experiment.cells(run.settings))

@@ -1,13 +1,12 @@
 """The paper's figures, tables and theorems, each computed again: from settings to a tidy table and a picture."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from inlier.apps.reproduce.model import Claim, Experiment, Outcome, Run
-    from inlier.apps.reproduce.registry import EXPERIMENTS, find_experiments
-    from inlier.apps.reproduce.runner import run_experiment
-    from inlier.apps.reproduce.sources import Sources, load_sources
+from inlier.apps.reproduce.brain import BrainRatio, BrainSplit
+from inlier.apps.reproduce.experiment import Claim, Experiment, Outcome, Run
+from inlier.apps.reproduce.runner import run_all, run_experiment
+from inlier.apps.reproduce.sky import SkyImages, SkyNoise
+from inlier.apps.reproduce.sources import Sources, load_sources
+from inlier.apps.reproduce.theory import TheoryEigenvector, TheoryRowSum
+from inlier.apps.reproduce.whole_photos import CaseStudy, WholePhoto
 
 __all__ = [
     "EXPERIMENTS",
@@ -18,25 +17,37 @@ __all__ = [
     "Sources",
     "find_experiments",
     "load_sources",
+    "run_all",
     "run_experiment",
 ]
 
-_HOME = {
-    "Claim": "model",
-    "EXPERIMENTS": "registry",
-    "Experiment": "model",
-    "Outcome": "model",
-    "Run": "model",
-    "Sources": "sources",
-    "find_experiments": "registry",
-    "load_sources": "sources",
-    "run_experiment": "runner",
+# in the order of the paper
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        BrainRatio(),
+        BrainSplit("eigenvector", "Table 1"),
+        BrainSplit("row sum", "Table 2"),
+        SkyImages(),
+        SkyNoise(),
+        CaseStudy(),
+        TheoryRowSum(),
+        TheoryEigenvector(),
+        WholePhoto(),
+    )
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: ``inlier --help`` need not wait for it."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return value
+def find_experiments(names: list[str]) -> list[Experiment]:
+    """Return the named experiments, each once, in the order of the paper.
+
+    Examples
+    --------
+    >>> from inlier.apps.reproduce import find_experiments
+    >>> [experiment.reference for experiment in find_experiments(["sky-noise", "brain-ratio"])]
+    ['Figure 1', 'Figure 3']
+    """
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise ValueError(f"There is no experiment named {unknown[0]!r}; there are: {', '.join(EXPERIMENTS)}.")
+    return [experiment for name, experiment in EXPERIMENTS.items() if name in names]

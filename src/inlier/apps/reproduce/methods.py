@@ -1,18 +1,30 @@
-"""The five methods that Figures 1 and 3 compare, on one set of pairs."""
+"""The five methods that Figures 1 and 3 compare, and how the pictures look."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from inlier._typing import Mask
-from inlier.apps.reproduce.model import Record
+from inlier.apps.reproduce.experiment import Record, Row, column
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
 EIGENVECTOR, ROW_SUM = "eigenvector, k-means", "row sum, k-means"
 FIXED = {"eigenvector, t = 0.3": 0.3, "eigenvector, t = 0.5": 0.5, "eigenvector, t = 0.7": 0.7}
 METHODS = (*FIXED, EIGENVECTOR, ROW_SUM)
-ERRORS = ("error on G", "error on B", "error overall")
+OVERALL = "error overall"
+ERRORS = ("error on G", "error on B", OVERALL)
+SIMILAR = 0.01  # two curves are called similar if they are on average less than this apart
+
+# Colours that colour-blind readers tell apart (Okabe and Ito), and one look per method.
+BLACK, ORANGE, SKY_BLUE, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+_COLOURS = dict(zip(METHODS, (SKY_BLUE, ORANGE, PURPLE, VERMILION, BLUE), strict=True))
+_MARKERS = dict(zip(METHODS, ("v", "s", "^", "o", "D"), strict=True))
+BAND_IN_ERRORS = 2  # half width of the bands, in standard errors
 
 
 def masks_of_methods(X: Any, Y: Any) -> dict[str, Mask]:
@@ -28,3 +40,48 @@ def judge_methods(X: Any, Y: Any, truth: Mask) -> list[Record]:
         {"method": name, **dict(zip(ERRORS, error_rates(truth, mask), strict=True))}
         for name, mask in masks_of_methods(X, Y).items()
     ]
+
+
+def method_look(method: str) -> dict[str, Any]:
+    """Colour, marker and line of a method, the same in all pictures; k-means rules are drawn solid."""
+    solid = method in (EIGENVECTOR, ROW_SUM)
+    return {
+        "color": _COLOURS[method],
+        "marker": _MARKERS[method],
+        "markersize": 4.5,
+        "linestyle": "-" if solid else "--",
+        "linewidth": 1.6 if solid else 1.2,
+        "label": method,
+    }
+
+
+def plot_with_band(ax: Any, x: Sequence[float], rows: list[Row], **look: Any) -> None:
+    """Draw the means as a line with a band of two standard errors to either side."""
+    mean, half = np.array(column(rows, "mean")), BAND_IN_ERRORS * np.array(column(rows, "stderr"))
+    ax.plot(x, mean, **look)
+    ax.fill_between(x, mean - half, mean + half, color=look["color"], alpha=0.2, linewidth=0)
+
+
+def legend_below(figure: Any, ax: Any, columns: int) -> None:
+    """Put one legend for all panels under them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def log_axes_over_sizes(ax: Any, sizes: Sequence[int]) -> None:
+    """Make both axes logarithmic: labels at the sizes below, at 1, 2 and 5 beside, all in plain numbers."""
+    from matplotlib.ticker import LogLocator
+
+    ax.set(xscale="log", yscale="log", xlabel="number of pairs, n")
+    ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    ax.minorticks_off()
+    ax.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+
+
+def quiet_axes(*axes: Any) -> None:
+    """Take away the frame's upper and right lines, and draw a light grid."""
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(color="#DDDDDD", linewidth=0.6)
+        ax.set_axisbelow(True)

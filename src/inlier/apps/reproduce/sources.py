@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from inlier.datasets import Scenes, load_brain, load_scenes, load_sky, make_scen
 
 PathName = str | PathLike[str]
 Photo = NDArray[np.uint8]
-Data = TypeVar("Data")
 
 DEFAULT_BRAIN = "conte69 left hemisphere (shipped)"
 DEFAULT_SKY = "china.jpg (scikit-learn)"
@@ -25,42 +24,29 @@ DEFAULT_SCENES = "china.jpg (scikit-learn) with two drawn objects"
 
 
 @dataclass(frozen=True, eq=False)
-class Source(Generic[Data]):
+class Source:
     """Data with a name, and a fingerprint of its values that tells whether two runs used the same."""
 
     name: str
-    data: Data
+    data: Any
     fingerprint: str
 
 
-@dataclass(frozen=True, eq=False)
-class Sources:
-    """The brain's features, the photo with much sky, and the three photos of one scene.
-
-    Attributes
-    ----------
-    brain : Source of ndarray of shape (m, 6), or None
-    sky : Source of ndarray of uint8, shape (height, width, 3), or None
-    scenes : Source of Scenes, or None
-        None where an experiment does not need it.
-    """
-
-    brain: Source[FloatArray] | None = None
-    sky: Source[Photo] | None = None
-    scenes: Source[Scenes] | None = None
+class Sources(dict[str, Source]):
+    """Data by name: "brain" (features), "sky" (a photo with much of it), "scenes" (three photos of one scene)."""
 
     def only(self, names: Sequence[str]) -> Sources:
         """Keep the named ones."""
-        return Sources(**{name: getattr(self, name) for name in names})
+        return Sources({name: self._given(name) for name in names})
 
     @property
     def features(self) -> FloatArray:
-        """The brain's table."""
+        """The brain's table, of shape (m, 6)."""
         return self._given("brain").data
 
     @property
     def photo(self) -> Photo:
-        """The photo with much sky."""
+        """The photo with much sky, of shape (height, width, 3)."""
         return self._given("sky").data
 
     @property
@@ -70,18 +56,12 @@ class Sources:
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Return name and fingerprint of each, for the record; names carry no folders."""
-        present = {name: getattr(self, name) for name in ("brain", "sky", "scenes")}
-        return {
-            name: {"name": source.name, "fingerprint": source.fingerprint}
-            for name, source in present.items()
-            if source is not None
-        }
+        return {name: {"name": source.name, "fingerprint": source.fingerprint} for name, source in self.items()}
 
-    def _given(self, name: str) -> Source[Any]:
-        source: Source[Any] | None = getattr(self, name)
-        if source is None:
+    def _given(self, name: str) -> Source:
+        if name not in self:
             raise ValueError(f"This experiment was not given its data: {name}.")
-        return source
+        return self[name]
 
 
 def load_sources(
@@ -119,12 +99,12 @@ def load_sources(
     sky = photos[0] if len(photos) == 1 else None
     three = photos if len(photos) == 3 else None
     _check_all_are_used(needed, {"brain": brain, "sky": sky, "scenes": three})
-    loaders: dict[str, Callable[[], Source[Any]]] = {
-        "brain": lambda: _brain(brain),
-        "sky": lambda: _sky(sky),
+    loaders: dict[str, Callable[[], Source]] = {
+        "brain": lambda: _source(_base_name(brain) or DEFAULT_BRAIN, load_brain(brain).features),
+        "sky": lambda: _source(_base_name(sky) or DEFAULT_SKY, load_sky(sky)),
         "scenes": lambda: _scenes(three),
     }
-    return Sources(**{name: loaders[name]() for name in loaders if name in needed})
+    return Sources({name: load() for name, load in loaders.items() if name in needed})
 
 
 def _check_all_are_used(needed: Sequence[str], given: dict[str, Any]) -> None:
@@ -136,20 +116,14 @@ def _check_all_are_used(needed: Sequence[str], given: dict[str, Any]) -> None:
         raise ValueError(f"{' and '.join(idle)} was given, but the chosen experiments read {wanted}. Leave it out.")
 
 
-def _brain(path: PathName | None) -> Source[FloatArray]:
-    features = load_brain(path).features
-    return Source(_base_name(path) or DEFAULT_BRAIN, features, fingerprint(features))
-
-
-def _sky(path: PathName | None) -> Source[Photo]:
-    photo = load_sky(path)
-    return Source(_base_name(path) or DEFAULT_SKY, photo, fingerprint(photo))
-
-
-def _scenes(paths: Sequence[PathName] | None) -> Source[Scenes]:
+def _scenes(paths: Sequence[PathName] | None) -> Source:
     scenes = make_scenes() if paths is None else load_scenes(paths)
     name = DEFAULT_SCENES if paths is None else ", ".join(Path(path).name for path in paths)
     return Source(name, scenes, fingerprint(*scenes.photos))
+
+
+def _source(name: str, data: NDArray[Any]) -> Source:
+    return Source(name, data, fingerprint(data))
 
 
 def _base_name(path: PathName | None) -> str | None:

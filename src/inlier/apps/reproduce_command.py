@@ -11,7 +11,6 @@ from inlier.cli._common import INTERRUPTED, BadInput, check_folder, sentence_of
 
 if TYPE_CHECKING:
     from inlier.apps.reproduce import Experiment, Outcome, Sources
-    from inlier.apps.reproduce.session import Options
 
 
 @click.command()
@@ -61,7 +60,6 @@ def reproduce(
       inlier reproduce sky-images --quick --jobs 1
     """
     from inlier.apps.reproduce import EXPERIMENTS, find_experiments, load_sources
-    from inlier.apps.reproduce.session import Options
 
     if list_them:
         _list_experiments(list(EXPERIMENTS.values()))
@@ -73,7 +71,7 @@ def reproduce(
         check_folder(out)
         needed = {source for experiment in experiments for source in experiment.data}
         sources = load_sources(sorted(needed), brain=brain, photos=photos)
-        outcomes = _run_with_bar(experiments, sources, out, Options(quick, repetitions, seed, jobs))
+        outcomes = _run_with_bar(experiments, sources, out, jobs=jobs, quick=quick, repetitions=repetitions, seed=seed)
     except (ValueError, ImportError, OSError) as error:
         raise BadInput(sentence_of(error)) from error
     except KeyboardInterrupt:
@@ -97,12 +95,12 @@ def _list_experiments(experiments: list[Experiment]) -> None:
     Console().print(table)
 
 
-def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, options: Options) -> list[Outcome]:
+def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, **how: Any) -> list[Outcome]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    from inlier.apps.reproduce.session import run_all
+    from inlier.apps.reproduce import run_all
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
@@ -117,7 +115,7 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, op
         def warn(message: str) -> None:
             click.echo(message, err=True)
 
-        return run_all(experiments, sources, out, options, progress=show, on_missing_library=warn)
+        return run_all(experiments, sources, out, progress=show, on_missing_library=warn, **how)
 
 
 def _print_outcomes(outcomes: list[Outcome]) -> None:
@@ -140,7 +138,7 @@ def _print_outcomes(outcomes: list[Outcome]) -> None:
 
 
 def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
-    from inlier.apps.reproduce.page import reproduction_page
+    from inlier.apps.reproduce.output import reproduction_page
     from inlier.io import write_file
 
     path = folder / "reproduction.html"

@@ -9,7 +9,7 @@ import pytest
 
 from inlier.datasets import make_scenes
 from inlier.images import detect_changes
-from inlier.images.page import change_page
+from inlier.images.pictures import change_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

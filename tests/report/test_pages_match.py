@@ -11,8 +11,8 @@ import pytest
 
 from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.report import MatchReport, Origin, Part, render_page, summarise
-from inlier.report.match_report import match_parts, shown_pairs
+from inlier.report import MatchReport, Origin, summarise
+from inlier.report.pages import shown_pairs
 
 N = 3000
 DATA = make_gaussian_pairs(N, 3, 0.5, noise=0.3, rng=0)
@@ -221,16 +221,6 @@ def test_notebooks(matcher):
     assert frame.startswith("<iframe")
     assert html.unescape(frame.split('srcdoc="')[1].split('"></iframe>')[0]) == report.html()
     assert json.loads(report.json())["n_pairs"] == N
-
-
-def test_pages_can_be_put_together_otherwise(matcher):
-    parts = match_parts(summarise(matcher))
-    page = render_page("<Title>", [parts[0], parts[2], parts[2]])
-    assert "<title>&lt;Title&gt;</title>" in page
-    assert page.count("const perPage") == 1  # a script is included once
-    assert "<svg" not in page
-    assert render_page("empty", []).count("<section") == 0
-    assert isinstance(parts[0], Part)
 
 
 def test_without_jinja2_the_command_is_named(matcher, monkeypatch):

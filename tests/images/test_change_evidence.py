@@ -1,15 +1,18 @@
-"""The parts of the judgement: the map of light, the noise, the tail."""
+"""The parts of the evidence: the map of light, the noise, the gaps."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from inlier.images.evidence import with_gaps_filled, within_range
-from inlier.images.filters import gradient_power, resample
-from inlier.images.light import global_prediction, local_residual, log_colour
-from inlier.images.noise import standardised_power
-from inlier.images.regions import describe, noise_tail, significant_peaks, without_specks
+from inlier.images.change_evidence import (
+    global_prediction,
+    local_residual,
+    log_colour,
+    standardised_power,
+    with_gaps_filled,
+    within_range,
+)
 
 
 @pytest.fixture
@@ -36,42 +39,6 @@ def test_noise_that_grows_with_texture_is_evened_out(rng):
     by_column = np.median(power, axis=0)
     assert by_column[:20].mean() == pytest.approx(by_column[-20:].mean(), rel=0.25)
     assert np.median(power) == pytest.approx(0.9, abs=0.25)
-
-
-def test_the_power_of_a_gradient():
-    ramp = np.tile(np.arange(10, dtype=np.float32) * 3, (8, 1))
-    assert np.allclose(gradient_power(ramp), 9)
-
-
-def test_resampling_averages_down_and_keeps_channels():
-    field = np.arange(4 * 6 * 2, dtype=np.float32).reshape(4, 6, 2)
-    small = resample(field, 2, 3)
-    assert small.shape == (2, 3, 2)
-    assert small[0, 0, 0] == pytest.approx(field[:2, :2, 0].mean())
-    assert resample(small, 4, 6).shape == field.shape
-
-
-def test_the_tail_is_exponential_noise_finds_no_peak_and_a_peak_is_cut_half_way_down(rng):
-    evidence = rng.exponential(1.0, (320, 480)).astype(np.float32)
-    tail = noise_tail(evidence, np.ones_like(evidence))
-    assert tail.median == pytest.approx(np.log(2), rel=0.03)
-    assert tail.rate == pytest.approx(1.15, rel=0.05)  # the rate of the noise, and the caution
-    assert tail.p_value(tail.level(1e-6)) == pytest.approx(1e-6 * tail.places)
-    y, x = np.mgrid[:320, :480]
-    hill = (60 * np.exp(-((y - 100) ** 2 + (x - 200) ** 2) / (2 * 15**2))).astype(np.float32)
-    level, peak = significant_peaks(hill + 0.7, tail, alpha=0.01)
-    labels = without_specks(hill + 0.7 >= level, 1)
-    (region,) = describe(labels, peak, tail)
-    assert region.score == pytest.approx(60.7)
-    assert (region.right - region.left) / 2 == pytest.approx(15 * np.sqrt(2 * np.log(2)), abs=1.5)
-
-
-def test_specks_are_left_out():
-    mask = np.zeros((20, 20), bool)
-    mask[2:8, 2:8] = True
-    mask[15, 15] = True
-    assert without_specks(mask, 5).max() == 1
-    assert without_specks(mask, 1).max() == 2
 
 
 def test_gaps_between_strong_places_are_half_filled():

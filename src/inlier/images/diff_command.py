@@ -99,7 +99,6 @@ def diff(
 def _write(changes: Changes, content: dict[str, object], folder: Path) -> str:
     """Write the files; return what to say about the page."""
     from inlier.images import pictures
-    from inlier.images.page import change_page
     from inlier.io import write_file
 
     write_file(folder / "overlay.png", pictures.overlay_png(changes))
@@ -107,7 +106,7 @@ def _write(changes: Changes, content: dict[str, object], folder: Path) -> str:
     write_file(folder / "regions.json", json.dumps(content, indent=2) + "\n")
     write_file(folder / "scores.png", pictures.scores_png(changes))
     try:
-        write_file(folder / "report.html", change_page(changes, content))
+        write_file(folder / "report.html", pictures.change_page(changes, content))
     except ImportError as error:
         return f"No page was written. {error}"
     return f"Page: {folder / 'report.html'}"

@@ -1,0 +1,273 @@
+"""What an experiment is: cells to compute, a tidy table made of their records, a picture, and claims to judge."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from inlier.apps.reproduce.sources import Sources
+
+Settings = Mapping[str, Any]
+Cell = Mapping[str, Any]  # one piece of work: the parameters of its point, and which repetitions
+Record = dict[str, Any]  # what one repetition found
+Row = dict[str, Any]  # a line of the tidy table: what was measured, and
+STATISTICS = ("mean", "sd", "stderr", "repetitions", "paper")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper and whether it holds in this run.
+
+    Attributes
+    ----------
+    text : str
+        What the paper says.
+    holds : bool
+        Computed from the numbers of this run.
+    evidence : str
+        Those numbers, in words.
+    """
+
+    text: str
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """An experiment's settings, data and seed: everything its numbers depend on."""
+
+    name: str
+    settings: Settings
+    sources: Sources
+    seed: int = 0
+
+    def generator(self, *key: int) -> np.random.Generator:
+        """Return the random numbers of one repetition: they depend on its key alone, not on who computes it."""
+        stream = int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:4], "big")
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(stream, *key)))
+
+
+class Experiment(ABC):
+    """One figure or table of the paper, or a new one.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    reference : str
+        Where the paper has it; "new" where it has not.
+    title : str
+        What is shown, in a line.
+    full, quick : mapping
+        The settings of a full run, and what a quick run changes.
+    quantities : tuple of str
+        What is measured: the numbers in its records.
+    per_cell : int
+        Repetitions that are computed together.
+    notes : str
+        How it was done where the paper leaves a choice.
+    data : tuple of str
+        The sources that decide its numbers: "brain", "sky", "scenes".
+    whole_machine : bool
+        A cell uses all cores and much memory, so that cells run one after another.
+
+    Examples
+    --------
+    >>> from inlier.apps.reproduce import EXPERIMENTS
+    >>> EXPERIMENTS["brain-ratio"].settings(quick=True)["n"]
+    2000
+    """
+
+    name: str
+    reference: str
+    title: str
+    full: ClassVar[Settings]
+    quick: ClassVar[Settings]
+    quantities: tuple[str, ...] = ()
+    per_cell: int = 1
+    notes: str = ""
+    data: tuple[str, ...] = ()
+    whole_machine: bool = False
+
+    @abstractmethod
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """Return the points at which it is measured, those that take longest first."""
+
+    @abstractmethod
+    def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
+        """Return what one repetition at a point finds."""
+
+    def cells(self, settings: Settings) -> list[Cell]:
+        """Cut the work into cells: some repetitions at a point."""
+        return cells_of(self.points(settings), settings.get("repetitions", 1), self.per_cell)
+
+    def run_cell(self, run: Run, cell: Cell) -> list[Record]:
+        """Compute the records of one cell."""
+        point = {name: value for name, value in cell.items() if name not in ("first", "last")}
+        repetitions = range(cell["first"], cell["last"])
+        return [{**point, **found} for repetition in repetitions for found in self.measure(run, point, repetition)]
+
+    def table(self, run: Run, records: list[Record]) -> list[Row]:
+        """Turn all records, in the order of the cells, into the tidy table: mean and spread of each quantity."""
+        return summarise(records, self.quantities)
+
+    @abstractmethod
+    def plot(self, run: Run, rows: list[Row]) -> Any:
+        """Draw the table as a matplotlib figure."""
+
+    @abstractmethod
+    def headline(self, rows: list[Row]) -> list[Row]:
+        """Return a small table to read, a line a point: what a paper would print."""
+
+    @abstractmethod
+    def claims(self, rows: list[Row]) -> list[Claim]:
+        """Judge the paper's claims by the table."""
+
+    def settings(self, *, quick: bool = False, repetitions: int | None = None) -> dict[str, Any]:
+        """Return the settings of a full or quick run, with another number of repetitions if asked."""
+        settings = {**self.full, **(self.quick if quick else {})}
+        if repetitions is not None and "repetitions" in settings:
+            settings["repetitions"] = repetitions
+            if "dense_repetitions" in settings:
+                settings["dense_repetitions"] = min(repetitions, settings["dense_repetitions"])
+        return settings
+
+    def prepare(self, sources: Sources, *, seed: int = 0, quick: bool = False, repetitions: int | None = None) -> Run:
+        """Return the run of this experiment on the given data; only the data it needs travels with it."""
+        return Run(self.name, self.settings(quick=quick, repetitions=repetitions), sources.only(self.data), seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an experiment found: the table of its records, and how the claims fare by it."""
+
+    experiment: Experiment
+    run: Run
+    rows: list[Row]
+    seconds: float
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The paper's claims, judged."""
+        return self.experiment.claims(self.rows)
+
+    def headline(self) -> list[Row]:
+        """Return the small table to read."""
+        return self.experiment.headline(self.rows)
+
+    def figure(self) -> Any:
+        """Draw the experiment's picture."""
+        return self.experiment.plot(self.run, self.rows)
+
+
+def cells_of(points: Iterable[Mapping[str, Any]], repetitions: int, per_cell: int) -> list[Cell]:
+    """Cut the repetitions of every point into cells of at most ``per_cell``.
+
+    Examples
+    --------
+    >>> from inlier.apps.reproduce.experiment import cells_of
+    >>> cells_of([{"r": 0.8}], repetitions=5, per_cell=3)
+    [{'r': 0.8, 'first': 0, 'last': 3}, {'r': 0.8, 'first': 3, 'last': 5}]
+    """
+    return [
+        {**point, "first": first, "last": min(first + per_cell, repetitions)}
+        for point in points
+        for first in range(0, repetitions, per_cell)
+    ]
+
+
+def summarise(records: Sequence[Record], quantities: Sequence[str]) -> list[Row]:
+    """Mean, standard deviation and standard error of each quantity over the records that agree in all else.
+
+    Examples
+    --------
+    >>> from inlier.apps.reproduce.experiment import summarise
+    >>> summarise([{"r": 0.8, "error": 0.1}, {"r": 0.8, "error": 0.3}], ["error"])[0]["mean"]
+    0.2
+    """
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        point = tuple((name, value) for name, value in record.items() if name not in quantities)
+        groups.setdefault(point, []).append(record)
+    rows = []
+    for point, group in groups.items():
+        for quantity in quantities:
+            values = [float(record[quantity]) for record in group]
+            sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+            rows.append(row(dict(point), quantity, float(np.mean(values)), sd, len(values)))
+    return rows
+
+
+def row(
+    point: Mapping[str, Any],
+    quantity: str,
+    mean: float,
+    sd: float = 0.0,
+    repetitions: int = 1,
+    *,
+    stderr: float | None = None,
+    paper: float | None = None,
+) -> Row:
+    """Return one line of a table."""
+    if stderr is None:
+        stderr = sd / repetitions**0.5
+    return {
+        **point,
+        "quantity": quantity,
+        "mean": float(mean),
+        "sd": float(sd),
+        "stderr": float(stderr),
+        "repetitions": repetitions,
+        "paper": paper,
+    }
+
+
+def select(rows: Iterable[Row], **wanted: Any) -> list[Row]:
+    """Return the rows whose columns have the wanted values."""
+    return [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
+
+
+def column(rows: Iterable[Row], name: str, **wanted: Any) -> list[Any]:
+    """Return one column of the rows whose other columns have the wanted values, in the table's order."""
+    return [row[name] for row in select(rows, **wanted)]
+
+
+def only(rows: Iterable[Row], **wanted: Any) -> Row:
+    """Return the one row whose columns have the wanted values."""
+    (found,) = select(rows, **wanted)
+    return found
+
+
+def pivot(rows: Iterable[Row], index: Sequence[str], column: str, **wanted: Any) -> list[Row]:
+    """Return one line per value of the ``index`` columns, with the means side by side, named by ``column``.
+
+    Examples
+    --------
+    >>> from inlier.apps.reproduce.experiment import pivot, row
+    >>> rows = [row({"r": 0.8, "method": name}, "error", mean) for name, mean in (("a", 0.1), ("b", 0.2))]
+    >>> pivot(rows, ["r"], "method", quantity="error")
+    [{'r': 0.8, 'a': 0.1, 'b': 0.2}]
+    """
+    lines: dict[tuple[Any, ...], Row] = {}
+    for found in select(rows, **wanted):
+        point = tuple(found[name] for name in index)
+        line = lines.setdefault(point, dict(zip(index, point, strict=True)))
+        line[found[column]] = found["mean"]
+    return list(lines.values())
+
+
+def point_of(row: Row) -> dict[str, Any]:
+    """What was measured, without the statistics."""
+    return {name: value for name, value in row.items() if name not in STATISTICS}
+
+
+def gaps(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """Return the mean and the largest distance of two curves."""
+    apart = [abs(a - b) for a, b in zip(first, second, strict=True)]
+    return sum(apart) / len(apart), max(apart)

@@ -1,0 +1,256 @@
+"""The evidence that a pixel has changed: residuals to the change of light, in units of their noise, at several scales.
+
+Colours are logarithms, log(c + value): other light adds a constant, a cast shadow adds another. First one map for the
+whole photo, a polynomial in the three colours; then, around each pixel, an affine map of what is left, fitted to the
+pixels nearby. Both are fitted with weights that drop the pixels which do not follow, so that a new object does not
+explain itself. What remains, the residual, is what light does not explain.
+
+At each scale the residual of an unchanged pixel has a covariance (light that varies makes brightness less sure than
+hue), and it is larger where there is texture (photos never match to a fraction of a pixel) and in the dark (logarithms
+amplify noise there). The model is var = k0 + k1 |gradient|^2 + k2 / (c + value)^2 with k >= 0, fitted so that far
+residuals count little.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+from scipy.optimize import nnls
+
+from inlier._typing import FloatArray
+from inlier.images.filters import Field, gaussian, gradient_power, resample
+
+WORKING_SIZE = 480  # pixels of the longer side at which change is judged: objects, not pixels, change
+_WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
+_SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
+_OUTPUT_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
+_ANTIALIAS = 0.7  # Gaussian over the photos, in working pixels: edges never match to a fraction of a pixel
+_BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
+_SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
+_GAP, _GAP_STEP = 0.15, 4  # widest gap that is filled, as a share of the longer side; grid it is done on
+_WHITE = 0.97  # values above it are overexposed
+_TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
+
+# how colours follow from light
+DARKNESS = 0.1  # c: values below it are mostly noise
+_SAMPLE = 8000  # pixels for the ten coefficients of a colour
+_GLOBAL_ROUNDS = 15  # weights have settled
+_GLOBAL_TOLERANCE = 1.5  # residuals, in robust standard deviations, that still count
+_RIDGE = 1e-4  # share of the sample that holds a coefficient which no colour in the photo determines
+_LOCAL_ROUNDS = 3  # as above; the maps start from the global one
+_LOCAL_TOLERANCE = 4.0  # wider: the global map has dropped what is far off
+_LOCAL_RIDGE = 0.003  # variance of log colour below which a window does not bend the map
+_LOCAL_STEP = 4  # local maps are smooth: they are computed on every fourth pixel
+_LEAST_SPREAD = 1e-3  # of residuals in log colour: photos without noise
+_PRODUCTS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+# how large residuals are where nothing has changed
+_NOISE_SAMPLE = 4000  # pixels for a covariance and three coefficients
+_NOISE_ROUNDS = 6  # fixed-point iterations
+_DEGREES = 3.0  # of freedom of the Student t that stands for residuals with some changed pixels among them
+_MEDIAN_OF_MEAN_SQUARE = 0.789  # of three standard normal numbers: chi2.median(3) / 3
+_FLOOR = 0.1  # share of the mean variance that is added to every direction
+_TINY = 1e-9  # against division by zero
+
+
+def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Field:
+    """Evidence per pixel that something other than light has changed.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (height, width, 3)
+        Aligned photos at working size, values in 0 .. 1.
+    valid : ndarray of shape (height, width)
+        1 where both photos show the scene, 0 elsewhere.
+    rng : Generator
+        Draws the pixels that maps and noise are fitted to.
+    """
+    size = max(before.shape[:2])
+    unit = size / WORKING_SIZE
+    before = np.where(valid[..., None] > 0, before, after)  # outside of the frame nothing is to be compared
+    valid = ndimage.minimum_filter(valid, _BORDER)
+    before, after = gaussian(before, _ANTIALIAS * unit), gaussian(after, _ANTIALIAS * unit)
+    x, y = log_colour(before), log_colour(after)
+    prediction = global_prediction(x, y, valid, rng)
+    brightness = np.maximum(before.mean(axis=-1), after.mean(axis=-1))
+    evidence = np.zeros(before.shape[:2], np.float32)
+    for window in _WINDOWS:
+        residual = local_residual(x, y, prediction, valid, window * size)
+        residual = within_range(residual, before, after)
+        evidence += over_scales(residual, y - residual, brightness, unit, rng) / len(_WINDOWS)
+    evidence *= 1 - _TRUST_IN_SHAPE * common_shape(x.mean(axis=-1), y.mean(axis=-1), unit)
+    return gaussian(evidence * valid, _OUTPUT_SMOOTHING * size)
+
+
+def with_gaps_filled(evidence: Field) -> Field:
+    """Raise the evidence half way in gaps between strong places: parts of one thing, or its plain interior."""
+    height, width = evidence.shape
+    reach = _GAP * max(height, width) / 2 / _GAP_STEP
+    away = np.arange(-round(reach), round(reach) + 1)
+    disc = away[:, None] ** 2 + away[None, :] ** 2 <= reach**2
+    coarse = resample(evidence, max(1, height // _GAP_STEP), max(1, width // _GAP_STEP))
+    closed = resample(ndimage.grey_closing(coarse, footprint=disc), height, width)
+    return (evidence + np.maximum(evidence, closed)) / np.float32(2)
+
+
+def over_scales(residual: Field, predicted: Field, brightness: Field, unit: float, rng: np.random.Generator) -> Field:
+    """Sum over scales of log(1 + power of the standardised residual); large scales on coarser grids."""
+    height, width = brightness.shape
+    total = np.zeros((height, width), np.float32)
+    for scale, step in _SCALES:
+        grid = height // step, width // step
+        sigma = scale * unit / step
+        smooth, expected, light = (
+            gaussian(resample(field, *grid), sigma) for field in (residual, predicted, brightness)
+        )
+        texture, darkness = (
+            gradient_power(expected) / np.float32(step**2),
+            np.square(1 / (light + np.float32(DARKNESS))),
+        )
+        power = standardised_power(smooth, texture, darkness, rng)
+        total += resample(np.log1p(power), height, width)
+    return total
+
+
+def within_range(residual: Field, before: Field, after: Field) -> Field:
+    """Take away residuals that overexposure explains: a white pixel may have been any amount brighter."""
+    cut_after = (after > _WHITE) & (residual < 0)
+    cut_before = (before > _WHITE) & (residual > 0)
+    return np.where(cut_after | cut_before, np.float32(0), residual)
+
+
+def common_shape(x: Field, y: Field, unit: float) -> Field:
+    """Correlation of the two photos' brightness around each pixel, damped where there is only noise; 0 .. 1."""
+    shape = np.zeros_like(x)
+    for scale in _SHAPE_SCALES:
+        moments = gaussian(np.stack([x, y, x * x, y * y, x * y], axis=-1), scale * unit)
+        mean_x, mean_y, xx, yy, xy = np.moveaxis(moments, -1, 0)
+        var_x, var_y, covariance = xx - mean_x**2, yy - mean_y**2, xy - mean_x * mean_y
+        noise = float(np.median(var_x + var_y - 2 * covariance)) + 1e-4
+        spread = np.sqrt(np.maximum((var_x + noise) * (var_y + noise), 1e-12))
+        shape += covariance / spread / len(_SHAPE_SCALES)
+    return np.clip(shape, 0, 1)
+
+
+def log_colour(photo: Field) -> Field:
+    """log(c + value) of values in 0 .. 1."""
+    return np.log(photo + DARKNESS)
+
+
+def global_prediction(x: Field, y: Field, valid: Field, rng: np.random.Generator) -> Field:
+    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights."""
+    places = np.flatnonzero(valid.ravel() > 0)
+    chosen = rng.choice(places, min(_SAMPLE, places.size), replace=False)
+    terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), y.reshape(-1, 3)[chosen]
+    weights: FloatArray = np.ones(len(chosen))
+    ridge = _RIDGE * len(chosen) * np.eye(terms.shape[1])
+    for _ in range(_GLOBAL_ROUNDS):
+        weighted = terms * weights[:, None]
+        coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ target)
+        distance = np.abs(target - terms @ coefficients).sum(axis=1)
+        weights = _falling(distance, _GLOBAL_TOLERANCE * _spread(distance))
+    return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
+
+
+def local_residual(x: Field, y: Field, prediction: Field, valid: Field, sigma: float) -> Field:
+    """What is left of y - prediction after an affine map of x around each pixel (Gaussian window, ``sigma``)."""
+    height, width = x.shape[:2]
+    step = _LOCAL_STEP if min(height, width) >= 16 * _LOCAL_STEP else 1
+    size = height // step, width // step
+    x_coarse, rest, seen = (resample(field, *size) for field in (x, y - prediction, valid))
+    fitted = np.zeros_like(rest)
+    for _ in range(_LOCAL_ROUNDS + 1):
+        distance = np.sqrt(((rest - fitted) ** 2).sum(axis=-1))
+        weights = _falling(distance, _LOCAL_TOLERANCE * _spread(distance)).astype(np.float32) * seen
+        slope, offset = _affine_around(x_coarse, rest, weights, sigma / step)
+        fitted = np.einsum("hwi,hwio->hwo", x_coarse, slope) + offset
+    slope, offset = resample(slope, height, width), resample(offset, height, width)
+    return (y - prediction - np.einsum("hwi,hwio->hwo", x, slope) - offset) * valid[..., None]
+
+
+def _affine_around(x: Field, y: Field, weights: Field, sigma: float) -> tuple[Field, Field]:
+    """Weighted least squares in a window around each pixel, from smoothed moments."""
+    total = gaussian(weights, sigma)[..., None] + 1e-4
+    weighted = weights[..., None]
+    mean_x, mean_y = gaussian(x * weighted, sigma) / total, gaussian(y * weighted, sigma) / total
+    products = np.stack([x[..., i] * x[..., j] for i, j in _PRODUCTS], axis=-1) * weighted
+    second = gaussian(products, sigma) / total
+    covariance = np.empty((*x.shape, 3), dtype=np.float32)
+    for place, (i, j) in enumerate(_PRODUCTS):
+        covariance[..., i, j] = covariance[..., j, i] = second[..., place] - mean_x[..., i] * mean_x[..., j]
+    covariance += _LOCAL_RIDGE * np.eye(3, dtype=np.float32)
+    outer = (x[..., :, None] * y[..., None, :]).reshape(*x.shape[:2], 9) * weighted
+    cross = (gaussian(outer, sigma) / total).reshape(*x.shape, 3) - mean_x[..., :, None] * mean_y[..., None, :]
+    slope = np.linalg.solve(covariance, cross)
+    return slope, mean_y - np.einsum("hwi,hwio->hwo", mean_x, slope)
+
+
+def _quadratic(colours: FloatArray | Field) -> FloatArray:
+    red, green, blue = colours.T
+    ones = np.ones_like(red)
+    squares = (red * red, green * green, blue * blue, red * green, red * blue, green * blue)
+    return np.stack([ones, red, green, blue, *squares], axis=1)
+
+
+def _spread(distance: FloatArray | Field) -> float:
+    return 1.4826 * float(np.median(distance)) + _LEAST_SPREAD
+
+
+def _falling(distance: FloatArray | Field, scale: float) -> FloatArray:
+    """Weights 1 / (1 + (d / scale)^2)^2: far residuals do not count."""
+    return 1 / (1 + (distance / scale) ** 2) ** 2
+
+
+def standardised_power(residual: Field, texture: Field, darkness: Field, rng: np.random.Generator) -> Field:
+    """Mean square of the residual's three coordinates, near 1 where nothing has changed.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (height, width, 3)
+        Smoothed to one scale.
+    texture, darkness : ndarray of shape (height, width)
+        What the noise may grow with: the squared gradient, and 1 / (c + value)^2.
+    rng : Generator
+        Draws the pixels that the noise is read off.
+    """
+    height, width = residual.shape[:2]
+    sample = rng.choice(height * width, min(_NOISE_SAMPLE, height * width), replace=False)
+    rows = residual.reshape(-1, 3)
+    power = _mahalanobis(rows, _robust_covariance(rows[sample])) / np.float32(3)
+    causes = np.stack([np.ones(height * width, np.float32), texture.ravel(), darkness.ravel()], axis=1)
+    variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
+    even = rows / np.sqrt(variance)[:, None]
+    standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
+    return standardised.reshape(height, width)
+
+
+def _robust_covariance(rows: Field) -> FloatArray:
+    """Scatter about 0 of a Student t with few degrees of freedom, by its fixed-point iteration."""
+    x = rows.astype(np.float64)
+    d = x.shape[1]
+    covariance: FloatArray = np.diag((1.4826 * np.median(np.abs(x), axis=0)) ** 2 + 1e-8)
+    for _ in range(_NOISE_ROUNDS):
+        weights = (d + _DEGREES) / (_mahalanobis(x, covariance) + _DEGREES)
+        covariance = (x * weights[:, None]).T @ x / len(x) + 1e-8 * np.eye(d)
+    return covariance + _FLOOR * np.trace(covariance) / d * np.eye(d)
+
+
+def _mahalanobis(rows: Field | FloatArray, covariance: FloatArray) -> Field:
+    half = np.linalg.cholesky(np.linalg.inv(covariance)).astype(rows.dtype)
+    distance: Field = np.square(rows @ half).sum(axis=1)
+    return distance
+
+
+def _causes_of_variance(power: Field, causes: Field) -> FloatArray:
+    """Non-negative coefficients of the causes, so that half of the pixels lie under the model's median."""
+    y, x = power.astype(np.float64), causes.astype(np.float64)
+    unit = x.mean(axis=0) + _TINY
+    x = x / unit
+    predicted = np.full(len(y), 1.3 * np.median(y) + _TINY)
+    for _ in range(_NOISE_ROUNDS):
+        weights = np.sqrt((1 + _DEGREES) / (y / predicted + _DEGREES)) / predicted
+        coefficients, _ = nnls(x * weights[:, None], y * weights)
+        predicted = x @ coefficients + _TINY
+        coefficients *= np.median(y / predicted) / _MEDIAN_OF_MEAN_SQUARE
+        predicted = x @ coefficients + _TINY
+    return coefficients / unit

@@ -1,0 +1,270 @@
+"""The pages of a match and of a registration: the answer, the evidence, the pairs to look at, how to get it again."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlier._typing import Array
+from inlier.estimators._base import PairMatcher
+from inlier.estimators.registration import Registration
+from inlier.io import write_file
+from inlier.report.charts import q_chart, residual_chart, score_chart
+from inlier.report.match_summary import VERDICTS, MatchSummary, summarise
+from inlier.report.overlay import Overlay
+from inlier.report.registration_summary import RegistrationSummary, summarise_registration
+from inlier.report.rendering import Part, render_page, versions
+from inlier.transforms import Transformation
+
+_ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
+_WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
+_ROWS_AT_ONCE = 20
+_DIGITS = 6
+_LARGEST_MATRIX = 12  # rows and columns that are printed
+_WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
+_SHOWN = ("key", "row", "source", "target", "residual", "score", "q_value")  # columns of the table
+_HEADINGS = {"key": "pair", "q_value": "q-value"}  # where they are not the column's name
+
+
+class MatchReport:
+    """A report that can be looked at in a notebook, read by programs, or written to a file.
+
+    Parameters
+    ----------
+    summary : MatchSummary
+        From `summarise`.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
+    >>> report = CalibratedMatcher(random_state=0).fit(data.X, data.Y).report()
+    >>> report
+    <MatchReport: 300 of 500 pairs are real, with at most 1 % wrong among them.>
+    >>> "300 of 500 pairs are real" in report.html()
+    True
+    """
+
+    def __init__(self, summary: MatchSummary) -> None:
+        self.summary = summary
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary.answer}>"
+
+    def html(self) -> str:
+        """Return the page as one text that needs nothing else."""
+        return render_page(_WHICH, match_parts(self.summary))
+
+    def json(self, indent: int | None = None) -> str:
+        """Return the summary and all pairs as JSON."""
+        return self.summary.json(indent)
+
+    def write_html(self, path: str | Path) -> None:
+        """Write the page to a file."""
+        write_file(Path(path), self.html())
+
+    def _repr_html_(self) -> str:
+        """Show the page in a frame of its own, so that its style and the notebook's do not meet."""
+        return (
+            f'<iframe title="inlier report" style="width: 100%; height: 42rem; border: 1px solid #8884" '
+            f'sandbox="allow-scripts" srcdoc="{html.escape(self.html())}"></iframe>'
+        )
+
+
+def match_parts(summary: MatchSummary) -> list[Part]:
+    """List the sections of the page, in order."""
+    charts = [score_chart(summary), q_chart(summary)]
+    return [Part("answer.html", _answer(summary, _WHICH)), *_evidence_parts(summary, charts, _explanation(summary))]
+
+
+def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], explanation: str) -> list[Part]:
+    """List the sections in which every page of pairs ends: the evidence, the pairs to look at, how it was made."""
+    drawn = [chart for chart in charts if chart is not None]
+    return [
+        Part("charts.html", {"charts": drawn, "explanation": explanation}),
+        Part("pairs.html", _pairs_table(summary), script="pairs.js"),
+        Part("settings.html", _settings(summary)),
+    ]
+
+
+def _explanation(summary: MatchSummary) -> str:
+    if summary.alpha is None:
+        return (
+            "A pair's score is how well it agrees with all the others about who is near whom. The paper's methods cut "
+            "the scores in two; they do not say how many pairs above the cut are wrong."
+        )
+    return (
+        f"A wrong pair scores as a re-paired one does, x of one pair with y of another{_tried(summary)}, unless the "
+        f"wrong ones agree with each other. What scores higher is no accident."
+    )
+
+
+def _tried(summary: MatchSummary) -> str:
+    """How many re-pairings there were, in brackets."""
+    return f" ({summary.n_re_pairings:,} of them were tried)" if summary.n_re_pairings else ""
+
+
+def _answer(summary: MatchSummary, question: str) -> dict[str, Any]:
+    """What the head of the page says."""
+    counts = {name: count for name, count in summary.counts.items() if count}
+    return {"summary": summary, "question": question, "details": summary.details, "counts": counts}
+
+
+def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
+    """Rows for the table: all pairs of a small set; of a large one the worst, and those nearest to the cut."""
+    places = shown_pairs(summary)
+    columns = summary.columns()
+    names = [name for name in _SHOWN if name in columns]
+    order = {"score": "ascending"} if "score" in columns else {"residual": "descending"}
+    values = [_short(columns[name][places]) for name in names]
+    verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
+    return {
+        "columns": [
+            {"name": _HEADINGS.get(name, name), "is_text": name in ("key", "verdict"), "sorted": order.get(name)}
+            for name in (*names, "verdict")
+        ],
+        "which": "those with the lowest scores" if "score" in columns else "those with the largest residuals",
+        "rows": [list(row) for row in zip(*values, verdicts, strict=True)],
+        "n_pairs": summary.result.n_pairs,
+        "rows_at_once": _ROWS_AT_ONCE,
+        "verdicts": VERDICTS if summary.alpha is not None else [VERDICTS[0], VERDICTS[2]],
+    }
+
+
+def shown_pairs(summary: MatchSummary) -> Array:
+    """Places of the pairs that the table holds, the worst first."""
+    scores = summary.result.scores
+    if scores.size <= _ALL_SHOWN:
+        return summary.result.worst(scores.size)
+    order = np.argsort(scores, kind="stable")
+    cut = int(np.searchsorted(scores[order], float(np.min(summary.result.threshold))))
+    near = order[max(cut - _NEAREST // 2, 0) : cut + _NEAREST // 2]
+    chosen = np.zeros(scores.size, dtype=bool)
+    chosen[order[:_WORST]] = chosen[near] = True
+    return order[chosen[order]]
+
+
+def _short(values: Array) -> list[Any]:
+    """Numbers with as many digits as anyone reads, to keep the page small."""
+    if values.dtype.kind != "f":
+        return values.tolist()
+    return [float(f"{value:.{_DIGITS}g}") for value in values]
+
+
+def _settings(summary: MatchSummary) -> dict[str, Any]:
+    """How the page was made."""
+    return {
+        "settings": {"method": summary.method, **summary.settings},
+        "versions": versions(),
+        "command": summary.origin.command,
+    }
+
+
+class RegistrationReport(MatchReport):
+    """A report of a registration, with a picture of both sets that can be turned.
+
+    Parameters
+    ----------
+    summary : RegistrationSummary
+        From `summarise_registration`.
+
+    Examples
+    --------
+    >>> from inlier import Registration
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=500, d=3, inlier_fraction=0.6, noise=0.01, rng=0)
+    >>> Registration("orthogonal", random_state=0).fit(data.X, data.Y).report()
+    <RegistrationReport: 300 of 500 pairs agree on one rotation or reflection, to within 0.03....>
+    """
+
+    summary: RegistrationSummary
+
+    def html(self) -> str:
+        """Return the page as one text that needs nothing else."""
+        return render_page(_HOW, _registration_parts(self.summary))
+
+
+def report_on(matcher: PairMatcher, keys: Any = None, X: Any = None, y: Any = None) -> MatchReport:
+    """Return the report that fits a matcher; of a registration it draws some of the pairs (X, y)."""
+    if isinstance(matcher, Registration):
+        return RegistrationReport(summarise_registration(matcher, X, y, keys=keys))
+    return MatchReport(summarise(matcher, keys=keys))
+
+
+def _registration_parts(summary: RegistrationSummary) -> list[Part]:
+    """List the sections of the page, in order."""
+    head = _answer(summary, _HOW)
+    if summary.transformation is None:
+        return [Part("answer.html", {**head, "counts": {}}), Part("settings.html", _settings(summary))]
+    parts = [Part("answer.html", {**head, "details": summary.about_the_pairs})]
+    overlay = summary.overlay
+    if overlay is not None:
+        lines = [name for code, name in enumerate(VERDICTS) if code in overlay.view["verdicts"]]
+        data = {"overlay": overlay, "sentences": _about_the_picture(overlay), "lines": lines}
+        parts.append(Part("overlay.html", data, script="overlay.js"))
+    parts.append(Part("transformation.html", _transformation(summary, summary.transformation)))
+    return [*parts, *_evidence_parts(summary, _charts(summary), _explanation_of_residuals(summary))]
+
+
+def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
+    assert summary.residuals is not None
+    assert summary.noise_bound is not None
+    by_residual = summary.scores_are_residuals
+    null = -summary.null_scores if by_residual and summary.null_scores is not None else None
+    return [
+        residual_chart(summary, summary.residuals, null, summary.noise_bound),
+        None if by_residual else score_chart(summary),
+        None if summary.bound_was_given else q_chart(summary),
+    ]
+
+
+def _explanation_of_residuals(summary: RegistrationSummary) -> str:
+    if not summary.scores_are_residuals:
+        return (
+            f"In many dimensions the pairs are first judged by a linear map. A wrong pair scores as a re-paired one "
+            f"does{_tried(summary)}; what scores higher is no accident."
+        )
+    return (
+        f"A wrong pair ends up as far off as a re-paired one does, the source's point of one pair with the target's of "
+        f"another{_tried(summary)}, unless the wrong ones agree with each other. What lies nearer is no accident."
+    )
+
+
+def _transformation(summary: RegistrationSummary, transformation: Transformation) -> dict[str, Any]:
+    matrix = transformation.matrix
+    small = max(matrix.shape) <= _LARGEST_MATRIX
+    return {
+        "sentences": summary.about_the_transformation,
+        "determined": transformation.determined,
+        "matrix": [[_number(value) for value in row] for row in matrix] if small else None,
+        "shape": matrix.shape,
+    }
+
+
+def _number(value: float) -> str:
+    text = f"{value:.6g}" if abs(value) >= 1e-12 else "0"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _about_the_picture(overlay: Overlay) -> list[str]:
+    """What is drawn, and what is not as it was."""
+    sentences = []
+    if overlay.distances is not None:
+        before, after = overlay.distances
+        sentences.append(f"The real pairs were {before:.3g} apart (median) before, and are {after:.3g} apart now.")
+    if overlay.drawn_nearer:
+        sentences.append("Before, the source is drawn nearer to the target than it came.")
+    if overlay.projected_from is not None:
+        sentences.append(f"Of {overlay.projected_from} dimensions the three are shown in which the target varies most.")
+    parts = [*zip(overlay.drawn, overlay.existing, ("source", "target"), strict=True)]
+    counts = [f"{drawn:,} of {all_of:,} points of the {name}" for drawn, all_of, name in parts if drawn < all_of]
+    if overlay.lines[0] < overlay.lines[1]:
+        counts.append(f"{overlay.lines[0]:,} of {overlay.lines[1]:,} pairs as lines")
+    if counts:
+        sentences.append(f"Drawn: {', '.join(counts)}.")
+    return sentences
