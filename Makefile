@@ -1,8 +1,9 @@
 # Two commands from nothing: `make demo` and `make test`. Each makes .venv when absent.
 PYTHON ?= python3
 BIN := .venv/bin
+SEEDS ?= 20
 
-.PHONY: demo reproduce test lint clean
+.PHONY: demo reproduce test test-seeds test-plain lint clean
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -12,6 +13,15 @@ reproduce: .venv/.installed-report
 
 test: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto
+
+# Statistics with many seeds, and property tests with examples that no run has seen before; says what failed how often.
+test-seeds: .venv/.installed-test
+	$(BIN)/python -m pytest -n auto -m 'seeds or hypothesis' --seeds $(SEEDS) --hypothesis-profile=random tests
+
+# The core with compilation switched off: the same answers from the same loops, run by Python.
+test-plain: .venv/.installed-test
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q $(PLAIN)
+PLAIN := tests/overlap tests/transforms
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .
