@@ -176,7 +176,7 @@ def measure_house(package: Path) -> dict[str, int]:
     """Read all modules of a package: files, lines and what they define."""
     trees = {path: ast.parse(path.read_text()) for path in sorted(package.rglob("*.py"))}
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    knobs = {path: _count_knobs(tree) for path, tree in trees.items()}
+    knobs = {path: len(list(named_numbers(tree))) for path, tree in trees.items()}
     return {
         "Python files": len(trees),
         "lines": sum(len(path.read_text().splitlines()) for path in trees),
@@ -192,14 +192,13 @@ def measure_house(package: Path) -> dict[str, int]:
     }
 
 
-def _count_knobs(tree: ast.Module) -> int:
-    assigned = [
-        (target, node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-    ]
-    return sum(isinstance(to, ast.Name) and to.id.isupper() and _is_number(value) for to, value in assigned)
+def named_numbers(tree: ast.Module) -> Iterable[tuple[str, ast.expr]]:
+    """Numbers with a name in capitals at the top of a module, and their expressions."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _is_number(node.value):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name) and target.id.isupper():
+                    yield target.id, node.value
 
 
 def _is_number(node: ast.expr) -> bool:
