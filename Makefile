@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 20
+PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
+	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
 .PHONY: demo reproduce test test-seeds test-plain lint clean
 
@@ -21,7 +23,6 @@ test-seeds: .venv/.installed-test
 # The core with compilation switched off: the same answers from the same loops, run by Python.
 test-plain: .venv/.installed-test
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q $(PLAIN)
-PLAIN := tests/overlap tests/transforms
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .
