@@ -46,7 +46,7 @@ def pytest_terminal_summary(terminalreporter, config):
         for line in lines_on_seeds(terminalreporter.stats):
             terminalreporter.write_line(line)
     if skipped := terminalreporter.stats.get("skipped"):
-        terminalreporter.write_line(line_on_skipped(report.longrepr[2] for report in skipped))
+        terminalreporter.write_line(line_on_skipped(str(report.longrepr[2]) for report in skipped))
 
 
 def lines_on_seeds(stats):
