@@ -1,8 +1,11 @@
 # Two commands from nothing: `make demo` and `make test`. Each makes .venv when absent.
 PYTHON ?= python3
 BIN := .venv/bin
+SEEDS ?= 20
+PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
+	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
-.PHONY: demo reproduce test lint clean
+.PHONY: demo reproduce test test-seeds test-plain lint clean
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -12,6 +15,14 @@ reproduce: .venv/.installed-report
 
 test: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto
+
+# Statistics with many seeds, and property tests with examples that no run has seen before; says what failed how often.
+test-seeds: .venv/.installed-test
+	$(BIN)/python -m pytest -n auto -m 'seeds or hypothesis' --seeds $(SEEDS) --hypothesis-profile=random tests
+
+# The core with compilation switched off: the same answers from the same loops, run by Python.
+test-plain: .venv/.installed-test
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q $(PLAIN)
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .

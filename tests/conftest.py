@@ -1,16 +1,93 @@
-"""Shared fixtures; hypothesis is derandomised so that a run can be repeated."""
+"""Shared fixtures, many seeds for statistical tests, and one line on what was skipped and how to get it.
+
+A test that is marked ``seeds`` and takes ``seed`` runs once, with seed 0; with ``--seeds 20`` it runs twenty times, and
+the end of the run says how often it failed and what was noted. Hypothesis draws the same examples every time, unless
+the run is started with ``--hypothesis-profile=random``.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=60, print_blob=True)
-settings.load_profile("repeatable")
+settings.register_profile("random", deadline=None, max_examples=200, print_blob=True)
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+WHAT_IS_SKIPPED = {  # a word of the reason: what that was, and how to have it run
+    "chromium": "pages in a browser (apt-get install chromium, or any Chromium or Chrome on the PATH)",
+    "playwright": "pages in a browser (pip install playwright)",
+    "torch": "torch tensors (pip install torch; its CPU build is enough)",
+    "beside": "real data (it is kept beside the project, in ../shared/data, and not part of it)",
+}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seeds", type=int, default=1, metavar="N", help="run tests marked `seeds` with seeds 0 .. N-1")
+
+
+def pytest_configure(config):
+    settings.load_profile(config.getoption("--hypothesis-profile", None) or "repeatable")
+
+
+def pytest_generate_tests(metafunc):
+    if "seed" in metafunc.fixturenames and metafunc.definition.get_closest_marker("seeds"):
+        metafunc.parametrize("seed", range(metafunc.config.getoption("--seeds")), ids="seed{}".format)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.getoption("--seeds") > 1:
+        for line in lines_on_seeds(terminalreporter.stats):
+            terminalreporter.write_line(line)
+    if skipped := terminalreporter.stats.get("skipped"):
+        terminalreporter.write_line(line_on_skipped(str(report.longrepr[2]) for report in skipped))
+
+
+def lines_on_seeds(stats):
+    """For each test that ran with many seeds: how often it failed, and the range of what it noted."""
+    reports = defaultdict(list)
+    for report in [*stats.get("passed", ()), *stats.get("failed", ())]:
+        if report.when == "call" and (found := re.search(r"\bseed(\d+)-?", report.nodeid)):
+            test = report.nodeid.replace(found[0], "").replace("-]", "]").removesuffix("[]")
+            reports[test].append((found[1], report))
+    for name, of_seeds in reports.items():
+        failed = [seed for seed, report in of_seeds if report.failed]
+        noted = defaultdict(list)
+        for _, report in of_seeds:
+            for what, value in report.user_properties:
+                noted[what].append(value)
+        ranges = "".join(
+            f"; {what} {min(values):.3g} to {max(values):.3g}, median {np.median(values):.3g}"
+            for what, values in noted.items()
+        )
+        which = f" ({', '.join(failed)})" if failed else ""
+        yield f"{name.rpartition('/')[2]}: failed with {len(failed)} of {len(of_seeds)} seeds{which}{ranges}"
+
+
+def line_on_skipped(reasons):
+    """All that was skipped, in one line."""
+    kinds = Counter()
+    for reason in reasons:
+        reason = reason.removeprefix("Skipped: ")
+        kinds[next((what for word, what in WHAT_IS_SKIPPED.items() if word in reason.lower()), reason)] += 1
+    return "Skipped: " + "; ".join(f"{count} on {what}" for what, count in kinds.items())
+
+
+@pytest.fixture
+def note(record_property):
+    """Write down what a test measured, for the summary over seeds: ``note(error=0.1)``."""
+
+    def note(**values):
+        for what, value in values.items():
+            record_property(what.replace("_", " "), float(value))
+
+    return note
 
 
 @pytest.fixture

@@ -1,8 +1,24 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import inlier
+from tests import public_names
+
+SNAPSHOT = Path(__file__).with_name("public_names.txt")
+MOST_MODULES = 113  # of the package, loaded by the plainest match
+
+PLAIN_MATCH = """
+import sys
+from inlier.cli import main
+main(["match", "x.npy", "y.npy", "--method", "row-sum", "-o", "mask.npy"], standalone_mode=False)
+print(*(name for name in sys.modules if name.partition(".")[0] == "inlier"))
+"""
 
 
 def test_every_public_name_is_there_and_has_an_example():
@@ -21,3 +37,20 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_version():
     assert inlier.__version__.count(".") == 2
+
+
+def test_public_names_and_parameters_are_those_of_the_snapshot():
+    """After a change that is meant: python -m tests.public_names > tests/public_names.txt"""
+    assert list(public_names.lines()) == SNAPSHOT.read_text().splitlines()
+
+
+def test_a_plain_match_loads_no_leaf_and_little_else(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in "xy":
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(50, 3)))
+    command = [sys.executable, "-c", PLAIN_MATCH]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    leaves = ("inlier.apps", "inlier.images")
+    assert not [name for name in loaded if name.startswith(leaves)]
+    assert len(loaded) <= MOST_MODULES
