@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from inlier._checks import check_count
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher
-from inlier.rows import PairedRows
+from inlier.rows import PairedRows, as_elsewhere
 from inlier.rows.threads import single_threaded_blas
 
 _LARGEST_SEED = 2**31 - 1
@@ -72,8 +72,6 @@ class SplitMatcher(PairMatcher):
     True
     """
 
-    _in_any_place = True  # to say that it does not take them
-
     def __init__(
         self, matcher: PairMatcher, n_splits: int = 4, n_jobs: int | None = None, random_state: Any = None
     ) -> None:
@@ -84,11 +82,6 @@ class SplitMatcher(PairMatcher):
 
     def _fit(self, X: Array, Y: Array) -> None:
         self._check_parameters(X.shape[0])
-        if not isinstance(X, np.ndarray) or not isinstance(Y, np.ndarray):
-            raise ValueError(
-                "SplitMatcher deals the rows of arrays in memory to its parts. The matchers inside it take Dask "
-                "arrays, device arrays and files as a whole, with the same answer: fit the matcher itself."
-            )
         rng = check_random_state(self.random_state)
         pairs = self.prepare(X, Y)  # step 1
         parts = np.array_split(rng.permutation(len(X)), self.n_splits)  # step 2
@@ -103,6 +96,19 @@ class SplitMatcher(PairMatcher):
         """Step 1 as the matcher inside does it."""
         return self.matcher.prepare(X, Y)
 
+    @property
+    def is_calibrated(self) -> bool:  # type: ignore[override]
+        """Whether the matcher inside gives p- and q-values."""
+        return self.matcher.is_calibrated
+
+    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+        if as_elsewhere(X) is not None or as_elsewhere(y) is not None:
+            raise ValueError(
+                "SplitMatcher deals the rows of arrays in memory to its parts. The matchers inside it take Dask "
+                "arrays, device arrays and files as a whole, with the same answer: fit the matcher itself."
+            )
+        return super()._read_pairs(X, y)
+
     def _gather(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
         n = sum(part.size for part in parts)
         self.scores_ = np.empty(n)
@@ -113,7 +119,7 @@ class SplitMatcher(PairMatcher):
             self.inlier_mask_[part] = matcher.inlier_mask_
             self.part_[part] = number
         self.threshold_ = np.array([matcher.threshold_ for matcher in fitted])
-        if all(hasattr(matcher, "q_values_") for matcher in fitted):
+        if self.is_calibrated:
             self._gather_calibration(parts, fitted)
 
     def _gather_calibration(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
