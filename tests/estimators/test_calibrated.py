@@ -356,4 +356,7 @@ def test_small_tables_are_answered(n):
     assert (matcher.q_values_ >= matcher.detection_p_value_).all()
     np.testing.assert_array_equal(matcher.inlier_mask_, matcher.q_values_ <= 0.2)
     np.testing.assert_array_equal(matcher.inlier_mask_, matcher.scores_ >= matcher.threshold_)
-    assert matcher.inlier_mask_.all() == (n == 20)  # all are real; of fewer there are too few re-pairings to be sure
+    if n == 20:
+        assert matcher.inlier_mask_.all()
+    if n == 4:  # two folds of two: four re-pairings, too few to be sure of anything
+        assert not matcher.inlier_mask_.any()
