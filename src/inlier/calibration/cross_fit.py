@@ -35,7 +35,7 @@ class CrossFit:
     levels : ndarray of shape (k,)
         The scores that pairs have; here one for each pair, of which nothing is kept elsewhere.
     null_scores : ndarray
-        Scores of re-pairings.
+        Scores of re-pairings, in rising order.
     null_fraction : (float, float), optional
         Share of wrong pairs and its error, where it is not to be read off the p-values of these scores.
     counts : ndarray of int, shape (k,), optional
@@ -117,8 +117,8 @@ def _together(folds: list[_Fold], n_deals: int, n: int) -> CrossFit:
     of_deals = np.full((n_deals, n), np.nan)
     for fold in folds:
         of_deals[fold.deal, fold.rows] = fold.scores
-    null_scores = np.concatenate([fold.null_scores for fold in folds])
-    filled = np.nan_to_num(of_deals, nan=min(null_scores.min(), np.nanmin(of_deals)))
+    null_scores = np.sort(np.concatenate([fold.null_scores for fold in folds]))
+    filled = np.nan_to_num(of_deals, nan=min(null_scores[0], np.nanmin(of_deals)))
     scores = np.median(filled, axis=0) if n_deals > 1 else filled[0]
     return CrossFit(scores, null_scores, _null_fraction(of_deals, null_scores))
 

@@ -94,7 +94,7 @@ def calibrate(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (300, '0.29')
     """
-    scores, null = _as_scores(scores, "scores"), rising(_as_scores(null_scores, "null_scores"))
+    scores, null = _as_scores(scores, "scores"), _rising(_as_scores(null_scores, "null_scores"))
     counts = np.ones(scores.size, np.int64) if counts is None else np.asarray(counts)
     if null_fraction is not None:
         share, error = null_fraction
@@ -294,7 +294,7 @@ def p_value_density(p: FloatArray) -> FloatArray:
     return _falling_density(p[order], np.ones(p.size, np.int64))[_inverse(order)]
 
 
-def rising(values: FloatArray) -> FloatArray:
+def _rising(values: FloatArray) -> FloatArray:
     """Sort, unless that has been done."""
     return values if (values[1:] >= values[:-1]).all() else np.sort(values)
 

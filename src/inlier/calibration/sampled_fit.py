@@ -80,10 +80,10 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
             own = rng.permutation(np.flatnonzero(fold_of == fold))
             x, y = prepared_rows(sample, own)
             null.append(re_paired_scores(learned, x, y, points[:, own], RE_PAIRINGS // sample.n_pairs, rng))
-    null_scores = np.concatenate(null)
+    null_scores = np.sort(np.concatenate(null))
     if not null_scores.size:  # nothing was learned, or nothing could be re-paired: no pair stands out
         return model, np.zeros(1)
-    return replace(model, maps=tuple(maps), lowest=float(null_scores.min())), null_scores
+    return replace(model, maps=tuple(maps), lowest=float(null_scores[0])), null_scores
 
 
 def _null_fraction(
@@ -99,8 +99,8 @@ def _null_fraction(
 
 def _edges(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
     """Lower ends of the bins: finely spaced where scores and re-pairings lie, each of the highest by itself."""
-    edges: list[FloatArray] = [np.array([min(scores.min(), null_scores.min())])]
-    for values in (np.sort(scores), np.sort(null_scores)):
+    edges: list[FloatArray] = [np.array([min(scores.min(), null_scores[0])])]
+    for values in (np.sort(scores), null_scores):
         for some in (values[np.unique(np.linspace(0, values.size - 1, _BINS).astype(int))], values[-_TAIL:]):
             edges.append((some[1:] + some[:-1]) / 2)  # between values: rounding moves none across
     return np.unique(np.concatenate(edges))

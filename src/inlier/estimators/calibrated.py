@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from inlier._checks import check_count, check_flag, check_number
 from inlier._typing import Array
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.p_values import calibrate, evenly_spaced, rising
+from inlier.calibration.p_values import calibrate, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
 from inlier.rows import PairedRows
@@ -115,7 +115,7 @@ class CalibratedMatcher(PairMatcher):
         self.inlier_fraction_ = judged.inlier_fraction
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
-        self.null_scores_ = evenly_spaced(rising(fit.null_scores))
+        self.null_scores_ = evenly_spaced(fit.null_scores)
         self.n_re_pairings_ = fit.null_scores.size
 
     def _cross_fit(self, pairs: PairedRows) -> CrossFit:
