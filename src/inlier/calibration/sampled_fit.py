@@ -20,7 +20,7 @@ from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
 from inlier.rows.block_work import Extremes
-from inlier.rows.namespaces import from_host, is_host_array, namespace, to_host
+from inlier.rows.namespaces import from_host, namespace, to_host
 from inlier.rows.null_pairs import point_numbers
 from inlier.rows.threads import single_threaded_blas
 
@@ -144,11 +144,9 @@ class _CountPerBin:
     edges: FloatArray
 
     def __call__(self, scores: Any) -> Array:
-        if is_host_array(scores):
-            return np.bincount(_bin_of(scores, self.edges), minlength=self.edges.size)
-        xp, n = namespace(scores), int(scores.shape[0])  # the numbers of the bins would be as many as the scores
+        xp = namespace(scores)
         ends = xp.searchsorted(xp.sort(scores), from_host(self.edges[1:], scores))
-        return np.diff(to_host(ends), prepend=0, append=n)
+        return np.diff(to_host(ends), prepend=0, append=int(scores.shape[0]))
 
     def merge(self, parts: Sequence[Array]) -> Array:
         return sum(parts[1:], start=parts[0])

@@ -110,27 +110,20 @@ class SplitMatcher(PairMatcher):
         return super()._read_pairs(X, y)
 
     def _gather(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
-        n = sum(part.size for part in parts)
-        self.scores_ = np.empty(n)
-        self.inlier_mask_ = np.empty(n, dtype=bool)
-        self.part_ = np.empty(n, dtype=np.intp)
-        for number, (part, matcher) in enumerate(zip(parts, fitted, strict=True)):
-            self.scores_[part] = matcher.scores_
-            self.inlier_mask_[part] = matcher.inlier_mask_
-            self.part_[part] = number
+        """Put the answers together, in the order of the pairs; p- and q-values hold within each part."""
+        order, sizes = np.argsort(np.concatenate(parts)), np.array([part.size for part in parts])
+
+        def in_order(name: str) -> Array:
+            return np.concatenate([getattr(matcher, name) for matcher in fitted])[order]
+
+        self.scores_, self.inlier_mask_ = in_order("scores_"), in_order("inlier_mask_")
+        self.part_ = np.repeat(np.arange(sizes.size), sizes)[order]
         self.threshold_ = np.array([matcher.threshold_ for matcher in fitted])
         if self.is_calibrated:
-            self._gather_calibration(parts, fitted)
-
-    def _gather_calibration(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
-        """Put p- and q-values together; they hold within each part."""
-        self.p_values_, self.q_values_ = np.empty_like(self.scores_), np.empty_like(self.scores_)
-        for part, matcher in zip(parts, fitted, strict=True):
-            self.p_values_[part], self.q_values_[part] = matcher.p_values_, matcher.q_values_
-        self.null_scores_ = np.sort(np.concatenate([matcher.null_scores_ for matcher in fitted]))
-        self.n_re_pairings_ = sum(matcher.n_re_pairings_ for matcher in fitted)
-        shares = [part.size / self.scores_.size for part in parts]
-        self.inlier_fraction_ = float(sum(w * m.inlier_fraction_ for w, m in zip(shares, fitted, strict=True)))
+            self.p_values_, self.q_values_ = in_order("p_values_"), in_order("q_values_")
+            self.null_scores_ = np.sort(np.concatenate([matcher.null_scores_ for matcher in fitted]))
+            self.n_re_pairings_ = sum(matcher.n_re_pairings_ for matcher in fitted)
+            self.inlier_fraction_ = float(np.average([m.inlier_fraction_ for m in fitted], weights=sizes))
 
     def _check_parameters(self, n_pairs: int) -> None:
         if not isinstance(self.matcher, PairMatcher):

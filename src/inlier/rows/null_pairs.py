@@ -8,6 +8,9 @@ re-paired where its own pair, or its partner's, has the same point (`share_no_po
 point that makes up a share f of its side is left out by a share f of its partners. So a re-pairing is kept with a
 chance in proportion to 1 / ((1 - f of x_i) (1 - f of y_j)), and then points are met as often as they occur.
 
+Whatever else re-pairings will have to respect belongs here too: groups of rows that go together and strata that are not
+left are a matter of the order that is shifted.
+
 Points are equal if a hash of their coordinates is: `row_hashes`, from which follow `point_numbers` and
 `distinct_pairs`. Pairs are numbers i and j in arrays; nothing here knows what they will be used for.
 """
