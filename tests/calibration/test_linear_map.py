@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.calibration.linear_map import RobustMap, _Noise, _WeightedFit, learn_map, log_likelihood_ratio
-from inlier.calibration.significance import Standing
+from inlier.calibration.linear_map import LinearMap, _Noise, _WeightedFit, learn_map
+from inlier.calibration.significance import Significance
 from inlier.datasets import make_gaussian_pairs
 from inlier.rows.namespaces import to_host
 from tests.places import STRICT_DEVICE
 
-NOWHERE = Standing(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
+UNUSED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 
 
 def slow_fit(x, y, weights, ridge):
@@ -39,9 +39,11 @@ def test_predictions_without_one_or_two_pairs_are_those_of_fits_without_them(see
     for k, (i, j) in enumerate(zip(order, other, strict=True)):
         rest = np.delete(np.arange(n), [i, j])
         expected[k] = x[i] @ slow_fit(x[rest], y[rest], weights[rest], 0.5)
-    scores = np.concatenate(fit.re_paired_scores(order, other, _Noise(variance, x)))
+    scores = np.concatenate(list(fit.re_paired_scores(order, other, _Noise(variance, x))))
     in_order = np.argsort(~touched, kind="stable")  # those with a weight come first
-    np.testing.assert_allclose(scores, log_likelihood_ratio(y[other], expected, variance)[in_order], atol=1e-6)
+    np.testing.assert_allclose(
+        scores, _Noise(variance, y).log_likelihood_ratio(y[other], expected)[in_order], atol=1e-6
+    )
 
 
 def test_noise_variance_is_that_of_deleted_residuals():
@@ -61,12 +63,12 @@ def test_score_is_the_log_likelihood_ratio():
         return (-((values - mean) ** 2) / (2 * var) - np.log(2 * np.pi * var) / 2).sum(axis=1)
 
     expected = log_density(y, predicted, variance) - log_density(y, 0, np.ones(3))
-    np.testing.assert_allclose(log_likelihood_ratio(y, predicted, variance), expected)
+    np.testing.assert_allclose(_Noise(variance, y).log_likelihood_ratio(y, predicted), expected)
 
 
 def test_all_pairings_at_once_are_the_pairings_one_by_one():
     rng = np.random.default_rng(0)
-    learned = RobustMap(rng.standard_normal((4, 3)), rng.standard_normal(3), np.array([0.2, 0.6, 0.9]), 0.0, NOWHERE)
+    learned = LinearMap(rng.standard_normal((4, 3)), rng.standard_normal(3), np.array([0.2, 0.6, 0.9]), 0.0, UNUSED)
     x, y = rng.standard_normal((6, 4)), rng.standard_normal((5, 3))
     expected = [[learned.scores(x[[i]], y[[j]])[0] for j in range(5)] for i in range(6)]
     np.testing.assert_allclose(learned.scores_of_all_pairings(x, y), expected)

@@ -7,16 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control
 
-from inlier.calibration import _kernels as kernels
-from inlier.calibration._distance_kernels import evenly_spaced_entries
 from inlier.calibration.p_values import (
-    _LAMBDAS,
+    _step_up,
     calibrate,
     calibrate_distances,
     estimate_null_fraction,
+    evenly_spaced,
     p_value_density,
     p_values,
-    q_values,
 )
 from tests import calibration_reference as reference
 
@@ -30,16 +28,11 @@ def test_p_values_are_ranks_among_the_null(scores, null):
     np.testing.assert_allclose(p_values(scores, null), expected)
 
 
-@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(0.001, 1)))
-def test_q_values_are_benjamini_hochberg(p):
-    np.testing.assert_allclose(q_values(p, null_fraction=1.0), false_discovery_control(p))
-    np.testing.assert_allclose(q_values(p, null_fraction=0.5), np.minimum(false_discovery_control(p) / 2, 1), atol=0.5)
-
-
-def test_q_values_scale_with_the_share_of_wrong_pairs():
-    p = np.array([0.001, 0.01, 0.2])
-    np.testing.assert_allclose(q_values(p, 0.5), [0.0015, 0.0075, 0.1])
-    assert (q_values(p) <= q_values(p, 1.0)).all()
+@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(0.001, 1)), st.integers(1, 3))
+def test_the_step_up_is_that_of_benjamini_and_hochberg(p, times):
+    p = np.sort(p)
+    expected = false_discovery_control(np.repeat(p, times))[::times]
+    np.testing.assert_allclose(np.minimum(_step_up(p, np.full(p.size, times)), 1.0), expected)
 
 
 @given(arrays(np.float64, st.integers(1, 60), elements=st.sampled_from(np.linspace(0.02, 1, 50))))
@@ -76,27 +69,48 @@ def test_share_of_wrong_pairs(share, weak):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_compiled_loops_do_what_plain_expressions_do(seed):
+def test_scores_are_judged_as_the_definitions_say_one_by_one_and_as_a_histogram(seed):
     rng = np.random.default_rng(seed)
-    n, m = rng.integers(1, 400), rng.integers(1, 3000)
     digits = rng.integers(0, 3)  # few digits make many equal scores and p-values
-    scores = np.unique(
-        np.concatenate([rng.normal(size=n), rng.normal(rng.uniform(0, 6), 1, rng.integers(0, 200))]).round(digits)
-    )
-    scores, null = scores[::-1], np.sort(rng.normal(size=m).round(digits))
-    counts = rng.integers(1, 5, scores.size)
-    p = (1.0 + m - np.searchsorted(null, scores, side="left")) / (1.0 + m)
-    share, error = kernels.share_of_wrong(p, counts, _LAMBDAS)
-    assert (share, error) == pytest.approx(reference.share_of_wrong(p, counts, _LAMBDAS))
-    np.testing.assert_allclose(kernels.falling_density(p, counts), reference.falling_density(p, counts))
-    null_values, null_counts = np.unique(null, return_counts=True)
-    q, detection = kernels.q_values_of(scores, p, counts, null_values, null_counts, min(share + error, 1.0))
-    expected_q, expected_detection = reference.q_values_of(scores, p, counts, null, min(share + error, 1.0))
-    np.testing.assert_allclose(q, expected_q, rtol=1e-9)
-    assert detection == pytest.approx(expected_detection)
-    for most in (1, 2, 30, 10_000):
-        ranks = np.floor(np.linspace(0, m - 1, min(m, most)) + 0.5).astype(int)
-        np.testing.assert_array_equal(evenly_spaced_entries(null_values, null_counts, m, most), null[ranks])
+    n, n_real, m = rng.integers(1, 400), rng.integers(0, 200), rng.integers(1, 3000)
+    scores = np.concatenate([rng.normal(size=n), rng.normal(rng.uniform(0, 6), 1, n_real)]).round(digits)
+    null = rng.normal(size=m).round(digits)
+    p, q, share, error, detection = reference.calibrate(scores, null)
+    values, which, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    for found in (calibrate(scores, null), calibrate(values, null, counts=counts).at(which)):
+        np.testing.assert_allclose(found.p_values, p)
+        np.testing.assert_allclose(found.q_values, q, rtol=1e-9)
+        assert found.inlier_fraction == pytest.approx(1 - share)
+        assert found.inlier_fraction_error == pytest.approx(error)
+        assert found.detection_p_value == pytest.approx(detection)
+    np.testing.assert_allclose(p_value_density(p), reference.falling_density(p))
+    assert estimate_null_fraction(p) == pytest.approx((share, error))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+def test_null_scores_added_above_all_pairs_never_make_one_surer(seed, n_added):
+    rng = np.random.default_rng(seed)
+    scores, _ = mixture(rng, 60, 0.4, 4)
+    null = rng.standard_normal(400)
+    more = np.append(null, scores.max() + rng.exponential(size=n_added))
+    before, after = (calibrate(scores, some, (0.6, 0.05)) for some in (null, more))
+    assert (after.p_values >= before.p_values).all()
+    by_rank = before.q_values <= 0.5  # beyond, q-values also follow densities, which such scores may lower
+    assert (after.q_values >= before.q_values)[by_rank].all()
+    assert after.detection_p_value >= before.detection_p_value
+
+
+@pytest.mark.parametrize("most", [1, 2, 30, 500])
+def test_evenly_spaced_values_are_the_first_the_last_and_as_many_as_asked(most):
+    values = np.sort(np.random.default_rng(0).standard_normal(200))
+    kept = evenly_spaced(values, most)
+    assert kept.size == min(most, 200)
+    assert kept[0] == values[0]
+    ranks = np.searchsorted(values, kept)
+    np.testing.assert_array_equal(values[ranks], kept)
+    if 1 < most < 200:
+        assert ranks[-1] == 199
+        assert np.ptp(np.diff(ranks)) <= 1
 
 
 def mixture(rng, n, share_real, distance):
@@ -164,11 +178,10 @@ def test_a_given_share_is_used():
 
 
 def test_bad_p_values():
-    for call in (q_values, estimate_null_fraction):
-        with pytest.raises(ValueError, match="NaN"):
-            call([np.nan, 0.1])
-        with pytest.raises(ValueError, match=r"between 0 and 1, but these go from -0.1 to 3"):
-            call([3.0, -0.1])
+    with pytest.raises(ValueError, match="p holds NaN or infinity in 1 place"):
+        estimate_null_fraction([np.nan, 0.1])
+    with pytest.raises(ValueError, match=r"between 0 and 1, but these go from -0.1 to 3"):
+        estimate_null_fraction([3.0, -0.1])
     with pytest.raises(ValueError, match="null_fraction must lie between 0 and 1"):
         calibrate([1.0, 2.0], [0.0, 1.0], (7.0, 0.1))
 

@@ -8,17 +8,17 @@ import pytest
 
 from inlier import CalibratedMatcher
 from inlier.calibration import sampled_fit as many_pairs
-from inlier.calibration.cross_fit import Trainer
-from inlier.calibration.linear_map import RobustMap
+from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import calibrate, estimate_null_fraction
-from inlier.calibration.sampled_fit import FoldScores
-from inlier.calibration.significance import Standing
+from inlier.calibration.sampled_fit import FoldMaps
+from inlier.calibration.significance import Significance
+from inlier.calibration.strategy import Learner
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
 from inlier.rows.namespaces import is_device_array, to_host
 from tests.places import PLACES
 
-NOWHERE = Standing(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
+UNUSED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 
 
 @pytest.fixture
@@ -95,13 +95,13 @@ def test_few_pairs_are_judged_one_by_one_and_go_back(put, tmp_path):
 
 
 def test_a_fold_that_finds_nothing_says_nothing_about_the_share(many, monkeypatch):
-    honest, calls = Trainer.learn, []
+    honest, calls = Learner.learn, []
 
     def first_fails(*arguments):
         calls.append(1)
         return None if len(calls) == 1 else honest(*arguments)
 
-    monkeypatch.setattr(Trainer, "learn", first_fails)
+    monkeypatch.setattr(Learner, "learn", first_fails)
     data = make_gaussian_pairs(3000, 4, 0.5, rng=0)
     matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
     assert 0.3 < matcher.inlier_mask_.mean() < 0.45  # a fifth is not scored
@@ -110,8 +110,8 @@ def test_a_fold_that_finds_nothing_says_nothing_about_the_share(many, monkeypatc
 
 def test_a_pair_is_scored_by_the_map_of_its_fold_and_equal_pairs_share_it():
     rng = np.random.default_rng(0)
-    maps = tuple(RobustMap(np.full((2, 2), k + 1.0), np.zeros(2), np.ones(2), 0.0, NOWHERE) for k in range(3))
-    score = FoldScores((*maps, None), rng.uniform(1, 2, 2), rng.uniform(1, 2, 2), lowest=-7.0)
+    maps = tuple(LinearMap(np.full((2, 2), k + 1.0), np.zeros(2), np.ones(2), 0.0, UNUSED) for k in range(3))
+    score = FoldMaps((*maps, None), rng.uniform(1, 2, 2), rng.uniform(1, 2, 2), lowest=-7.0)
     x, y = np.tile(rng.standard_normal((500, 2)), (2, 1)), np.tile(rng.standard_normal((500, 2)), (2, 1))
     fold, scores = score.fold_of(x, y), score(x, y)
     assert np.bincount(fold, minlength=4).min() > 180

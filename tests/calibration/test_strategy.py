@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher
-from inlier.calibration.inner_products import Witnesses
-from inlier.calibration.linear_map import RobustMap
+from inlier.calibration.inner_products import AnchorPairs
+from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.strategy import Learner
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.namespaces import to_host
@@ -31,37 +31,37 @@ def shuffled(n):
     return np.random.default_rng(1).permutation(n)
 
 
-def test_clear_pairs_need_no_other_look(monkeypatch):
+def test_clear_pairs_need_no_other_model(monkeypatch):
     X, Y, _ = rotated_pairs(400, 5, 200)
-    monkeypatch.setattr(Learner, "_look_elsewhere", lambda *_: pytest.fail("looked elsewhere"))
-    assert isinstance(learner(X, Y).learn(shuffled(400)), RobustMap)
+    monkeypatch.setattr(Learner, "_other_model", lambda *_: pytest.fail("tried another model"))
+    assert isinstance(learner(X, Y).learn(shuffled(400)), LinearMap)
 
 
 def test_few_real_pairs_in_few_dimensions_are_found_by_consensus():
     X, Y, real = rotated_pairs(800, 3, 40, heavy=True)
-    plain = learner(X, Y).learn(shuffled(800), thorough=False)
-    found = learner(X, Y).learn(shuffled(800))
+    plain = learner(X, Y).learn_from(shuffled(800), thorough=False)
+    found = learner(X, Y).learn_from(shuffled(800))
     assert plain is None or plain.support < 20
     assert found.support == pytest.approx(40, abs=6)
-    assert found.standing.p_values[real[shuffled(800)]].mean() < 0.01
+    assert found.significance.p_values[real[shuffled(800)]].mean() < 0.01
 
 
-def test_fewer_real_pairs_than_dimensions_are_found_by_witnesses():
+def test_fewer_real_pairs_than_dimensions_are_found_by_anchors():
     X, Y, _ = rotated_pairs(600, 200, 40)
     found = learner(X, Y).learn(shuffled(600))
-    assert isinstance(found, Witnesses)
+    assert isinstance(found, AnchorPairs)
     assert found.support == pytest.approx(40, abs=4)
-    assert not isinstance(learner(X, Y, only_maps=True).learn(shuffled(600)), Witnesses)
+    assert not isinstance(learner(X, Y, only_maps=True).learn(shuffled(600)), AnchorPairs)
 
 
 def test_searches_in_vain_are_given_up(monkeypatch):
     X, Y, _ = rotated_pairs(300, 4, 0)
-    looks = []
-    monkeypatch.setattr(Learner, "_look_elsewhere", lambda *_: looks.append(1))
+    tries = []
+    monkeypatch.setattr(Learner, "_other_model", lambda *_: tries.append(1))
     one = learner(X, Y)
     for _ in range(5):
         one.learn(shuffled(300))
-    assert len(looks) == 2
+    assert len(tries) == 2
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_sides_of_equally_many_columns_and_different_rank_are_answered():
 
 
 @pytest.mark.parametrize("d", [3, 30])
-def test_rows_on_a_device_are_looked_at_as_here(d):
+def test_rows_on_a_device_are_judged_as_here(d):
     X, Y, _ = rotated_pairs(300, d, 20, heavy=True)
     put = lambda table: array_api_strict.asarray(table, device=STRICT_DEVICE)  # noqa: E731
     there = CalibratedMatcher(random_state=0).fit(put(X), put(Y))

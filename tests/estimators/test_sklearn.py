@@ -1,11 +1,28 @@
-"""scikit-learn's own checks on every estimator, with no expected failure."""
+"""scikit-learn's own checks on every estimator; where one is expected to fail, it is listed with the reason."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from inlier import CalibratedMatcher, EigenvectorMatcher, Registration, RowSumMatcher, SplitMatcher
+
+
+class MovedRegistration(Registration):
+    """The default model. It keeps the dimension, but the checks give y one column: here y is X, moved."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to X and X + 1, unless something else is wrong with what the check gives."""
+        table = np.asarray(X)
+        if table.dtype.kind == "O":
+            try:
+                table = table.astype(np.float64)
+            except (TypeError, ValueError):
+                return super().fit(X, y, sample_weight)
+        fits = y is not None and table.ndim == 2 and table.dtype.kind in "iuf" and len(table) == len(np.asarray(y))
+        return super().fit(X, table + 1 if fits else y, sample_weight)
+
 
 ESTIMATORS = [
     RowSumMatcher(),
@@ -16,13 +33,25 @@ ESTIMATORS = [
     CalibratedMatcher(random_state=0),
     CalibratedMatcher(whiten=False, random_state=0),
     Registration("affine", raise_on_failure=False, random_state=0),
+    MovedRegistration(),
 ]
+
+TOO_FEW = "so few different pairs prove no motion, and `fit` says so"
+EXPECTED = {
+    "check_sample_weights_shape": f"4 different pairs in the plane: {TOO_FEW}",
+    "check_sample_weights_not_overwritten": f"4 different pairs in the plane: {TOO_FEW}",
+    "check_sample_weight_equivalence_on_dense_data": f"9 different pairs in 30 dimensions: {TOO_FEW}",
+}
+
+
+def expected_failures(estimator):
+    return EXPECTED if isinstance(estimator, MovedRegistration) else {}
 
 
 @pytest.mark.filterwarnings("ignore:.*columns of . hold a single value")
 @pytest.mark.filterwarnings("ignore:.*pairs have a row equal to the mean")
 @pytest.mark.filterwarnings("ignore:whiten=True has nothing to compare")
-@parametrize_with_checks(ESTIMATORS)
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but most pairs")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-    assert estimator.get_params()  # a check reports by raising; this line is reached when it has not
+    check(estimator)  # reports by raising

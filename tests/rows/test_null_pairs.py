@@ -5,32 +5,67 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.rows.null_pairs import RePairing, re_pairings
+from inlier.rows.null_pairs import (
+    are_re_pairings,
+    distinct_pairs,
+    n_shifts,
+    point_numbers,
+    re_pairings,
+    row_hashes,
+    share_no_point,
+)
+
+
+def all_re_pairings(points, shifts, rng):
+    return np.concatenate([np.empty((2, 0), dtype=int), *re_pairings(points, shifts, rng)], axis=1)
+
+
+def own_points(n):
+    return np.stack([np.arange(n), np.arange(n)[::-1]])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40))
 def test_re_pairings_share_no_point_with_the_pair(seed, n):
     rng = np.random.RandomState(seed)
     points = rng.randint(n, size=(2, n))
-    first, second = re_pairings(points, rng)
-    assert (points[:, first] != points[:, second]).all()
-    assert first.size <= 4 * n
+    i, j = all_re_pairings(points, 4, rng)
+    assert (points[:, i] != points[:, j]).all()
+    assert share_no_point(points, i, j).all()
+    assert i.size <= 4 * n
 
 
-def test_every_pair_is_re_paired_four_times_on_each_side():
-    first, second = re_pairings(np.stack([np.arange(30)] * 2), np.random.RandomState(0))
-    assert (np.bincount(first) == 4).all()
-    assert (np.bincount(second) == 4).all()
+def test_every_point_gets_as_many_other_partners_as_asked_on_each_side():
+    i, j = all_re_pairings(own_points(30), 4, np.random.RandomState(0))
+    assert (np.bincount(i) == 4).all()
+    assert (np.bincount(j) == 4).all()
+    assert np.unique(np.stack([i, j]), axis=1).shape[1] == 120  # none is drawn twice
+
+
+def test_there_are_no_more_partners_than_other_pairs():
+    i, j = all_re_pairings(own_points(5), 100, np.random.RandomState(0))
+    assert sorted(zip(i.tolist(), j.tolist(), strict=True)) == [(a, b) for a in range(5) for b in range(5) if a != b]
+    assert all_re_pairings(own_points(1), 4, np.random.RandomState(0)).shape == (2, 0)
+
+
+def test_neighbours_in_the_table_are_no_likelier_partners():
+    """The order is random: rows that follow each other may belong together."""
+    next_to = [
+        np.count_nonzero((i - j) % 100 == 1)
+        for i, j in (all_re_pairings(own_points(100), 1, np.random.RandomState(seed)) for seed in range(50))
+    ]
+    assert np.mean(next_to) == pytest.approx(1.0, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "wanted", "shifts"), [(1000, 10_000, 10), (1000, 10_001, 11), (1000, 10, 1), (60, 10_000, 59)]
+)
+def test_number_of_shifts(n_pairs, wanted, shifts):
+    assert n_shifts(n_pairs, wanted) == shifts
 
 
 def test_without_repeats_nothing_is_left_out_but_the_pairs_themselves():
-    points = np.stack([np.arange(20), np.arange(20)[::-1]])
-    some = slice(0, 7)
     expected = np.arange(20)[:, None] != np.arange(7)
-    np.testing.assert_array_equal(RePairing(points, np.random.RandomState(0)).with_each_of(some), expected)
-    first, second = RePairing(points, np.random.RandomState(0)).among(np.arange(20), np.roll(np.arange(20), 3))
-    assert first.tolist() == list(range(20))
-    assert second.tolist() == np.roll(np.arange(20), 3).tolist()
+    np.testing.assert_array_equal(are_re_pairings(own_points(20), np.arange(7), np.random.RandomState(0)), expected)
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.6, 0.2, 0.1, 0.1), (0.25, 0.25, 0.25, 0.25)])
@@ -40,10 +75,7 @@ def test_points_are_met_as_often_as_they_occur(shares, side):
     rng = np.random.RandomState(0)
     points = np.stack([np.arange(n), np.arange(n)])
     points[side] = rng.choice(len(shares), n, p=shares)
-    for i, j in (
-        np.nonzero(RePairing(points, rng).with_each_of(slice(0, n))),
-        RePairing(points, rng).among(*(rng.randint(n, size=400_000) for _ in "ij")),
-    ):
+    for i, j in (np.nonzero(are_re_pairings(points, np.arange(n), rng)), all_re_pairings(points, 100, rng)):
         met = points[side][(i, j)[side]]
         frequency = np.bincount(met, minlength=len(shares)) / met.size
         np.testing.assert_allclose(frequency, np.bincount(points[side]) / n, atol=0.02)
@@ -52,5 +84,27 @@ def test_points_are_met_as_often_as_they_occur(shares, side):
 
 def test_one_point_alone_cannot_be_re_paired():
     points = np.stack([np.arange(10), np.zeros(10, dtype=int)])
-    assert not RePairing(points, np.random.RandomState(0)).with_each_of(slice(0, 10)).any()
-    assert RePairing(points, np.random.RandomState(0)).among(np.arange(10), np.roll(np.arange(10), 1))[0].size == 0
+    assert not are_re_pairings(points, np.arange(10), np.random.RandomState(0)).any()
+    assert all_re_pairings(points, 4, np.random.RandomState(0)).size == 0
+
+
+def test_equal_rows_get_equal_numbers_and_hashes():
+    table = np.array([[1.0, 2.0], [3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [3.0, -0.0]])
+    for numbers in (point_numbers(table), row_hashes(table), point_numbers(table.astype(np.float32))):
+        assert numbers[0] == numbers[2]
+        assert numbers[1] == numbers[4]
+        assert len(set(numbers.tolist())) == 3
+
+
+def test_rows_of_long_tables_are_numbered_by_all_of_their_columns():
+    table = np.random.default_rng(0).integers(0, 30, size=(40_000, 2)).astype(float)
+    _, expected = np.unique(table, axis=0, return_inverse=True)
+    numbers = point_numbers(table)
+    assert np.unique(np.stack([numbers, expected.reshape(-1)]), axis=1).shape[1] == np.unique(numbers).size == 900
+
+
+def test_distinct_pairs_are_listed_once_in_their_order():
+    X, Y = np.array([[5.0], [1.0], [5.0], [5.0]]), np.array([[0.0], [2.0], [0.0], [3.0]])
+    rows, numbers = distinct_pairs(X, Y)
+    assert rows.tolist() == [0, 1, 3]
+    assert numbers.tolist() == [0, 1, 0, 2]

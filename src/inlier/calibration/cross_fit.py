@@ -7,41 +7,61 @@ re-pairing does, whatever the data look like and whatever was learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.linear_map import RobustMap
-from inlier.calibration.p_values import calibrate
-from inlier.calibration.strategy import Learner, PairScorer, prepared_rows
+from inlier.calibration.inner_products import AnchorPairs
+from inlier.calibration.p_values import estimate_null_fraction, p_values
+from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import from_host, take_rows, to_host
-from inlier.rows.null_pairs import RePairing
+from inlier.rows.namespaces import to_host
 from inlier.rows.threads import single_threaded_blas
 
-_TRAINING_PAIRS = 5_000  # a map learned on more is hardly better; more are used only if these do not suffice
-_TRAINING_PAIRS_PER_DIMENSION = 200
-_GROWTH = 4  # of the training pairs, when what they found is not confirmed
-_MOST_GROWTH = 16
-_CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
-_MOST_RE_PAIRINGS = 1_000_000
-_WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
-_NARROW = 500  # dimensions up to which threads inside a matrix product cost more than they save
-_PAIRS_AT_ONCE = 50_000
+RE_PAIRINGS = 1_000_000  # about, in all
+WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
 _MOST_DEALS = 10
 
 
-def cross_fit(
-    pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState
-) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of all pairs, one row per deal of the folds, and the scores of re-pairings.
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Scores of all pairs by models that have not seen them, and of re-pairings.
 
-    Where nothing was learned that could score a pair, its score is NaN.
+    Attributes
+    ----------
+    levels : ndarray of shape (k,)
+        The scores that pairs have; here one for each pair, of which nothing is kept elsewhere.
+    null_scores : ndarray
+        Scores of re-pairings, in rising order.
+    null_fraction : (float, float), optional
+        Share of wrong pairs and its error, where it is not to be read off the p-values of these scores.
+    counts : ndarray of int, shape (k,), optional
+        How many pairs have each score, where they are counted.
+    """
+
+    levels: FloatArray
+    null_scores: FloatArray
+    null_fraction: tuple[float, float] | None = None
+    counts: Array | None = None
+
+    def highest(self, home: PairedRows) -> float:
+        """The highest score of any pair."""
+        return float(self.levels.max())
+
+    def scores(self, home: PairedRows) -> Any:
+        """Return the score of each pair, where the pairs live."""
+        return self.per_pair(self.levels, home)
+
+    def per_pair(self, values: Array, home: PairedRows) -> Any:
+        """Return what belongs to the score of each pair, given for all levels, where the pairs live."""
+        return home.place.from_host(values, home.X)
+
+
+def cross_fit(pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:
+    """Score all pairs, and re-pairings.
 
     Parameters
     ----------
@@ -55,41 +75,27 @@ def cross_fit(
     rng : RandomState
         Deals the folds, the training pairs and the re-pairings.
     """
-    with blas_for(pairs):
-        return _cross_fit(pairs, points, n_folds, rng)
-
-
-def blas_for(pairs: PairedRows) -> AbstractContextManager[None]:
-    """Keep matrix products to one thread, unless the rows are wide."""
-    return single_threaded_blas() if max(pairs.dimensions) <= _NARROW else nullcontext()
-
-
-def _cross_fit(
-    pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState
-) -> tuple[FloatArray, FloatArray]:
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
-    parts: list[_Scored] = []
-    trainer = Trainer(pairs, points, rng)
-    for deal in range(n_deals):
-        fold_of = _deal(points, min(n_folds, n // 2), rng)
-        for fold in np.unique(fold_of):
-            learned = trainer.learn(np.flatnonzero(fold_of != fold))
-            if learned is None:
-                continue
-            for mine in _handfuls(rng.permutation(np.flatnonzero(fold_of == fold))):
-                x, y = prepared_rows(pairs, mine)
-                fair = RePairing(points[:, mine], rng)
-                null = re_paired_scores(learned, x, y, fair, _MOST_RE_PAIRINGS // (n * n_deals))
-                parts.append(_Scored(deal, mine, learned, to_host(learned.scores(x, y)), null))
+    learner, parts = Learner(pairs, points, rng), []
+    with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
+        for deal in range(n_deals):
+            fold_of = _deal(points, min(n_folds, n // 2), rng)
+            for fold in np.unique(fold_of):
+                learned = learner.learn(np.flatnonzero(fold_of != fold))
+                if learned is not None:
+                    own = rng.permutation(np.flatnonzero(fold_of == fold))
+                    x, y = prepared_rows(pairs, own)
+                    null = re_paired_scores(learned, x, y, points[:, own], RE_PAIRINGS // (n * n_deals), rng)
+                    parts.append(_Fold(deal, own, learned, to_host(learned.scores(x, y)), null))
     if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
-        return np.full((1, n), np.nan), np.zeros(1)
-    return _together(parts, np.full((n_deals, n), np.nan))
+        return CrossFit(np.zeros(n), np.zeros(1))
+    return _together(parts, n_deals, n)
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """Some pairs of one deal, with their scores and those of their re-pairings, by one that has not seen them."""
+class _Fold:
+    """The pairs of a fold, with their scores and those of their re-pairings, by one that has not seen them."""
 
     deal: int
     rows: Array
@@ -97,20 +103,37 @@ class _Scored:
     scores: FloatArray
     null_scores: FloatArray
 
-    def standardised(self) -> _Scored:
+    def standardised(self) -> _Fold:
         """In units of what re-pairings did where this was learned."""
-        standing = self.by.standing
-        scores, null = ((values - standing.centre) / standing.spread for values in (self.scores, self.null_scores))
-        return replace(self, scores=scores, null_scores=null)
+        null = self.by.significance
+        scores, null_scores = ((s - null.centre) / null.spread for s in (self.scores, self.null_scores))
+        return _Fold(self.deal, self.rows, self.by, scores, null_scores)
 
 
-def _together(parts: list[_Scored], scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Fill in the scores of every deal; the maps' are on one scale, those of witnesses are brought to one."""
-    if not all(isinstance(part.by, RobustMap) for part in parts):
-        parts = [part.standardised() for part in parts]
-    for part in parts:
-        scores[part.deal, part.rows] = part.scores
-    return scores, np.concatenate([part.null_scores for part in parts])
+def _together(folds: list[_Fold], n_deals: int, n: int) -> CrossFit:
+    """The median score over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
+    if any(isinstance(fold.by, AnchorPairs) for fold in folds):  # the maps' scores are on one scale, theirs are not
+        folds = [fold.standardised() for fold in folds]
+    of_deals = np.full((n_deals, n), np.nan)
+    for fold in folds:
+        of_deals[fold.deal, fold.rows] = fold.scores
+    null_scores = np.sort(np.concatenate([fold.null_scores for fold in folds]))
+    filled = np.nan_to_num(of_deals, nan=min(null_scores[0], np.nanmin(of_deals)))
+    scores = np.median(filled, axis=0) if n_deals > 1 else filled[0]
+    return CrossFit(scores, null_scores, _null_fraction(of_deals, null_scores))
+
+
+def _null_fraction(of_deals: FloatArray, null_scores: FloatArray) -> tuple[float, float] | None:
+    """Share of wrong pairs and its error, where it is not to be read off the p-values that are reported.
+
+    It takes uniform p-values: of single deals, because medians vary less than the re-pairings' scores, and of pairs
+    that could be scored. The others are no different, because pairs are dealt into folds at random.
+    """
+    scored = np.isfinite(of_deals)
+    if len(of_deals) == 1 and scored.all():
+        return None
+    estimate, error = estimate_null_fraction(p_values(of_deals[scored], null_scores))
+    return estimate, error * len(of_deals) ** 0.5  # the deals share their pairs: no more information than one
 
 
 def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
@@ -125,50 +148,3 @@ def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
     fold_of_group = np.empty(size.size, dtype=int)
     fold_of_group[order] = middle * n_folds // n
     return fold_of_group[group]
-
-
-class Trainer:
-    """Learns; from a part of the pairs if there are very many, from more if the rest does not confirm it."""
-
-    def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState, only_maps: bool = False) -> None:
-        self._pairs, self._points, self._rng = pairs, points, rng
-        self._learner = Learner(pairs, points, rng, only_maps)
-        self._size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
-        self._largest = _MOST_GROWTH * self._size
-
-    def learn(self, training: Array) -> PairScorer | None:
-        """Learn from some of the training pairs; None if nothing is found."""
-        shuffled = self._rng.permutation(training)
-        size, thorough = self._size, True
-        while size < shuffled.size:
-            learned = self._learner.learn(shuffled[:size], thorough=thorough)
-            if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
-                self._size = size  # what one fold needed, the next will
-                return learned
-            if size >= self._largest:
-                self._largest = self._size  # nothing to be found here: the other folds need not look as hard
-                return learned
-            size, thorough = size * _GROWTH, False
-        return self._learner.learn(shuffled, thorough=thorough)
-
-    def _is_confirmed(self, learned: PairScorer, rows: Array) -> bool:
-        """Whether pairs that the map has not seen score higher than their re-pairings."""
-        x, y = prepared_rows(self._pairs, rows)
-        null = re_paired_scores(learned, x, y, RePairing(self._points[:, rows], self._rng), per_pair=4)
-        return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
-
-
-def _handfuls(rows: Array) -> Iterator[Array]:
-    yield from np.array_split(rows, max(1, -(-rows.size // _PAIRS_AT_ONCE)))
-
-
-def re_paired_scores(learned: PairScorer, x: Any, y: Any, re_pairing: RePairing, per_pair: int) -> FloatArray:
-    """Scores of x_i with y_j that are wrong for sure, about ``per_pair`` for each i."""
-    if per_pair >= _WORTH_A_MATRIX or x.shape[0] <= _WORTH_A_MATRIX:
-        some = slice(0, min(max(per_pair, _WORTH_A_MATRIX), x.shape[0]))  # they come shuffled: as good as any
-        return to_host(learned.scores_of_all_pairings(x, y[some, :])[from_host(re_pairing.with_each_of(some), x)])
-    scores, everyone = [], np.arange(x.shape[0])
-    for shift in range(1, max(per_pair, 1) + 1):
-        first, second = re_pairing.among(everyone, np.roll(everyone, shift))
-        scores.append(to_host(learned.scores(take_rows(x, first), take_rows(y, second))))
-    return np.concatenate(scores)

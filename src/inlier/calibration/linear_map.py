@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.significance import Standing
+from inlier.calibration.significance import Significance
 from inlier.rows.blocks import device_blocks, row_blocks
 from inlier.rows.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
 from inlier.rows.solving import ridge_solver
 
-# How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and
+# How much a doubt lowers a pair's weight (see `Significance.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.
 _GENTLE, _SHARP = 1.25, 2.0
 _FROM_ALL_PAIRS = (_GENTLE,) * 4 + (_SHARP,) * 8
 _FROM_A_START = (_SHARP,) * 8  # where good weights to start from are known
+_RE_PAIRINGS = 4  # of each pair, in each iteration
 _FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
@@ -40,7 +41,7 @@ _FULL_LEVERAGE = 1 - 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class RobustMap:
+class LinearMap:
     """The learned map, where it was learned, and the noise around it.
 
     Attributes
@@ -51,19 +52,19 @@ class RobustMap:
         Of the noise.
     support : float
         How many pairs it was learned from: the sum of their weights.
-    standing : Standing
-        How the pairs it was learned from stand beside re-pairings, each scored without itself.
+    significance : Significance
+        The pairs it was learned from beside their re-pairings, each scored without itself.
     """
 
     coefficients: Any
     offset: Any
     variance: FloatArray
     support: float
-    standing: Standing
+    significance: Significance
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""
-        return log_likelihood_ratio(y, self._predicted(x), self.variance)
+        return _Noise(self.variance, y).log_likelihood_ratio(y, self._predicted(x))
 
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
@@ -77,26 +78,9 @@ class RobustMap:
         return x @ beside(self.coefficients, x) + beside(self.offset, x)
 
 
-def log_likelihood_ratio(y: Any, predicted: Any, variance: FloatArray) -> Any:
-    """log N(y; predicted, variance) - log N(y; 0, 1), summed over coordinates."""
-    return _Noise(variance, y).log_likelihood_ratio(y, predicted)
-
-
-class _Noise:
-    """Noise of known variance around predictions, for rows that are where ``like`` is."""
-
-    def __init__(self, variance: FloatArray, like: Any) -> None:
-        self._precision = from_host(1 / variance, like)
-        self._log_determinant = float(np.log(variance).sum())
-
-    def log_likelihood_ratio(self, y: Any, predicted: Any) -> Any:
-        residual = y - predicted
-        return (namespace(y).vecdot(y, y) - residual**2 @ self._precision - self._log_determinant) / 2
-
-
 def learn_map(
     x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None, start: FloatArray | None = None
-) -> RobustMap | None:
+) -> LinearMap | None:
     """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
 
     What is done to rows is done where they are. The choices are made here: which pairs count, and how much.
@@ -123,8 +107,8 @@ def learn_map(
         whole = start is None and iteration == 0
         fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=whole)
         variance = fit.residual_variance()
-        standing = _standing(fit, variance, rng, points)
-        updated = standing.weights(sharpness)
+        significance = _significance(fit, _Noise(variance, y), points, rng)
+        updated = significance.weights(sharpness)
         if updated.sum() < _FEWEST_EFFECTIVE:
             return None
         change = np.abs(updated - weights).sum() / updated.sum()
@@ -133,21 +117,28 @@ def learn_map(
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
     coefficients, offset = fit.coefficients[:-1, :], fit.coefficients[-1, :]
-    return RobustMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), standing)
+    return LinearMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), significance)
 
 
-def _standing(fit: _WeightedFit, variance: FloatArray, rng: np.random.RandomState, points: Array) -> Standing:
-    """How far each pair stands out among re-pairings, judged by fits that have not seen it."""
-    noise = _Noise(variance, fit.y)
+def _significance(fit: _WeightedFit, noise: _Noise, points: Array, rng: np.random.RandomState) -> Significance:
+    """The pairs beside their re-pairings, both scored by fits that have not seen them."""
     scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
-    null = fit.re_paired_scores(*re_pairings(points, rng), noise)
-    return Standing.of(scores, namespace(scores).concat([scores[:0], *null]))
+    i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)
+    null = namespace(scores).concat([scores[:0], *fit.re_paired_scores(i, j, noise)])
+    return Significance.of(scores, null)
 
 
-def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
-    """Slices of so many rows, each with room for a few temporary copies of it."""
-    cut = row_blocks if is_host_array(like) else device_blocks
-    return cut(n_rows, like.shape[1])
+class _Noise:
+    """Noise of known variance around predictions, for rows that are where ``like`` is."""
+
+    def __init__(self, variance: FloatArray, like: Any) -> None:
+        self._precision = from_host(1 / variance, like)
+        self._log_determinant = float(np.log(variance).sum())
+
+    def log_likelihood_ratio(self, y: Any, predicted: Any) -> Any:
+        """log N(y; predicted, variance) - log N(y; 0, 1), summed over coordinates."""
+        residual = y - predicted
+        return (namespace(y).vecdot(y, y) - residual**2 @ self._precision - self._log_determinant) / 2
 
 
 class _WeightedFit:
@@ -159,63 +150,53 @@ class _WeightedFit:
     """
 
     def __init__(self, x: Any, y: Any, weights: FloatArray, ridge: float, whole: bool = False) -> None:
-        xp = namespace(x)
-        self.x, self.y, self._xp, self._total = x, y, xp, float(weights.sum())
-        self._is_active = weights > 0
-        self._active = np.flatnonzero(self._is_active)
-        self._place = np.full(weights.size, self._active.size)  # among the active; beyond the last, if it is none
-        self._place[self._active] = np.arange(self._active.size)
-        active = from_host(self._active, x)
-        self._weights = from_host(weights, x)
-        self._active_weights = take_rows(self._weights, active)
-        active_x = take_rows(x, active)
-        weighted_x = active_x * self._active_weights[:, None]
-        moment = weighted_x.T @ take_rows(y, active)
+        xp, active = namespace(x), np.flatnonzero(weights)
+        self.x, self.y, self._host_weights, self._weights = x, y, weights, from_host(weights, x)
+        self._rank = np.full(weights.size, active.size)  # among the pairs of some weight; past the last if it has none
+        self._rank[active] = np.arange(active.size)
+        active_x, active_y, active_w = (take_rows(rows, from_host(active, x)) for rows in (x, y, self._weights))
+        weighted_x = active_x * active_w[:, None]
+        moment = weighted_x.T @ active_y
         if whole:  # equal weights on prepared rows: X^T X is near n I, and the fit is the cross moment
             scale = float(xp.sum(xp.vecdot(weighted_x, active_x))) / x.shape[1] + ridge
-            self.coefficients, self._solved_x = moment / scale, active_x / scale
+            self.coefficients, self._solved = moment / scale, active_x / scale  # A^-1 X^T W Y, A^-1 x
         else:
             solve = ridge_solver(weighted_x.T @ active_x, ridge)
-            self.coefficients, self._solved_x = solve(moment), solve(active_x.T).T
-        self._predicted = x @ self.coefficients
-        self._residual = y - self._predicted
-        leverage = xp.vecdot(active_x, self._solved_x)
-        self._active_pull = xp.minimum(self._active_weights * leverage, xp.full_like(leverage, _FULL_LEVERAGE))
-        pull_or_none = xp.concat([self._active_pull, xp.zeros_like(self._active_pull[:1])])
-        self._pull = take_rows(pull_or_none, self._place)
-        self._active_residual = take_rows(self._residual, active)
+            self.coefficients, self._solved = solve(moment), solve(active_x.T).T
+        self._residual = y - x @ self.coefficients
+        leverage = xp.vecdot(weighted_x, self._solved)  # w_i h_ii
+        leverage = xp.minimum(leverage, xp.full_like(leverage, _FULL_LEVERAGE))
+        self._leverage = take_rows(xp.concat([leverage, xp.zeros_like(leverage[:1])]), self._rank)
 
     def without_own_pair(self) -> Any:
         """Predict each y_i by the fit that leaves pair i out."""
-        return self._predicted - (self._pull / (1 - self._pull))[:, None] * self._residual
+        return self.y - self._residual / (1 - self._leverage)[:, None]
 
-    def re_paired_scores(self, i: Array, j: Array, noise: _Noise) -> list[Any]:
+    def re_paired_scores(self, i: Array, j: Array, noise: _Noise) -> Iterator[Any]:
         """Scores of x_i with y_j by the fits that leave pairs i and j out, in any order."""
-        touched = self._is_active[i] | self._is_active[j]
-        scores = []
+        touched = (self._host_weights[i] > 0) | (self._host_weights[j] > 0)
         for rule, part in ((self._without_both, np.flatnonzero(touched)), (self._as_it_is, np.flatnonzero(~touched))):
             for rows in _pieces(part.size, self.x):
-                scores.append(noise.log_likelihood_ratio(*rule(i[part[rows]], j[part[rows]])))
-        return scores
+                yield noise.log_likelihood_ratio(*rule(i[part[rows]], j[part[rows]]))
 
     def _without_both(self, i: Array, j: Array) -> tuple[Any, Any]:
         """Each y_j, and y predicted at x_i by the fit without pairs i and j, of which at least one has a weight."""
-        known, other = np.where(self._is_active[j], (j, i), (i, j))  # A^-1 x is known for those with a weight
-        i, j, known, other = self._sent(i, j, self._place[known], other)
-        cross = self._xp.vecdot(take_rows(self.x, other), take_rows(self._solved_x, known))
-        pull_i, pull_j = take_rows(self._pull, i), take_rows(self._pull, j)
+        known, other = np.where(self._host_weights[j] > 0, (j, i), (i, j))  # A^-1 x is known for those with a weight
+        i, j, known, other = self._sent(i, j, self._rank[known], other)
+        xp = namespace(self.x)
+        cross = xp.vecdot(take_rows(self.x, other), take_rows(self._solved, known))  # h_ij
+        left_i, left_j = 1 - take_rows(self._leverage, i), 1 - take_rows(self._leverage, j)
         of_i, of_j = take_rows(self._weights, i) * cross, take_rows(self._weights, j) * cross
-        determinant = (1 - pull_i) * (1 - pull_j) - of_i * of_j
-        determinant = self._xp.maximum(determinant, self._xp.full_like(determinant, 1 - _FULL_LEVERAGE))
-        own, others = (1 - pull_j) / determinant, of_j / determinant
-        residual_i, residual_j = take_rows(self._residual, i), take_rows(self._residual, j)
-        predicted = take_rows(self.y, i) - own[:, None] * residual_i - others[:, None] * residual_j
-        return take_rows(self.y, j), predicted
+        determinant = left_i * left_j - of_i * of_j
+        determinant = xp.maximum(determinant, xp.full_like(determinant, 1 - _FULL_LEVERAGE))
+        deleted = (left_j / determinant)[:, None] * take_rows(self._residual, i)
+        deleted = deleted + (of_j / determinant)[:, None] * take_rows(self._residual, j)
+        return take_rows(self.y, j), take_rows(self.y, i) - deleted
 
     def _as_it_is(self, i: Array, j: Array) -> tuple[Any, Any]:
         """Each y_j, and y predicted at x_i: the fit without two pairs that have no weight is the fit itself."""
         i, j = self._sent(i, j)
-        return take_rows(self.y, j), take_rows(self._predicted, i)
+        return take_rows(self.y, j), take_rows(self.y, i) - take_rows(self._residual, i)
 
     def _sent(self, *numbers: Array) -> tuple[Any, ...]:
         """Numbers of pairs where the pairs are, sent together: each journey waits for the device."""
@@ -224,7 +205,14 @@ class _WeightedFit:
 
     def residual_variance(self) -> FloatArray:
         """Noise variance per coordinate of y, from leave-one-out residuals; never above that of y itself."""
-        deleted = self._active_weights / (1 - self._active_pull) ** 2
-        variance = to_host(deleted @ self._active_residual**2) / self._total
-        shrunk = (self._total * variance + _VARIANCE_PRIOR * variance.mean()) / (self._total + _VARIANCE_PRIOR)
+        total = self._host_weights.sum()
+        deleted = self._weights / (1 - self._leverage) ** 2
+        variance = to_host(deleted @ self._residual**2) / total
+        shrunk = (total * variance + _VARIANCE_PRIOR * variance.mean()) / (total + _VARIANCE_PRIOR)
         return np.clip(shrunk, _LEAST_VARIANCE, 1.0)
+
+
+def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
+    """Slices of so many rows, each with room for a few temporary copies of it."""
+    cut = row_blocks if is_host_array(like) else device_blocks
+    return cut(n_rows, like.shape[1])

@@ -2,6 +2,9 @@
 
 Usable on its own: give any scores that are larger for real pairs, and scores of the same kind for pairs that
 are known to be wrong (re-pairings), and `calibrate` says which scores are too large to be chance.
+
+All steps take scores as a histogram, values and how often each occurs, so that few scores one by one and millions in
+bins are judged by the same lines. Scores fall and null scores rise: the most convincing come first, p-values rise.
 """
 
 from __future__ import annotations
@@ -10,14 +13,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration._distance_kernels import judge_distances
-from inlier.calibration._kernels import falling_density, q_values_of, share_of_wrong, step_up
-from inlier.rows.namespaces import is_host_array, namespace, to_host
+from inlier.rows.namespaces import namespace, to_host
 
-_LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
+_LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate
+_ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
+_MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
+_TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
+_QUANTILES = 50  # between which the rest of the null has a histogram
+_FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
+_MEDIAN_TO_SIGMA = 1.4826
+_STUDENT_PEAK = 8 / (3 * np.pi * np.sqrt(5))  # of Student's t with five degrees of freedom
+_TINY = np.finfo(np.float64).tiny
+_DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
+_MOST_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +59,9 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
-    def at(self, places: Array) -> Calibration:
+    def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
-        return replace(self, p_values=self.p_values[places], q_values=self.q_values[places])
+        return replace(self, p_values=self.p_values[entries], q_values=self.q_values[entries])
 
 
 def calibrate(
@@ -81,31 +94,14 @@ def calibrate(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (300, '0.29')
     """
-    scores, null_scores = _as_scores(scores, "scores"), _as_scores(null_scores, "null_scores")
-    order = np.argsort(-scores)
-    scores, rising_null = scores[order], rising(null_scores)
-    counts = _once_each(scores) if counts is None else np.asarray(counts)[order].astype(np.int64)
+    scores, null = _as_scores(scores, "scores"), _rising(_as_scores(null_scores, "null_scores"))
+    counts = np.ones(scores.size, np.int64) if counts is None else np.asarray(counts)
     if null_fraction is not None:
         share, error = null_fraction
         null_fraction = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
-    null, p = (rising_null, _once_each(rising_null)), _sorted_p_values(scores, rising_null)
-    found = _calibrate_sorted(scores, p, counts, null, null_fraction)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return found.at(place)
-
-
-def _calibrate_sorted(
-    scores: FloatArray,
-    p: FloatArray,
-    counts: Array,
-    null: tuple[FloatArray, Array],
-    null_fraction: tuple[float, float] | None = None,
-) -> Calibration:
-    """Judge scores that fall, with p-values that rise: the most convincing first; null scores rise, with counts."""
-    share, error = share_of_wrong(p, counts, _LAMBDAS) if null_fraction is None else null_fraction
-    q, detection = q_values_of(scores, p, counts, *null, min(1.0, share + error))
-    return Calibration(p, q, 1.0 - share, error, detection)
+    order = np.argsort(-scores)
+    found = _calibrate_histograms(scores[order], counts[order], null, np.ones(null.size, np.int64), null_fraction)
+    return found.at(_inverse(order))
 
 
 def calibrate_distances(
@@ -142,55 +138,142 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    distances, null_distances = (
-        np.ascontiguousarray(_as_scores(values, name))
-        for values, name in ((distances, "distances"), (null_distances, "null_distances"))
-    )
-    n_kept = most_null_scores or null_distances.size
-    p, q, share, error, detection, null_scores = judge_distances(distances, null_distances, _LAMBDAS, n_kept)
-    return Calibration(p, q, 1.0 - share, error, detection), null_scores
+    distances, null_distances = _as_scores(distances, "distances"), _as_scores(null_distances, "null_distances")
+    # The number of a distance's bin is the exponent and the first bits of the fraction of its floating-point form.
+    bins, null_bins = (np.ascontiguousarray(d).view(np.int64) >> _DROPPED_BITS for d in (distances, null_distances))
+    last = max(bins.max(), null_bins.max())
+    first = max(min(bins.min(), null_bins.min()), last - (_MOST_BINS - 1))
+    bins, null_bins = (np.maximum(b, first) - first for b in (bins, null_bins))
+    counts, null_counts = (np.bincount(b, minlength=last - first + 1) for b in (bins, null_bins))
+    scores = -((np.arange(first, last + 1) + 1) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
+    used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
+    found = _calibrate_histograms(scores[used], counts[used], scores[null_used], null_counts[null_used])
+    null_scores = np.repeat(scores[null_used], null_counts[null_used])
+    of_each_bin = np.cumsum(counts > 0) - 1
+    return found.at(of_each_bin).at(bins), evenly_spaced(null_scores, most_null_scores or null_scores.size)
 
 
-def rising(values: FloatArray) -> FloatArray:
-    """Sort, unless that has been done."""
-    return values if (values[1:] >= values[:-1]).all() else np.sort(values)
+def _calibrate_histograms(
+    scores: FloatArray,
+    counts: Array,
+    null: FloatArray,
+    null_counts: Array,
+    null_fraction: tuple[float, float] | None = None,
+) -> Calibration:
+    """Judge falling scores by rising null scores, each with how often it occurs."""
+    null_ranks = np.cumsum(null_counts)
+    n_above = null_ranks[-1] - _at_rank(np.append(0, null_ranks), null, scores)
+    p = (1.0 + n_above) / (1.0 + null_ranks[-1])
+    share, error = _storey(p, counts) if null_fraction is None else null_fraction
+    most_wrong = min(1.0, share + error)
+    stepped_up = _step_up(p, counts)
+    detection = min(float(stepped_up[0]), 1.0)
+    # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
+    q = np.maximum(np.minimum(most_wrong * stepped_up, 1.0), detection)
+    wrong = _chance_wrong(scores, p, counts, null, null_counts, most_wrong)
+    q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
+    return Calibration(p, q, 1.0 - share, error, detection)
+
+
+def _at_rank(values: Array, null: FloatArray, falling: FloatArray) -> Array:
+    """values[number of null scores below each of these], searched in rising order: several times faster."""
+    return values[np.searchsorted(null, falling[::-1], side="left")[::-1]]
+
+
+def _step_up(p: FloatArray, counts: Array) -> FloatArray:
+    """Benjamini and Hochberg, for rising p: min over k >= rank of n p_(k) / k; times the share of wrong pairs, q."""
+    rank = np.cumsum(counts)
+    return np.minimum.accumulate((rank[-1] * p / rank)[::-1])[::-1]
+
+
+def _storey(p: FloatArray, counts: Array) -> tuple[float, float]:
+    """Storey's estimate of the share of wrong pairs, and its standard error (see `estimate_null_fraction`)."""
+    n = int(counts.sum())
+    n_passed = np.bincount(np.searchsorted(_LAMBDAS, p), counts, _LAMBDAS.size + 1)  # by how many lambdas p passes
+    beyond = np.cumsum(n_passed[::-1])[-2::-1]
+    left = n * (1 - _LAMBDAS)
+    share = np.minimum((beyond + 1) / left, 1.0)
+    # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
+    error = np.sqrt(share * left * _LAMBDAS + 1) / left
+    lowest_later = np.minimum.accumulate((share + 2 * error)[::-1])[::-1]
+    chosen = int(np.argmax(share <= lowest_later))
+    return float(share[chosen]), _ERROR_INFLATION * float(error[chosen])
+
+
+def _falling_density(p: FloatArray, counts: Array) -> FloatArray:
+    """Grenander's estimate of the density of rising p-values, at each: the steepest that does not rise with p."""
+    is_new = np.ones(p.size, dtype=bool)  # equal ones are one step of the distribution
+    np.not_equal(p[1:], p[:-1], out=is_new[1:])
+    first = np.flatnonzero(is_new)
+    gap, share = _steps(p[first]), np.add.reduceat(counts, first) / counts.sum()
+    density = isotonic_regression(share / gap, weights=gap, increasing=False).x
+    return density[np.cumsum(is_new) - 1]
+
+
+def _chance_wrong(
+    scores: FloatArray, p: FloatArray, counts: Array, null: FloatArray, null_counts: Array, null_fraction: float
+) -> FloatArray:
+    """Chance that a pair with this very score is wrong; the larger of two estimates.
+
+    One compares the density of the p-values with that of wrong pairs. Where the real pairs stand far out
+    it cannot see how far, for their p-values are all the smallest possible; so the other compares the
+    density of the null scores, exponential in its tail, with a Student t around the clear inliers.
+    """
+    by_rank = np.minimum(null_fraction / _falling_density(p, counts), 1.0)
+    n_clear = int(np.searchsorted(by_rank, _MOST_LIKELY_WRONG))  # it rises, so these are the first
+    weight = int(counts[:n_clear].sum())
+    if weight < _FEWEST_CLEAR:
+        return by_rank
+    clear, times = scores[:n_clear], counts[:n_clear]
+    null_density, tail_scale = _null_density(scores, null, null_counts)
+    centre = _median(clear, times)
+    spread = max(_MEDIAN_TO_SIGMA * _median(np.abs(clear - centre), times), tail_scale)
+    z = (scores - centre) / spread
+    real = weight / counts.sum() * _STUDENT_PEAK / (1 + z * z / 5) ** 3 / spread
+    wrong = null_fraction * null_density
+    by_score = np.where(scores < centre, wrong / np.maximum(wrong + real, _TINY), 0.0)
+    return np.maximum(by_rank, by_score)
+
+
+def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[FloatArray, float]:
+    """Density of the null at the scores, a histogram between quantiles and an exponential tail; the tail's scale."""
+    reached = np.cumsum(counts)
+    n = int(reached[-1])
+    n_tail = min(max(int(_TAIL_SHARE * n), _FEWEST_IN_TAIL), n)
+    ranks = np.arange(_QUANTILES + 1) * (n - n_tail) // _QUANTILES
+    at = np.searchsorted(reached, ranks, side="right")
+    edges, start = null[at], null[at[-1]]
+    smallest = 1e-9 * max(1.0, abs(null[0]), abs(null[-1]))  # step between scores that count as different
+    scale = max(float((null[at[-1] :] - start) @ counts[at[-1] :]) / n_tail, smallest)
+    height = np.diff(ranks) / n / np.maximum(np.diff(edges), smallest)
+    bulk = height[np.searchsorted(edges[1:-1], scores, side="right")]
+    tail = n_tail / n / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
+    return np.where(scores >= start, tail, bulk), scale
+
+
+def _steps(values: FloatArray) -> FloatArray:
+    """Differences of neighbours, the first from 0."""
+    steps = values.copy()
+    steps[1:] -= values[:-1]
+    return steps
+
+
+def _median(values: FloatArray, counts: Array) -> float:
+    """Median of values that occur so many times each."""
+    order = np.argsort(values)
+    reached = np.cumsum(counts[order])
+    middle = np.searchsorted(reached, [(reached[-1] - 1) // 2, reached[-1] // 2], side="right")
+    return float(values[order[middle]].mean())
 
 
 def p_values(scores: Any, null_scores: Any) -> FloatArray:
     """(1 + number of null scores at or above) / (1 + number of null scores); of scores on a device, counted there."""
-    if not is_host_array(scores):
-        xp = namespace(scores)
-        n_below = to_host(xp.searchsorted(xp.sort(null_scores), scores))
-        return (1.0 + null_scores.shape[0] - n_below) / (1.0 + null_scores.shape[0])
-    order = np.argsort(-scores)
-    p = np.empty(scores.size)
-    p[order] = _sorted_p_values(scores[order], np.sort(null_scores))
+    xp, m = namespace(scores), int(null_scores.shape[0])
+    order = to_host(xp.argsort(scores))
+    n_below = xp.searchsorted(xp.sort(null_scores), xp.sort(scores))  # sorted in sorted: several times faster
+    p = np.empty(order.size)
+    p[order] = (1.0 + m - to_host(n_below)) / (1.0 + m)
     return p
-
-
-def _sorted_p_values(falling_scores: FloatArray, rising_null: FloatArray) -> FloatArray:
-    # Sorted against sorted: several times faster than searching at random.
-    below = np.searchsorted(rising_null, falling_scores[::-1], side="left")[::-1]
-    return (1.0 + rising_null.size - below) / (1.0 + rising_null.size)
-
-
-def q_values(p: Any, null_fraction: float | None = None) -> FloatArray:
-    """Benjamini-Hochberg q-values, scaled by the share of wrong pairs (Storey's estimate if not given).
-
-    Examples
-    --------
-    >>> from inlier.calibration.p_values import q_values
-    >>> q_values([0.01, 0.02, 0.9], null_fraction=1.0).tolist()
-    [0.03, 0.03, 0.9]
-    """
-    p = _as_p_values(p)
-    if null_fraction is None:
-        null_fraction = estimate_null_fraction(p)[0]
-    order = np.argsort(p)
-    q = np.empty(p.size)
-    share = check_number(null_fraction, "null_fraction", low=0, high=1)
-    q[order] = np.minimum(share * step_up(p[order], _once_each(p)), 1.0)
-    return q
 
 
 def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
@@ -202,20 +285,32 @@ def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
     pairs have each p-value; one, if it is not given.
     """
     p = _as_p_values(p)
-    share, error = share_of_wrong(p, _once_each(p) if counts is None else np.array(counts, dtype=np.int64), _LAMBDAS)
-    return share, error
+    return _storey(p, np.ones(p.size, np.int64) if counts is None else np.asarray(counts))
 
 
 def p_value_density(p: FloatArray) -> FloatArray:
     """Grenander's estimate of the density of the p-values, at each: the steepest that does not rise with p."""
     order = np.argsort(p)
-    density = np.empty(p.size)
-    density[order] = falling_density(p[order], _once_each(p))
-    return density
+    return _falling_density(p[order], np.ones(p.size, np.int64))[_inverse(order)]
 
 
-def _once_each(values: FloatArray) -> Array:
-    return np.ones(values.size, dtype=np.int64)
+def _rising(values: FloatArray) -> FloatArray:
+    """Sort, unless that has been done."""
+    return values if (values[1:] >= values[:-1]).all() else np.sort(values)
+
+
+def evenly_spaced(rising_values: FloatArray, most: int = KEPT_NULL_SCORES) -> FloatArray:
+    """All of them, or of more as many as draw the same picture: those of evenly spaced ranks."""
+    if rising_values.size <= most:
+        return rising_values
+    return rising_values[np.linspace(0, rising_values.size - 1, most).round().astype(np.int64)]
+
+
+def _inverse(order: Array) -> Array:
+    """The permutation that undoes this one."""
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(order.size)
+    return inverse
 
 
 def _as_scores(values: Any, name: str) -> FloatArray:

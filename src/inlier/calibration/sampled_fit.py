@@ -9,30 +9,106 @@ pair has to be kept, and equal pairs share a fold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.cross_fit import Trainer, blas_for, re_paired_scores
-from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, p_values
-from inlier.calibration.strategy import PairScorer, prepared_rows
+from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit
+from inlier.calibration.p_values import estimate_null_fraction, p_values
+from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import from_host, is_host_array, namespace, to_host
-from inlier.rows.null_pairs import RePairing, point_numbers
+from inlier.rows.block_work import Extremes
+from inlier.rows.namespaces import from_host, namespace, to_host
+from inlier.rows.null_pairs import point_numbers
+from inlier.rows.threads import single_threaded_blas
 
-_SAMPLE = 200_000
+_SAMPLE = 200_000  # pairs
 _SAMPLE_BYTES = 2**30  # of sampled rows, as float64
-_RE_PAIRINGS = 1_000_000
 _BINS = 2**14  # of pairs between neighbouring bins there are about this part, and likewise of re-pairings
 _TAIL = 2**12  # the highest re-pairings and scores have bins of their own
 _FINE = 1e4  # how many times the fold changes while a coordinate grows by its own spread
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampledFit(CrossFit):
+    """Scores of many pairs, where they live; the levels are lower ends of bins, with the number of pairs in each."""
+
+    in_place: Any  # the scores
+
+    def highest(self, home: PairedRows) -> float:
+        """The highest score of any pair."""
+        return home.place.total(Extremes(), self.in_place)[1]
+
+    def scores(self, home: PairedRows) -> Any:
+        """Return the score of each pair, where the pairs live."""
+        return self.in_place
+
+    def per_pair(self, values: Array, home: PairedRows) -> Any:
+        """Return what belongs to the bin of each pair's score, where the pairs live."""
+        return home.place.map(_ReadOff(self.levels, values, values.dtype.name), self.in_place)
+
+
+def sampled_fit(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> SampledFit:
+    """Score all pairs by maps learned from a sample, and count the scores in bins."""
+    size = min(_SAMPLE, _SAMPLE_BYTES // (8 * (pairs.X.shape[1] + pairs.Y.shape[1])))
+    sample = pairs.near(np.unique(rng.randint(pairs.n_pairs, size=size, dtype=np.int64)))
+    with single_threaded_blas(unless=max(sample.dimensions) > WIDE):
+        model, null_scores = _learn(sample, n_folds, rng)
+        of_sample = to_host(sample.map(model))
+    scores = pairs.map(model)
+    edges = _edges(of_sample, null_scores)
+    counts = pairs.place.total(_CountPerBin(edges), scores)
+    share = _null_fraction(model, sample, of_sample, null_scores)
+    return SampledFit(edges[counts > 0], null_scores, share, counts[counts > 0], in_place=scores)
+
+
+def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tuple[FoldMaps, FloatArray]:
+    """Learn a map for each fold from the pairs of the others; also score re-pairings."""
+    points = np.stack([point_numbers(table) for table in (sample.X, sample.Y)])
+    d_x, d_y = sample.dimensions
+    model = FoldMaps((None,) * n_folds, rng.uniform(1, 2, d_x), rng.uniform(1, 2, d_y))
+    fold_of = to_host(sample.map(model.fold_of)).astype(np.int64)
+    learner = Learner(sample, points, rng, only_maps=True)
+    maps: list[PairScorer | None] = []
+    null: list[FloatArray] = [np.empty(0)]
+    for fold in range(n_folds):
+        learned = learner.learn(np.flatnonzero(fold_of != fold))
+        maps.append(learned)
+        if learned is not None:
+            own = rng.permutation(np.flatnonzero(fold_of == fold))
+            x, y = prepared_rows(sample, own)
+            null.append(re_paired_scores(learned, x, y, points[:, own], RE_PAIRINGS // sample.n_pairs, rng))
+    null_scores = np.sort(np.concatenate(null))
+    if not null_scores.size:  # nothing was learned, or nothing could be re-paired: no pair stands out
+        return model, np.zeros(1)
+    return replace(model, maps=tuple(maps), lowest=float(null_scores[0])), null_scores
+
+
+def _null_fraction(
+    model: FoldMaps, sample: PairedRows, scores: FloatArray, null_scores: FloatArray
+) -> tuple[float, float] | None:
+    """Share of wrong pairs and its error, from the sample, where a fold found nothing and says nothing about it."""
+    is_scored = np.array([learned is not None for learned in model.maps])
+    if is_scored.all() or not is_scored.any():
+        return None
+    scored = is_scored[to_host(sample.map(model.fold_of)).astype(np.int64)]
+    return estimate_null_fraction(p_values(scores[scored], null_scores))
+
+
+def _edges(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
+    """Lower ends of the bins: finely spaced where scores and re-pairings lie, each of the highest by itself."""
+    edges: list[FloatArray] = [np.array([min(scores.min(), null_scores[0])])]
+    for values in (np.sort(scores), null_scores):
+        for some in (values[np.unique(np.linspace(0, values.size - 1, _BINS).astype(int))], values[-_TAIL:]):
+            edges.append((some[1:] + some[:-1]) / 2)  # between values: rounding moves none across
+    return np.unique(np.concatenate(edges))
+
+
 @dataclass(frozen=True, eq=False)
-class FoldScores:
-    """Score of each pair by the map of its fold, which was learned without it."""
+class FoldMaps:
+    """The maps of all folds: each pair is scored by that of its fold, which was learned without it."""
 
     maps: tuple[PairScorer | None, ...]
     mix_x: FloatArray
@@ -41,7 +117,7 @@ class FoldScores:
 
     def __call__(self, x: Any, y: Any) -> Any:
         """Return the scores of a block of prepared pairs."""
-        xp, (x, y) = namespace(x), _in_float64(x, y)
+        xp, (x, y) = namespace(x), in_float64(x, y)
         fold = self.fold_of(x, y)
         order = xp.argsort(fold, stable=True)
         ends = np.searchsorted(to_host(xp.take(fold, order)), np.arange(len(self.maps) + 1))
@@ -56,14 +132,9 @@ class FoldScores:
 
     def fold_of(self, x: Any, y: Any) -> Any:
         """Number of each pair's fold: a fraction of a sum of its coordinates that is as good as random."""
-        xp, (x, y) = namespace(x), _in_float64(x, y)
+        xp, (x, y) = namespace(x), in_float64(x, y)
         phase = (x @ from_host(self.mix_x, x) + y @ from_host(self.mix_y, y)) * _FINE
         return xp.astype(xp.floor((phase - xp.floor(phase)) * len(self.maps)), xp.int64) % len(self.maps)
-
-
-def _in_float64(x: Any, y: Any) -> tuple[Any, Any]:
-    xp = namespace(x)
-    return xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +144,9 @@ class _CountPerBin:
     edges: FloatArray
 
     def __call__(self, scores: Any) -> Array:
-        if is_host_array(scores):
-            return np.bincount(_bin_of(scores, self.edges), minlength=self.edges.size)
-        xp, n = namespace(scores), int(scores.shape[0])  # the numbers of the bins would be as many as the scores
+        xp = namespace(scores)
         ends = xp.searchsorted(xp.sort(scores), from_host(self.edges[1:], scores))
-        return np.diff(to_host(ends), prepend=0, append=n)
+        return np.diff(to_host(ends), prepend=0, append=int(scores.shape[0]))
 
     def merge(self, parts: Sequence[Array]) -> Array:
         return sum(parts[1:], start=parts[0])
@@ -88,91 +157,11 @@ class _ReadOff:
     """The value that belongs to each score's bin."""
 
     edges: FloatArray
-    values: FloatArray
-    dtype: str = "float64"
+    values: Array
+    dtype: str
 
     def __call__(self, scores: Any) -> Any:
         return namespace(scores).take(from_host(self.values, scores), _bin_of(scores, self.edges))
-
-
-@dataclass(frozen=True, eq=False)
-class ManyPairs:
-    """What is known of many pairs: the scores, where the pairs live, and what each bin of scores is worth."""
-
-    pairs: PairedRows
-    scores: Any
-    edges: FloatArray
-    null_scores: FloatArray
-    calibration: Calibration
-
-    def per_pair(self, values: FloatArray) -> Any:
-        """Return what the calibration says, for each pair, in kind."""
-        return self.pairs.place.map(_ReadOff(self.edges, values), self.scores)
-
-
-def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> ManyPairs:
-    """Score all pairs by maps learned from a sample, and calibrate the scores as a histogram."""
-    sample = _sampled(pairs, rng)
-    with blas_for(sample):
-        score, null_scores, sample_scores = _learn(sample, n_folds, rng)
-    scores = pairs.map(score)
-    edges = _edges(sample_scores, null_scores)
-    counts = pairs.place.total(_CountPerBin(edges), scores)
-    edges, counts = edges[counts > 0], counts[counts > 0]
-    share = _null_fraction(score, sample, sample_scores, null_scores)
-    return ManyPairs(pairs, scores, edges, null_scores, calibrate(edges, null_scores, share, counts))
-
-
-def _null_fraction(
-    score: FoldScores, sample: PairedRows, sample_scores: FloatArray, null_scores: FloatArray
-) -> tuple[float, float] | None:
-    """Share of wrong pairs and its error, from the sample, where a fold found nothing and says nothing about it."""
-    is_scored = np.array([learned is not None for learned in score.maps])
-    if is_scored.all() or not is_scored.any():
-        return None
-    scored = is_scored[to_host(sample.map(score.fold_of)).astype(np.int64)]
-    return estimate_null_fraction(p_values(sample_scores[scored], null_scores))
-
-
-def _sampled(pairs: PairedRows, rng: np.random.RandomState) -> PairedRows:
-    """Return some of the pairs, in this computer's memory or on their device."""
-    size = min(_SAMPLE, _SAMPLE_BYTES // (8 * (pairs.X.shape[1] + pairs.Y.shape[1])))
-    rows = np.unique(rng.randint(pairs.n_pairs, size=size, dtype=np.int64))
-    return pairs.near(rows)
-
-
-def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tuple[FoldScores, FloatArray, FloatArray]:
-    """Learn a map for each fold from the pairs of the others; also score the sample and its re-pairings."""
-    points = np.stack([point_numbers(table) for table in (sample.X, sample.Y)])
-    d_x, d_y = sample.dimensions
-    rule = FoldScores((None,) * n_folds, rng.uniform(1, 2, d_x), rng.uniform(1, 2, d_y))
-    fold_of = to_host(sample.map(rule.fold_of)).astype(np.int64)
-    trainer = Trainer(sample, points, rng, only_maps=True)
-    maps: list[PairScorer | None] = []
-    null: list[FloatArray] = [np.empty(0)]
-    for fold in range(n_folds):
-        learned = trainer.learn(np.flatnonzero(fold_of != fold))
-        maps.append(learned)
-        mine = rng.permutation(np.flatnonzero(fold_of == fold))
-        if learned is not None:
-            x, y = prepared_rows(sample, mine)
-            fair = RePairing(points[:, mine], rng)
-            null.append(re_paired_scores(learned, x, y, fair, _RE_PAIRINGS // sample.n_pairs))
-    null_scores = np.concatenate(null)
-    if not null_scores.size:  # nothing was learned, or nothing could be re-paired: no pair stands out
-        rule = FoldScores((None,) * n_folds, rule.mix_x, rule.mix_y)
-        return rule, np.zeros(1), np.zeros(1)
-    rule = FoldScores(tuple(maps), rule.mix_x, rule.mix_y, lowest=float(null_scores.min()))
-    return rule, null_scores, to_host(sample.map(rule))
-
-
-def _edges(scores: FloatArray, null_scores: FloatArray) -> FloatArray:
-    """Lower ends of the bins: finely spaced where scores and re-pairings lie, each of the highest by itself."""
-    edges: list[FloatArray] = [np.array([min(scores.min(), null_scores.min())])]
-    for values in (np.sort(scores), np.sort(null_scores)):
-        for some in (values[np.unique(np.linspace(0, values.size - 1, _BINS).astype(int))], values[-_TAIL:]):
-            edges.append((some[1:] + some[:-1]) / 2)  # between values: rounding moves none across
-    return np.unique(np.concatenate(edges))
 
 
 def _bin_of(scores: Any, edges: FloatArray) -> Any:

@@ -1,37 +1,49 @@
-"""Learn from some pairs how to tell others: by the map between the sides, or where that is weak, in other ways.
+"""Which model is learned, and from how many pairs: the map between the sides, or where that is weak, something else.
 
 A map that starts from the row sums needs real pairs that are a good part of all, and more of them than dimensions.
 Where what it finds leaves doubts, few dimensions are searched for a consensus to start from, and in many dimensions
-pairs are looked for that vouch for each other. What is most surprising wins.
+for pairs whose inner products agree. The most significant wins. Of very many pairs a part is learned from; more, if
+the rest does not confirm what was learned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.inner_products import MOST_ROWS, Witnesses, find_witnesses
-from inlier.calibration.linear_map import RobustMap, learn_map
-from inlier.calibration.significance import Standing
-from inlier.calibration.views import View, as_given, views_of
+from inlier.calibration.inner_products import (
+    MOST_ROWS,
+    AnchorPairs,
+    Coordinates,
+    candidate_coordinates,
+    find_anchors,
+    original_coordinates,
+)
+from inlier.calibration.linear_map import LinearMap, learn_map
+from inlier.calibration.p_values import calibrate
+from inlier.calibration.significance import Significance
 from inlier.consensus import MapModel, find_consensus
 from inlier.consensus.draws import Draws
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import namespace, take_rows, to_host
+from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
+from inlier.rows.null_pairs import are_re_pairings, re_pairings
 
-_CLEAR = 60.0  # surprise
+_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 200  # a map learned on more is hardly better
+_GROWTH, _MOST_GROWTH = 4, 16  # of the training pairs, when what they found is not confirmed
+_CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
+_CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chance reaches 12 to 23
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
-_WIDEST_CONSENSUS = 20  # dimensions
-_NARROWEST_WITNESSES = 8
-_AS_GOOD = 0.9  # of the surprise: then witnesses are the better judges, because a map fits what it was learned from
-_SEARCHED, _SEARCHED_IF_WIDE = 5_000, 1_500  # pairs
-_NARROW = 8  # dimensions
-_FAINT, _MOST_IN_VAIN = 10.0, 2  # surprise of what is not worth the search; after so many in a row, no more
+_WIDEST_CONSENSUS, _NARROWEST_ANCHORS = 20, 8  # dimensions
+_AS_GOOD = 0.9  # of the statistic: then anchors are the better judges, because a map fits what it was learned from
+_SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions
+_FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many in a row, no more
 _ANY_RATE = 0.01  # of false discoveries: what is found does not depend on it
+_WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
 
 
 class PairScorer(Protocol):
@@ -42,8 +54,8 @@ class PairScorer(Protocol):
         """How many pairs it was learned from."""
 
     @property
-    def standing(self) -> Standing:
-        """How those pairs stand beside re-pairings."""
+    def significance(self) -> Significance:
+        """Those pairs beside their re-pairings."""
 
     def scores(self, x: Any, y: Any) -> Any:
         """Score each pair of prepared rows."""
@@ -64,52 +76,74 @@ class Learner:
     rng : RandomState
         Draws re-pairings and samples.
     only_maps : bool
-        Look for maps alone, whose scores are on one scale.
+        Learn maps alone, whose scores are on one scale.
     """
 
     def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState, only_maps: bool = False) -> None:
         self._pairs, self._points, self._rng, self._only_maps = pairs, points, rng, only_maps
-        self._views: list[View] | None = None
-        self._in_vain = 0
+        self._size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
+        self._largest = _MOST_GROWTH * self._size
+        self._coordinates: list[Coordinates] | None = None
+        self._n_in_vain = 0
 
-    def learn(self, rows: Array, *, thorough: bool = True) -> PairScorer | None:
-        """Learn from these rows, which come in random order; None if nothing is found."""
+    def learn(self, training: Array) -> PairScorer | None:
+        """Learn from some of the training pairs, from more if others do not confirm it; None if nothing is found."""
+        shuffled = self._rng.permutation(training)
+        size, thorough = self._size, True
+        while size < shuffled.size:
+            learned = self.learn_from(shuffled[:size], thorough=thorough)
+            if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
+                self._size = size  # what one fold needed, the next will
+                return learned
+            if size >= self._largest:
+                self._largest = self._size  # nothing to be found here: the other folds need not look as hard
+                return learned
+            size, thorough = size * _GROWTH, False
+        return self.learn_from(shuffled, thorough=thorough)
+
+    def learn_from(self, rows: Array, *, thorough: bool = True) -> PairScorer | None:
+        """Learn from all of these rows, which come in random order; None if nothing is found."""
         x, y = prepared_rows(self._pairs, rows)
         points = self._points[:, rows]
         found: PairScorer | None = learn_map(x, y, self._rng, points)
-        if thorough and self._in_vain < _MOST_IN_VAIN and not self._is_clear(found, rows.size):
-            best = self._look_elsewhere(x, y, points)
-            in_vain = best is None or best.standing.surprise < _FAINT
-            self._in_vain = self._in_vain + 1 if in_vain else 0
-            found = _better(found, best)
-        return found
+        if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
+            return found
+        other = self._other_model(x, y, points)
+        in_vain = other is None or other.significance.berk_jones < _FAINT
+        self._n_in_vain = self._n_in_vain + 1 if in_vain else 0
+        return _better(found, other)
 
-    def _look_elsewhere(self, x: Any, y: Any, points: Array) -> PairScorer | None:
-        best: PairScorer | None = None
-        for look in (self._by_consensus, self._by_witnesses):
-            for found in look(x, y, points):
-                best = _better(best, found)
-                if self._is_clear(best, points.shape[1]):
-                    return best
-        return best
+    def _is_confirmed(self, learned: PairScorer, rows: Array) -> bool:
+        """Whether pairs that the model has not seen score higher than their re-pairings."""
+        x, y = prepared_rows(self._pairs, rows)
+        null = re_paired_scores(learned, x, y, self._points[:, rows], 4, self._rng)
+        return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
 
     def _is_clear(self, found: PairScorer | None, n: int) -> bool:
         enough = min(_WELL_DETERMINED * max(self._pairs.dimensions), _A_GOOD_PART * n)
-        return found is not None and found.standing.surprise >= _CLEAR and found.support >= enough
+        return found is not None and found.significance.berk_jones >= _CLEAR and found.support >= enough
 
-    def _by_consensus(self, x: Any, y: Any, points: Array) -> Iterator[RobustMap | None]:
-        """Maps that start from pairs that agree on a rotation, of rows as given and of whitened ones."""
+    def _other_model(self, x: Any, y: Any, points: Array) -> PairScorer | None:
+        best: PairScorer | None = None
+        for found in chain(self._maps_from_consensus(x, y, points), self._anchors(x, y, points)):
+            best = _better(best, found)
+            if self._is_clear(best, points.shape[1]):
+                break
+        return best
+
+    def _maps_from_consensus(self, x: Any, y: Any, points: Array) -> Iterator[LinearMap | None]:
+        """Maps that start from pairs that agree on a rotation, in original coordinates and in whitened ones."""
         d = self._pairs.X.shape[1]
         if d != self._pairs.Y.shape[1] or d > _WIDEST_CONSENSUS:
             return
-        seen = _on_host(x, y, _SEARCHED if d <= _NARROW else _SEARCHED_IF_WIDE)
-        for view in (as_given(self._pairs), View()):
-            seen_x, seen_y = view(*seen)
-            if seen_x.shape[1] != seen_y.shape[1]:  # whitened, one side has lost a direction
+        rows = _on_host(x, y, _SEARCHED if d <= _WIDE else _SEARCHED_IF_WIDE)
+        for coordinates in (original_coordinates(self._pairs), Coordinates()):
+            some_x, some_y = coordinates(*rows)
+            if some_x.shape[1] != some_y.shape[1]:  # whitened, one side has lost a direction
                 continue
             start = np.zeros(points.shape[1])
-            start[: len(seen_x)] = self._agreeing(seen_x, seen_y)
-            if np.count_nonzero(start) >= seen_x.shape[1]:
+            start[: len(some_x)] = self._agreeing(some_x, some_y)
+            if np.count_nonzero(start) >= some_x.shape[1]:
                 yield learn_map(x, y, self._rng, points, start)
 
     def _agreeing(self, x: FloatArray, y: FloatArray) -> FloatArray:
@@ -118,29 +152,47 @@ class Learner:
         model = MapModel("orthogonal", x.shape[1])
         return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, Draws(self._rng)).nearness()
 
-    def _by_witnesses(self, x: Any, y: Any, points: Array) -> Iterator[Witnesses | None]:
-        if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_WITNESSES:
+    def _anchors(self, x: Any, y: Any, points: Array) -> Iterator[AnchorPairs | None]:
+        """Pairs whose inner products agree."""
+        if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_ANCHORS:
             return
-        if self._views is None:
-            self._views = views_of(self._pairs, *_on_host(x, y, _SEARCHED))
-        yield find_witnesses(*_on_host(x, y, MOST_ROWS), self._views, self._rng, points[:, :MOST_ROWS])
-
-
-def _on_host(x: Any, y: Any, most: int) -> tuple[FloatArray, FloatArray]:
-    some = slice(0, min(most, x.shape[0]))
-    return to_host(take_rows(x, some)), to_host(take_rows(y, some))
+        if self._coordinates is None:
+            self._coordinates = candidate_coordinates(self._pairs, *_on_host(x, y, _SEARCHED))
+        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, self._rng, points)
 
 
 def _better(found: PairScorer | None, other: PairScorer | None) -> PairScorer | None:
     if found is None or other is None:
         return found or other
-    ahead = _AS_GOOD if isinstance(other, Witnesses) else 1.0
-    return other if other.standing.surprise >= ahead * found.standing.surprise else found
+    ahead = _AS_GOOD if isinstance(other, AnchorPairs) else 1.0
+    return other if other.significance.berk_jones >= ahead * found.significance.berk_jones else found
+
+
+def re_paired_scores(
+    learned: PairScorer, x: Any, y: Any, points: Array, per_pair: int, rng: np.random.RandomState
+) -> FloatArray:
+    """Scores of x_i with y_j that are wrong for sure, about ``per_pair`` for each i; the pairs come in random order."""
+    n = int(x.shape[0])
+    if per_pair >= _WORTH_A_MATRIX or n <= _WORTH_A_MATRIX:
+        partners = np.arange(min(max(per_pair, _WORTH_A_MATRIX), n))
+        scores = learned.scores_of_all_pairings(x, y[: partners.size, :])
+        return to_host(scores[from_host(are_re_pairings(points, partners, rng), x)])
+    shifts = re_pairings(points, max(per_pair, 1), rng)
+    return np.concatenate([to_host(learned.scores(take_rows(x, i), take_rows(y, j))) for i, j in shifts])
 
 
 def prepared_rows(pairs: PairedRows, rows: Array) -> tuple[Any, Any]:
     """Rows x and y of some pairs as they are learned from: in float64, in memory or on their device."""
     some = pairs.near(rows)
-    x, y = some.map_x(some.X), some.map_y(some.Y)
+    return in_float64(some.map_x(some.X), some.map_y(some.Y))
+
+
+def in_float64(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return blocks of rows in the precision that models compute in."""
     xp = namespace(x)
     return xp.astype(x, xp.float64, copy=False), xp.astype(y, xp.float64, copy=False)
+
+
+def _on_host(x: Any, y: Any, most: int) -> tuple[FloatArray, FloatArray]:
+    some = slice(0, min(most, x.shape[0]))
+    return to_host(take_rows(x, some)), to_host(take_rows(y, some))

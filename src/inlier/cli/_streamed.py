@@ -101,9 +101,7 @@ def match_streamed(matcher: PairMatcher, tables: Stored, job: Job) -> StreamedSu
 
 def _further_readings(matcher: PairMatcher, suffix: str) -> int:
     """Readings beyond the one in which the pairs are written: these two are kept column after column."""
-    from inlier import CalibratedMatcher
-
-    n_columns = 4 if isinstance(matcher, CalibratedMatcher) else 2  # score, inlier; and p- and q-value
+    n_columns = 4 if matcher.is_calibrated else 2  # score, inlier; and p- and q-value
     return {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)
 
 

@@ -39,6 +39,7 @@ class PairMatcher(BaseEstimator):
     threshold_: float | FloatArray
     inlier_mask_: Mask
 
+    is_calibrated = False  # whether it gives p- and q-values
     _fewest_pairs = 2
     _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
     _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
@@ -112,9 +113,8 @@ class PairMatcher(BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             return table_x, table_y
         check_same_index(X, y)
-        validate_data(
-            self, table_x if not isinstance(table_x, np.ndarray) else X, skip_check_array=True
-        )  # records n_features_in_ and feature_names_in_
+        named = X if isinstance(table_x, np.ndarray) else table_x
+        validate_data(self, named, skip_check_array=True)  # records n_features_in_ and feature_names_in_
         return table_x, table_y
 
 

@@ -2,21 +2,17 @@
 
 Notation (code <-> paper): rows are points here, columns there. X (n, d_x), y (n, d_y): the two sets;
 H: the overlap of eq. (1); S = H 1: row sums; v: leading eigenvector; t, T: thresholds on v and S;
-G, B: inliers and outliers, ``inlier_mask_`` and its complement; r = |G| / n.
+G, B: inliers and outliers, ``inlier_mask_`` and its complement; r = |G| / n. A row that equals the mean of its set has
+no direction to compare: its pair is never called an inlier. Whitening, which the paper does not have, maps a set to an
+orthonormal basis of its column space, so that no direction dominates.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from inlier._checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
-    warn,
-)
+from inlier._checks import check_choice, check_count, check_flag, check_number, warn
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher, prepare_pairs
 from inlier.overlap import GramOverlap
@@ -25,9 +21,6 @@ from inlier.overlap.two_means import lloyd_cut, optimal_cut
 from inlier.rows import PairedRows
 from inlier.rows.algebra import norm_product
 from inlier.rows.scores import Scores
-
-if TYPE_CHECKING:
-    pass
 
 
 class _OverlapMatcher(PairMatcher):
@@ -79,8 +72,7 @@ class EigenvectorMatcher(_OverlapMatcher):
         expectation; `eigenvector_threshold` gives the best one for a known inlier fraction. "kmeans"
         parts the entries by Lloyd's iteration from +-1, as the paper does.
     whiten : bool, default=False
-        First map both sets to an orthonormal basis of their column space, so that they may differ by
-        any linear map and no direction dominates. Needs many more pairs than dimensions.
+        Whiten both sets first: they may then differ by any linear map. Needs many more pairs than dimensions.
     solver : {"auto", "moments", "operator", "dense"}, default="auto"
         How the eigenvector is computed; the answer is the same. See `inlier.overlap.cost_rule`.
 
@@ -88,14 +80,8 @@ class EigenvectorMatcher(_OverlapMatcher):
     ----------
     scores_ : ndarray of shape (n,)
         ``sqrt(n) v_i``, near ``1 / sqrt(r)`` on inliers and near 0 on outliers.
-    threshold_ : float
-        The cut that was used, on the same scale.
-    inlier_mask_ : ndarray of bool, shape (n,)
-        True where ``scores_ >= threshold_``. A row equal to the mean has no direction and is never True.
-    result_ : MatchResult
-        The same as one object.
-    n_features_in_ : int
-        Number of columns of ``X``.
+    threshold_, inlier_mask_, result_, n_features_in_
+        The cut on the same scale, the pairs at or above it, all that as one object, the number of columns of ``X``.
 
     Examples
     --------
@@ -125,8 +111,7 @@ class RowSumMatcher(_OverlapMatcher):
         expectation; `row_sum_threshold` gives the middle of that. "kmeans" takes the best of all
         two-cluster partitions.
     whiten : bool, default=False
-        First map both sets to an orthonormal basis of their column space, so that they may differ by
-        any linear map and no direction dominates. Needs many more pairs than dimensions.
+        Whiten both sets first: they may then differ by any linear map. Needs many more pairs than dimensions.
     solver : {"auto", "moments", "operator", "dense"}, default="auto"
         How the row sums are computed; the answer is the same ("moments" and "operator" are one
         formula here). See `inlier.overlap.cost_rule`.
@@ -136,14 +121,8 @@ class RowSumMatcher(_OverlapMatcher):
     scores_ : ndarray of shape (n,)
         ``d_x d_y (S_i - 1)`` with unit rows, which is the paper's ``S_i - d^2`` for rows of norm sqrt(d):
         each pair's agreement with all the others, its own share left out.
-    threshold_ : float
-        The cut that was used, on the same scale.
-    inlier_mask_ : ndarray of bool, shape (n,)
-        True where ``scores_ >= threshold_``. A row equal to the mean has no direction and is never True.
-    result_ : MatchResult
-        The same as one object.
-    n_features_in_ : int
-        Number of columns of ``X``.
+    threshold_, inlier_mask_, result_, n_features_in_
+        The cut on the same scale, the pairs at or above it, all that as one object, the number of columns of ``X``.
 
     Examples
     --------

@@ -21,12 +21,12 @@ from inlier._checks import (
     warn,
 )
 from inlier._typing import Array, FloatArray
-from inlier.calibration.p_values import calibrate_distances
+from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
 from inlier.consensus.draws import Draws
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
-from inlier.estimators.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
+from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
 from inlier.rows import summarise_columns
 from inlier.rows._mask_kernels import evenly_spread, extremes_of_marked
@@ -129,6 +129,7 @@ class Registration(TransformerMixin, PairMatcher):
     50 pairs, within 0.07
     """
 
+    is_calibrated = True
     _works_in_parts = False
 
     transformation_: Transformation | None
@@ -320,7 +321,8 @@ class Registration(TransformerMixin, PairMatcher):
         self.inlier_fraction_error_ = matcher.inlier_fraction_error_
         self.null_scores_, self.n_re_pairings_ = matcher.null_scores_, matcher.n_re_pairings_
         if self.noise_bound is not None and self.transformation_ is not None:  # then residuals are the scores
-            self.null_scores_ = thinned(-self.transformation_.residuals(X, np.roll(Y, len(Y) // 2, axis=0)))
+            re_paired = -self.transformation_.residuals(X, np.roll(Y, len(Y) // 2, axis=0))
+            self.null_scores_ = evenly_spaced(np.sort(re_paired))
         return True
 
     def _keep_some(self, X: Array, Y: Array) -> None:

@@ -13,7 +13,7 @@ from inlier._checks import check_count
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher
 from inlier.exceptions import ParameterError
-from inlier.rows import PairedRows
+from inlier.rows import PairedRows, as_elsewhere
 from inlier.rows.threads import single_threaded_blas
 
 _LARGEST_SEED = 2**31 - 1
@@ -73,8 +73,6 @@ class SplitMatcher(PairMatcher):
     True
     """
 
-    _in_any_place = True  # to say that it does not take them
-
     def __init__(
         self, matcher: PairMatcher, n_splits: int = 4, n_jobs: int | None = None, random_state: Any = None
     ) -> None:
@@ -85,11 +83,6 @@ class SplitMatcher(PairMatcher):
 
     def _fit(self, X: Array, Y: Array) -> None:
         self._check_parameters(X.shape[0])
-        if not isinstance(X, np.ndarray) or not isinstance(Y, np.ndarray):
-            raise ValueError(
-                "SplitMatcher deals the rows of arrays in memory to its parts. The matchers inside it take Dask "
-                "arrays, device arrays and files as a whole, with the same answer: fit the matcher itself."
-            )
         rng = check_random_state(self.random_state)
         pairs = self.prepare(X, Y)  # step 1
         parts = np.array_split(rng.permutation(len(X)), self.n_splits)  # step 2
@@ -104,28 +97,34 @@ class SplitMatcher(PairMatcher):
         """Step 1 as the matcher inside does it."""
         return self.matcher.prepare(X, Y)
 
-    def _gather(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
-        n = sum(part.size for part in parts)
-        self.scores_ = np.empty(n)
-        self.inlier_mask_ = np.empty(n, dtype=bool)
-        self.part_ = np.empty(n, dtype=np.intp)
-        for number, (part, matcher) in enumerate(zip(parts, fitted, strict=True)):
-            self.scores_[part] = matcher.scores_
-            self.inlier_mask_[part] = matcher.inlier_mask_
-            self.part_[part] = number
-        self.threshold_ = np.array([matcher.threshold_ for matcher in fitted])
-        if all(hasattr(matcher, "q_values_") for matcher in fitted):
-            self._gather_calibration(parts, fitted)
+    @property
+    def is_calibrated(self) -> bool:  # type: ignore[override]
+        """Whether the matcher inside gives p- and q-values."""
+        return self.matcher.is_calibrated
 
-    def _gather_calibration(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
-        """Put p- and q-values together; they hold within each part."""
-        self.p_values_, self.q_values_ = np.empty_like(self.scores_), np.empty_like(self.scores_)
-        for part, matcher in zip(parts, fitted, strict=True):
-            self.p_values_[part], self.q_values_[part] = matcher.p_values_, matcher.q_values_
-        self.null_scores_ = np.sort(np.concatenate([matcher.null_scores_ for matcher in fitted]))
-        self.n_re_pairings_ = sum(matcher.n_re_pairings_ for matcher in fitted)
-        shares = [part.size / self.scores_.size for part in parts]
-        self.inlier_fraction_ = float(sum(w * m.inlier_fraction_ for w, m in zip(shares, fitted, strict=True)))
+    def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+        if as_elsewhere(X) is not None or as_elsewhere(y) is not None:
+            raise ValueError(
+                "SplitMatcher deals the rows of arrays in memory to its parts. The matchers inside it take Dask "
+                "arrays, device arrays and files as a whole, with the same answer: fit the matcher itself."
+            )
+        return super()._read_pairs(X, y)
+
+    def _gather(self, parts: list[Array], fitted: list[PairMatcher]) -> None:
+        """Put the answers together, in the order of the pairs; p- and q-values hold within each part."""
+        order, sizes = np.argsort(np.concatenate(parts)), np.array([part.size for part in parts])
+
+        def in_order(name: str) -> Array:
+            return np.concatenate([getattr(matcher, name) for matcher in fitted])[order]
+
+        self.scores_, self.inlier_mask_ = in_order("scores_"), in_order("inlier_mask_")
+        self.part_ = np.repeat(np.arange(sizes.size), sizes)[order]
+        self.threshold_ = np.array([matcher.threshold_ for matcher in fitted])
+        if self.is_calibrated:
+            self.p_values_, self.q_values_ = in_order("p_values_"), in_order("q_values_")
+            self.null_scores_ = np.sort(np.concatenate([matcher.null_scores_ for matcher in fitted]))
+            self.n_re_pairings_ = sum(matcher.n_re_pairings_ for matcher in fitted)
+            self.inlier_fraction_ = float(np.average([m.inlier_fraction_ for m in fitted], weights=sizes))
 
     def _check_parameters(self, n_pairs: int) -> None:
         if not isinstance(self.matcher, PairMatcher):

@@ -168,7 +168,7 @@ def _passes(matcher: PairMatcher, n_pairs: int, d_x: int, d_y: int) -> int:
     """How often both files are read: their columns, the moments, the scores, the scores near the cut, the mask."""
     settings = matcher.get_params(deep=False)
     whitening = int(bool(settings.get("whiten")))
-    if "alpha" in settings:  # columns, whitening, the sample, the bins, the mask
+    if matcher.is_calibrated:  # columns, whitening, the sample, the bins, the mask
         return 5 if n_pairs > calibrated.MOST_ONE_BY_ONE else 1
     passes = 5 + whitening - (settings["threshold"] != "kmeans")
     solver = settings["solver"]

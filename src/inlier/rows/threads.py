@@ -82,13 +82,13 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 
 
 @contextmanager
-def single_threaded_blas() -> Iterator[None]:
+def single_threaded_blas(unless: bool = False) -> Iterator[None]:
     """Keep matrix products to one thread: small ones are faster so, and sums come out the same on any machine.
 
-    The limit is one for the whole process. Side by side, threads would lift each other's, or leave it behind; so
-    only the main thread sets it.
+    Not where it says ``unless``: products of wide rows are worth their threads. The limit is one for the whole
+    process. Side by side, threads would lift each other's, or leave it behind; so only the main thread sets it.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if unless or threading.current_thread() is not threading.main_thread():
         yield
         return
     with _thread_pools().limit(limits=1, user_api="blas"):
