@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _ENDS = ("source", "target")
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
 _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
-_POINT_FORMATS = ("ply", "pcd", "las", "gifti")  # these hold x, y and z, nothing more or less
 
 
 @click.command()
@@ -284,7 +283,7 @@ def _is_file(weights: str) -> bool:
 
 def _check_fits(problem: _Problem, names: tuple[str, str], model: str, moved: Path | None) -> None:
     """Refuse sets that the model cannot join, and points that the file for them cannot hold."""
-    from inlier.io import format_of
+    from inlier.io.formats import CloudCodec, format_of
 
     d_x, d_y = problem.source.values.shape[1], problem.target.values.shape[1]
     if d_x != d_y and model != "affine":
@@ -292,7 +291,7 @@ def _check_fits(problem: _Problem, names: tuple[str, str], model: str, moved: Pa
             f"{names[0]} has {d_x} columns and {names[1]} has {d_y}. Choose the coordinates with --columns, or use "
             f"--model affine."
         )
-    if moved is not None and format_of(moved).name in _POINT_FORMATS and d_y != 3:
+    if moved is not None and d_y != 3 and isinstance(format_of(moved).codec, CloudCodec):
         raise BadInput(
             f"{moved} holds points of three coordinates, but those of {names[1]} have {d_y}. Write csv or npy."
         )

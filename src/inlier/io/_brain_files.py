@@ -17,7 +17,7 @@ from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, open_unpa
 from inlier.io.table import Content, Request, as_array, by_column
 
 _CURE = "save the part you need as npy"
-_STEP = 1024**2
+_STEP = 1024**2  # bytes that are unpacked at a time, to see how many there are
 _DEFLATE_RATIO = 1100  # nothing packed by deflate unpacks to more times its size
 _PACKED_DATA = re.compile(rb"<Data>\s*(eJ[^<]*|eN[^<]*|eA[^<]*|eF[^<]*)</Data>")  # zlib streams in base64
 _MOST_NIFTI_1 = 2**15 - 1  # voxels along an axis; the second version of the format has no such limit
