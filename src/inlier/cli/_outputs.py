@@ -176,7 +176,7 @@ def print_summary(summary: MatchSummary, as_json: bool, quiet: bool, *, words_to
     console.print(summary.answer, style="bold", markup=False)
     for sentence in summary.details:
         console.print(sentence, markup=False)
-    if summary.result.n_inliers < summary.result.n_pairs and summary.scores_differ:
+    if summary.n_inliers < summary.n_pairs and summary.scores_differ:
         _print_worst(summary, console)
 
 

@@ -141,7 +141,7 @@ def match(
             MatchReport(summary).write_html(report)
         print_summary(summary, as_json, quiet, words_to_stderr=as_json or output == STDOUT)
         say_where({"Pairs": output, "Report": report}, quiet)
-    if summary.result.n_inliers == 0:
+    if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
