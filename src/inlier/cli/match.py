@@ -111,7 +111,7 @@ def match(
         stored = None if keys else stored_tables(job, columns, method=chosen.method, whole=whole)
         summary = _match(chosen, job, keys, columns) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
-    if summary.result.n_inliers == 0:
+    if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 

@@ -61,7 +61,7 @@ def _histogram(
     groups = {name: np.histogram(places[summary.verdicts == code], edges)[0] for code, name in enumerate(VERDICTS)}
     outline = np.zeros(_BINS)
     if null is not None and null.size > 1:
-        n_wrong = summary.result.n_pairs * (1 - (summary.inlier_fraction or 0.0))
+        n_wrong = summary.n_pairs * (1 - (summary.inlier_fraction or 0.0))
         outline = np.histogram(np.clip(scale.place(null), 0, 1), edges)[0] * (n_wrong / null.size)
     counts = linear(0, float(max(np.sum(list(groups.values()), axis=0).max(), outline.max(), 1)), 5)
     return {
@@ -79,7 +79,7 @@ def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
     """How many pairs would be accepted at each alpha; None without q-values."""
     if summary.result.q_values is None or summary.alpha is None:
         return None
-    q, n, alpha = np.maximum(np.sort(summary.result.q_values), _SMALLEST_Q), summary.result.n_pairs, summary.alpha
+    q, n, alpha = np.maximum(np.sort(summary.result.q_values), _SMALLEST_Q), summary.n_pairs, summary.alpha
     # The curve may jump where few points are drawn: both ends of its steepest steps are kept.
     steepest = np.argsort(-np.diff(np.log(q), prepend=np.log(q[0])))[:20]
     evenly = np.linspace(1, n, min(n, _POINTS)).round().astype(int)
@@ -87,7 +87,7 @@ def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
     low = 10.0 ** np.floor(np.log10(min(q[0], max(alpha, _SMALLEST_Q)) * 0.999))
     across, up = linear(0, n, 5), logarithmic(low, 1.0)
     points = zip(_x(across.place(counts)), _y(up.place(q[counts - 1])), strict=True)
-    accepted = summary.result.n_inliers
+    accepted = summary.n_inliers
     reached = max(alpha, float(summary.result.q_values[summary.result.inlier_mask].max(initial=0.0)))
     return {
         **_axes(across, up, "pairs accepted", "alpha"),

@@ -110,7 +110,7 @@ class MatchSummary:
     @property
     def answer(self) -> str:
         """The answer in a sentence."""
-        n, found = self.result.n_pairs, self.result.n_inliers
+        n, found = self.n_pairs, self.n_inliers
         if self.alpha is None:
             return f"{found:,} of {n:,} pairs are called real; this method promises nothing about how many are wrong."
         if found == 0:
@@ -136,7 +136,7 @@ class MatchSummary:
     def _what_alpha_would_do(self) -> str | None:
         """Where nothing was found: from which alpha on something would be."""
         least, n = self.tally.lowest_q
-        if self.result.n_inliers or least > _MORE_LIKELY_WRONG:
+        if self.n_inliers or least > _MORE_LIKELY_WRONG:
             return None
         pairs = "pair" if n == 1 else "pairs"
         return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(least):g} on."
@@ -147,6 +147,16 @@ class MatchSummary:
         tally = Tally()
         tally.add(self.columns(), self.result.columns()["score"])
         return tally
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return int(self.tally.counts.sum())
+
+    @property
+    def n_inliers(self) -> int:
+        """Number of pairs called real."""
+        return int(self.tally.counts[0])
 
     @property
     def scores_differ(self) -> bool:
@@ -160,11 +170,11 @@ class MatchSummary:
             return None
         if self.n_re_pairings <= self.n_parts:
             return "No relation between the two sets was found that pairs could be compared by."
-        n, re_pairings = self.result.n_pairs / self.n_parts, self.n_re_pairings / self.n_parts
+        n, re_pairings = self.n_pairs / self.n_parts, self.n_re_pairings / self.n_parts
         # k pairs that beat every re-pairing have p = 1 / (m + 1), hence q = n p / k.
         lowest = 1 / (re_pairings + 1)
         needed = ceil(n * lowest / self.alpha) if self.alpha > 0 else n + 1
-        pairs = f"{self.result.n_pairs:,} pairs" + (f" in {self.n_parts} parts" if self.n_parts > 1 else "")
+        pairs = f"{self.n_pairs:,} pairs" + (f" in {self.n_parts} parts" if self.n_parts > 1 else "")
         if needed > n:
             return (
                 f"With {pairs} alpha = {self.alpha:g} is out of reach: they can be re-paired in so few ways that no "
@@ -200,8 +210,8 @@ class MatchSummary:
             "answer": self.answer,
             "details": self.details,
             "notes": list(self.origin.notes),
-            "n_pairs": self.result.n_pairs,
-            "n_inliers": self.result.n_inliers,
+            "n_pairs": self.n_pairs,
+            "n_inliers": self.n_inliers,
             "alpha": self.alpha,
             "inlier_fraction": self.inlier_fraction,
             "inlier_fraction_error": self.inlier_fraction_error,

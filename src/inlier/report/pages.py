@@ -130,7 +130,7 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
         ],
         "which": "those with the lowest scores" if "score" in columns else "those with the largest residuals",
         "rows": [list(row) for row in zip(*values, verdicts, strict=True)],
-        "n_pairs": summary.result.n_pairs,
+        "n_pairs": summary.n_pairs,
         "rows_at_once": _ROWS_AT_ONCE,
         "verdicts": VERDICTS if summary.alpha is not None else [VERDICTS[0], VERDICTS[2]],
     }

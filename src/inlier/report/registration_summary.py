@@ -47,7 +47,7 @@ class RegistrationSummary(MatchSummary):
     @property
     def answer(self) -> str:
         """The answer in a sentence."""
-        n, found, what = self.result.n_pairs, self.result.n_inliers, MAP_NAMES[self.model]
+        n, found, what = self.n_pairs, self.n_inliers, MAP_NAMES[self.model]
         if self.transformation is None or self.residuals is None:
             return f"The {n:,} pairs do not agree on any {what}."
         if found == 0:
@@ -82,7 +82,7 @@ class RegistrationSummary(MatchSummary):
 
     def _share_of_wrong(self) -> str:
         q, alpha = self.result.q_values, self.alpha or 0.0
-        largest = 0.0 if q is None or not self.result.n_inliers else float(q[self.result.inlier_mask].max())
+        largest = 0.0 if q is None or not self.n_inliers else float(q[self.result.inlier_mask].max())
         if largest <= alpha:
             return f"At most {percent(alpha)} of them are expected to be wrong"
         share = percent(min(largest, 1.0))
@@ -94,7 +94,7 @@ class RegistrationSummary(MatchSummary):
         if self.transformation is None or self.drawn is None:
             return None
         rows, X, Y = self.drawn
-        return make_overlay(self.transformation, X, Y, self.verdicts[rows], self.result.n_pairs, self.clouds)
+        return make_overlay(self.transformation, X, Y, self.verdicts[rows], self.n_pairs, self.clouds)
 
     @property
     def scores_are_residuals(self) -> bool:
@@ -127,8 +127,8 @@ class RegistrationSummary(MatchSummary):
             "standard_errors": errors,
             "noise_bound": self.noise_bound,
             "noise_bound_was_given": self.bound_was_given,
-            "n_pairs": self.result.n_pairs,
-            "n_inliers": self.result.n_inliers,
+            "n_pairs": self.n_pairs,
+            "n_inliers": self.n_inliers,
             "inlier_fraction": self.inlier_fraction,
         }
 

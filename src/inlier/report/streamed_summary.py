@@ -16,31 +16,16 @@ _NONE = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted(MatchResult):
-    """The result without what there is per pair."""
-
-    tally: Tally = field(default_factory=Tally)
-
-    @property
-    def n_pairs(self) -> int:
-        return int(self.tally.counts.sum())
-
-    @property
-    def n_inliers(self) -> int:
-        return int(self.tally.counts[0])
-
-
-@dataclass(frozen=True, eq=False)
 class StreamedSummary(MatchSummary):
     """As `MatchSummary`, of pairs that stay in their files. Made by `summarise_streamed`."""
 
-    result: _Counted
     fitted: FittedFiles | None = None
+    counted: Tally = field(default_factory=Tally)
 
     @property
     def tally(self) -> Tally:
         """What was counted while the pairs passed by."""
-        return self.result.tally
+        return self.counted
 
     def _column_blocks(self) -> Iterator[tuple[str, Iterable[Array]]]:
         """The columns, block by block: the files are read once for each column."""
@@ -52,6 +37,6 @@ class StreamedSummary(MatchSummary):
 def summarise_streamed(fitted: FittedFiles, tally: Tally, origin: Origin) -> StreamedSummary:
     """Summarise what was found in files, once all pairs were counted."""
     matcher = fitted.matcher
-    result = _Counted(type(matcher).__name__, _NONE.astype(bool), _NONE, matcher.threshold_, tally=tally)
+    result = MatchResult(type(matcher).__name__, _NONE.astype(bool), _NONE, matcher.threshold_)
     facts = facts_of(matcher, calibrated="q_value" in fitted.columns)
-    return StreamedSummary(result=result, rows=_NONE.astype(np.int64), origin=origin, fitted=fitted, **facts)
+    return StreamedSummary(result, rows=_NONE, origin=origin, fitted=fitted, counted=tally, **facts)
