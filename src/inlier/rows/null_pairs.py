@@ -1,7 +1,7 @@
 """Pairs that are wrong for sure: x_i with y_j of another pair. The one way in which pairs are re-paired.
 
 The pairs come in random order, and y is shifted round and round against x: in shift s, the partner of the pair at place
-k is that at place k + s (`n_shifts` says how many shifts it takes). So every x and every y is met equally often.
+k is that at place k - s (`n_shifts` says how many shifts it takes). So every x and every y is met equally often.
 
 Real correspondences repeat points, so x_i and y_j may be a real pair under another number. Hence a point is never
 re-paired where its own pair, or its partner's, has the same point (`share_no_point`). That alone would be unfair: a
@@ -45,7 +45,7 @@ def re_pairings(points: Array, n_shifts: int, rng: np.random.RandomState) -> Ite
     n = points.shape[1]
     order, chances = rng.permutation(n), _chances_to_be_kept(points)
     for shift in range(1, min(n_shifts, n - 1) + 1):
-        i, j = order, np.roll(order, -shift)
+        i, j = order, np.roll(order, shift)
         kept = _kept(points, i, j, chances, rng)
         yield i[kept], j[kept]
 
