@@ -17,10 +17,10 @@ from inlier.calibration.inner_products import MOST_ROWS, Witnesses, find_witness
 from inlier.calibration.linear_map import RobustMap, learn_map
 from inlier.calibration.significance import Standing
 from inlier.calibration.views import View, as_given, views_of
-from inlier.consensus import MapModel, find_consensus
-from inlier.consensus.draws import Draws
+from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.namespaces import namespace, take_rows, to_host
+from inlier.transforms import MapModel
 
 _CLEAR = 60.0  # surprise
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
@@ -116,7 +116,7 @@ class Learner:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
         x, y = (rows / (float(np.median(np.linalg.norm(rows, axis=1))) or 1.0) for rows in (x, y))
         model = MapModel("orthogonal", x.shape[1])
-        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, Draws(self._rng)).nearness()
+        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
 
     def _by_witnesses(self, x: Any, y: Any, points: Array) -> Iterator[Witnesses | None]:
         if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_WITNESSES:

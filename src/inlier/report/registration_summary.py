@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.estimators.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
 from inlier.report.overlay import Overlay, make_overlay
@@ -22,6 +22,7 @@ MAP_NAMES = {
     "similarity": "similarity",
     "affine": "affine map",
 }
+_DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # pairs, and numbers of one side, that are drawn at most
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 
 
@@ -168,7 +169,20 @@ def summarise_registration(
     )
     if registration.transformation_ is None:
         return summary
-    drawn, X, Y = registration._drawn_pairs
-    n_pairs = summary.result.n_pairs
-    overlay = make_overlay(registration.transformation_, X, Y, summary.verdicts[drawn], n_pairs, clouds)
+    X, Y = registration._tables
+    drawn = _drawn(registration.inlier_mask_, max(X.shape[1], Y.shape[1]))
+    verdicts, n_pairs = summary.verdicts[drawn], summary.result.n_pairs
+    overlay = make_overlay(registration.transformation_, X[drawn], Y[drawn], verdicts, n_pairs, clouds)
     return replace(summary, overlay=overlay, errors=getattr(registration, "uncertainty_", None))
+
+
+def _drawn(mask: Mask, n_columns: int) -> Array:
+    """Rows that are drawn, in rising order: of the accepted and of the others, evenly spaced ones."""
+    most = min(_DRAWN, max(_DRAWN_NUMBERS // n_columns, 1))
+    accepted, others = np.flatnonzero(mask), np.flatnonzero(~mask)
+    n_others = min(max(most // 3, most - accepted.size), others.size)
+    return np.sort(np.concatenate([_evenly_spaced(accepted, most - n_others), _evenly_spaced(others, n_others)]))
+
+
+def _evenly_spaced(rows: Array, most: int) -> Array:
+    return rows[np.linspace(0, rows.size - 1, min(most, rows.size)).round().astype(int)]
