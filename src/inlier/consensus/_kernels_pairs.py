@@ -5,7 +5,7 @@ arrays are C-contiguous, numbers are float64 and room to write in is given: then
 beside it. Slices start at 0 in the innermost loops: else the compiler must allow for negative indices.
 
 x_i is compared with y_(i + step): step 0 are the pairs themselves. y goes on after its end with its first columns, so
-that a step leads to another pair for every i; see `ColumnPairs.y_around`.
+that a step leads to another pair for every i; see `ColumnPairs.around`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 from inlier.rows.compiled import compiled
 
 TILE = 256
+CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
+TIE_BREAK = 1e-3  # where the most that chance can do explains all, what it does for this map decides
+_MOST_SWEEPS, _TURNED = 30, 1e-28  # of turns of two axes; square of the sine of the largest, where they end
 
 # Squared residuals are counted by the first bits of their floating-point form: exponent and two bits of the fraction.
 # So there are four bins to an octave, and no logarithm is taken.
@@ -58,10 +61,9 @@ def squared_residuals(linear, shift, x, y, step, start, stop, room, out):
 
 @compiled
 def near_moments(linear, shift, x, y, step, weights, reach, sharpness, start, stop, room, sums):
-    """Add up z z^T over the pairs whose squared residual e is at most ``reach``, z = (1, x, y), into ``sums``.
+    """Add up w z (1, x)^T over the pairs whose squared residual e is at most ``reach``, z = (1, x, y), into ``sums``.
 
-    Each is weighted by w = weight / (1 + sharpness e)^2: all alike where the sharpness is 0. Return how many they are.
-    Only the products of x and y with 1 and x are needed: those of y with y are left out.
+    There w = weight / (1 + sharpness e)^2: all alike where the sharpness is 0. Return how many they are.
     """
     d_y, d_x = linear.shape
     near = 0
@@ -88,8 +90,10 @@ def near_moments(linear, shift, x, y, step, weights, reach, sharpness, start, st
                 product[t] = w[t] * here[t]
                 total += product[t]
             sums[b + 1, 0] += total
+            sums[0, b + 1] += total
             for c in range(b + 1):
                 sums[b + 1, c + 1] += _dot(product, x[c, first : first + count])
+                sums[c + 1, b + 1] = sums[b + 1, c + 1]
             for a in range(d_y):
                 sums[d_x + 1 + a, b + 1] += _dot(product, y[a, first : first + count])
     return near
@@ -104,11 +108,94 @@ def _dot(tile, values):
 
 
 @compiled
-def count_residuals(linear, shift, x, y, points, shared, steps, per_unit, start, stop, room, room_bits, counts):
+def refit_rotation(linear, shift, x, y, step, weights, reach, sharpnesses, steady, has_shift, stop, room, sums, work):
+    """Fit a rotation and shift, in place, to the pairs within reach, again and again, with each sharpness in turn.
+
+    Until no coefficient of the rotation changes by ``steady``. What `maps_of` does for the same moments, without
+    leaving the loop.
+    """
+    d, start, cross = linear.shape[0], step, work[3]  # the pairs themselves: step 0
+    for r in range(sharpnesses.size):
+        for a in range(sums.shape[0]):
+            for b in range(d + 1):
+                sums[a, b] = 0.0
+        near_moments(linear, shift, x, y, step, weights, reach, sharpnesses[r], start, stop, room, sums)
+        total = sums[0, 0] if sums[0, 0] > 0 else 1.0
+        for a in range(d):
+            shift[a] = sums[d + 1 + a, 0] / total if has_shift else 0.0
+            for b in range(d):
+                cross[a, b] = sums[d + 1 + a, b + 1] / total - shift[a] * sums[b + 1, 0] / total
+        change = _rotate_to(cross, linear, work)
+        for a in range(d):
+            for b in range(d):
+                shift[a] -= linear[a, b] * sums[b + 1, 0] / total if has_shift else 0.0
+        if change < steady:
+            break
+
+
+@compiled
+def _rotate_to(cross, rotation, work):
+    """Replace a rotation R by the one with the largest tr(R^T C), the polar factor of C; the largest change.
+
+    By Kogbetliantz' method: N = P^T C W, from P = R and W = I on, is made diagonal by turns of two axes. One turn of P
+    makes two rows symmetric, and their trace as large as can be; one of both P and W makes them diagonal. Then P W^T is
+    the answer. Nothing is divided by, so C may have any rank.
+    """
+    d = cross.shape[0]
+    n, left, right = work[0], work[1], work[2]  # the latter are P^T and W^T
+    for a in range(d):
+        for b in range(d):
+            left[a, b], right[a, b], n[a, b] = rotation[b, a], 1.0 if a == b else 0.0, 0.0
+            for k in range(d):
+                n[a, b] += rotation[k, a] * cross[k, b]
+    for _ in range(_MOST_SWEEPS):
+        steady = True
+        for p in range(d - 1):
+            for q in range(p + 1, d):
+                along, across = n[p, p] + n[q, q], n[q, p] - n[p, q]
+                length = np.sqrt(along * along + across * across)
+                if length > 0:
+                    cosine, sine = along / length, across / length
+                    steady &= cosine > 0 and sine * sine < _TURNED
+                    _turn(n, p, q, cosine, -sine)
+                    _turn(left, p, q, cosine, -sine)
+                gap, off = n[q, q] - n[p, p], 2 * n[p, q]
+                if off * off > _TURNED * length * length:
+                    steady = False
+                    tangent = off / (gap + (1.0 if gap >= 0 else -1.0) * np.sqrt(gap * gap + off * off))
+                    cosine = 1 / np.sqrt(1 + tangent * tangent)
+                    _turn(n, p, q, cosine, tangent * cosine)
+                    _turn(left, p, q, cosine, tangent * cosine)
+                    _turn(right, p, q, cosine, tangent * cosine)
+                    for k in range(d):
+                        u, v = n[k, p], n[k, q]
+                        n[k, p], n[k, q] = cosine * (u - tangent * v), cosine * (tangent * u + v)
+        if steady:
+            break
+    change = 0.0
+    for a in range(d):
+        for b in range(d):
+            before, rotation[a, b] = rotation[a, b], 0.0
+            for k in range(d):
+                rotation[a, b] += left[k, a] * right[k, b]
+            step = rotation[a, b] - before
+            change = step if step > change else -step if -step > change else change
+    return change
+
+
+@compiled
+def _turn(lines, p, q, cosine, sine):
+    """Turn two rows into each other."""
+    for k in range(lines.shape[1]):
+        u, v = lines[p, k], lines[q, k]
+        lines[p, k], lines[q, k] = cosine * u - sine * v, sine * u + cosine * v
+
+
+@compiled
+def count_residuals(linear, shift, x, y, steps, per_unit, start, stop, room, room_bits, counts):
     """Count the squared residuals of x_i and y_(i + step), in units, by bins: i from start to stop, for all steps.
 
-    Where some points are ``shared`` by several pairs, a re-pairing of two pairs that have the same point (by the
-    numbers of points, (2, n) and around) is not counted: it may be a real pair.
+    A re-pairing of two pairs that share a point is not counted: it may be a real pair. So x goes on after its end too.
     """
     squared, bits = room[0], room_bits[0]
     for first in range(start, stop, TILE):
@@ -120,11 +207,49 @@ def count_residuals(linear, shift, x, y, points, shared, steps, per_unit, start,
             for t in range(count):
                 place = (bits[t] >> _FRACTION_BITS) - _LOWEST_BIN
                 place = 0 if place < 0 else N_BINS - 1 if place >= N_BINS else place
-                if shared and step > 0:
-                    i, j = first + t, first + t + step
-                    if points[0, i] == points[0, j] or points[1, i] == points[1, j]:
+                i, j = first + t, first + t + step
+                if step > 0 and (x[0, i] == x[0, j] or y[0, i] == y[0, j]):
+                    if _is_same_point(x, i, j) or _is_same_point(y, i, j):
                         continue
                 counts[place] += 1
+
+
+@compiled
+def _is_same_point(points, i, j):
+    """Whether columns i and j are equal."""
+    for a in range(points.shape[0]):
+        if points[a, i] != points[a, j]:
+            return False
+    return True
+
+
+@compiled
+def best_bound(found, own, most, free, n, largest):
+    """Which of rising bounds one map scores best within, and how much; the first, or one that chance seldom meets.
+
+    The score is `Chance.score`, for the pairs found within each bound beside what chance does for this map (``own``)
+    and for any (``most``). Of the pairs, so many are ``free``: they prove nothing.
+    """
+    best, highest = 0, 0.0
+    for k in range(found.size):
+        if found[k] <= free or (k > 0 and (found[k] == found[k - 1] or own[k] > largest)):
+            continue  # as many in a wider bound are less surprising
+        share = (found[k] - free) / (n - free)
+        rate = own[k] if own[k] > most[k] else most[k]
+        score = (n - free) * (_divergence(share, CAUTION * rate) + TIE_BREAK * _divergence(share, CAUTION * own[k]))
+        if score > highest:
+            best, highest = k, score
+    return best, highest
+
+
+@compiled
+def _divergence(share, rate):
+    """KL(share || rate) where the share is larger, else 0; no rate is impossible, and none sure."""
+    rate = 1e-15 if rate < 1e-15 else 1 - 1e-12 if rate > 1 - 1e-12 else rate
+    if share <= rate:
+        return 0.0
+    other = (1 - share) * np.log((1 - share) / (1 - rate)) if share < 1 else 0.0
+    return share * np.log(share / rate) + other
 
 
 @compiled

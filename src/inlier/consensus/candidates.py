@@ -28,7 +28,7 @@ from inlier.consensus._kernels_agreement import TILE, WORD, agreement_bits, coun
 from inlier.consensus.evidence import Chance
 from inlier.consensus.pairs import ColumnPairs, spread_of
 from inlier.rows.threads import run_in_threads
-from inlier.transforms.least_squares import MapModel, Maps, fit_maps
+from inlier.transforms.least_squares import MapModel, Maps, fit_maps, identity
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances that are tried before, where a noise bound is known
@@ -85,22 +85,19 @@ class Scales:
         by_chance = {s: self.disagreements if s == self._typical else self._disagreements(s) for s in self._scales}
         for densities in _DENSITIES:
             for scale in self._scales:
-                ranks = (np.array(densities) * _PAIRS_OF_PAIRS).astype(int)
+                ranks = (np.array(densities) * by_chance[scale].size).astype(int)
                 tolerances = np.partition(by_chance[scale], ranks)[ranks]
                 if (tolerances <= most).any():
                     yield densities is _DENSITIES[0], scale, tolerances[tolerances <= most]
 
     def _disagreements(self, scale: float) -> FloatArray:
         """| scale |x_i - x_j| - |y_k - y_l| | of four pairs at random: what chance does."""
-        n = self._pairs.n_pairs
-        rounds = -(-_PAIRS_OF_PAIRS // n)
-        if rounds > _FEW_ROUNDS:
+        if _PAIRS_OF_PAIRS > _FEW_ROUNDS * self._pairs.n_pairs:
             x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
-            return np.abs(scale * x - y)
-        i, gap = np.tile(np.arange(n), rounds), np.repeat(np.arange(1, rounds + 1), n)  # they come in random order
-        i, gap = i[:_PAIRS_OF_PAIRS], gap[:_PAIRS_OF_PAIRS]
-        x = _distances(self._pairs.x, i, (i + gap) % n)
-        y = _distances(self._pairs.y, (i + 2 * gap) % n, (i + 3 * gap) % n)
+        else:  # they come in random order, so neighbours will do, and those half way round beside them
+            x, y = (s.re_paired_residuals(identity(len(s.x)), _PAIRS_OF_PAIRS) for s in self._pairs.sides)
+            x, y = x[:_PAIRS_OF_PAIRS], np.roll(y, self._pairs.n_pairs // 2)[:_PAIRS_OF_PAIRS]
+            x, y = x[: y.size], y[: x.size]
         return np.abs(scale * x - y)
 
     def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:
@@ -206,13 +203,13 @@ def _leading_eigenvectors(bits: Array, members: Array) -> FloatArray:
     """Of the agreement among the members of each set, by power iteration; 0 beyond them."""
     there = members >= 0
     i, j = members[:, :, None], members[:, None, :]
-    agree = ((bits[i, j // WORD] >> (j % WORD).astype(np.uint64)) & np.uint64(1)) * (there[:, :, None] & there[:, None])
-    local, weights = agree.astype(np.float64), there.astype(np.float64)
+    agree = (bits[i, j // WORD] >> (j % WORD).astype(np.uint64)) & (there[:, :, None] & there[:, None]).astype(np.uint64)
+    local, weights = agree.astype(np.float64), there.astype(np.float64)[:, :, None]
+    image = weights
     for _ in range(_ROUNDS):
-        image = np.einsum("sab,sb->sa", local, weights)
-        length = np.sqrt(np.einsum("sa,sa->s", image, image))[:, None]
-        weights = np.where(length > 0, image / np.where(length > 0, length, 1.0), weights)
-    return weights
+        image = local @ image  # at most size^rounds: no need to scale on the way
+    length = np.sqrt((image * image).sum(axis=1, keepdims=True))
+    return np.where(length > 0, image / np.where(length > 0, length, 1.0), weights)[:, :, 0]
 
 
 def excess_of_neighbours(x: FloatArray, y: FloatArray, tolerances: FloatArray, rng: np.random.Generator) -> FloatArray:

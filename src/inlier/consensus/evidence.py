@@ -37,15 +37,14 @@ import numpy as np
 from scipy.special import betainc, gammaln, rel_entr
 
 from inlier._typing import Array, FloatArray
+from inlier.consensus._kernels_pairs import CAUTION, TIE_BREAK, best_bound
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
 from inlier.rows.null_pairs import point_numbers
-from inlier.transforms.least_squares import MapModel, Maps
+from inlier.transforms.least_squares import MapModel, Maps, identity
 
 _MOST_FALSE_ALARMS = 1e-3  # expected among wrong pairs, for a finding to count
 _COARSE = 0.05  # share of re-pairings within the bound
 _FEW, _SOME = 20, 100  # counts between which a density is read off and continued downwards
-_CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
-_TIE_BREAK = 1e-3  # where p0 explains all, what chance does for this map decides
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -113,8 +112,9 @@ class Chance:
     def __init__(self, model: MapModel, disagreements: FloatArray, pairs: ColumnPairs, neighbours: int) -> None:
         self._model, self._disagreements = model, disagreements
         self._sides = None
+        self._known: dict[tuple[float, int, float], FloatArray] = {}
         if len(pairs.x) == len(pairs.y):
-            self._sides = tuple(_log_shares(points, pairs.weights, neighbours) for points in (pairs.x, pairs.y))
+            self._sides = tuple(_log_shares(side, neighbours) for side in pairs.sides)
 
     def log_number_of_maps(self, n_pairs: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c: how many maps wrong pairs might suggest."""
@@ -131,22 +131,26 @@ class Chance:
         of_x, of_y = self._sides
         return np.exp((np.interp(log_bounds - log_stretch, *of_x) + np.interp(log_bounds, *of_y)) / 2)
 
+    def _most_at(self, bounds: FloatArray, stretch: float) -> FloatArray:
+        """The same; bounds are those of every map, but for another unit."""
+        key = float(bounds[0]), bounds.size, stretch
+        if key not in self._known:
+            self._known[key] = self.most_by_chance(bounds, stretch)
+        return self._known[key]
+
     def weigh(self, counts: ResidualCounts, maps: Maps, most_by_chance: float = 1.0) -> Evidence:
         """Scan the residuals for the bound with the strongest evidence, among those that chance seldom meets."""
-        n, s, total = counts.n_pairs, self._model.fewest_pairs, counts.n_re_pairings
+        n, s, total = counts.n_pairs, self._model.fewest_pairs, counts.n_re_pairings  # s or fewer prove nothing
         own = shares_within(counts.bounds, counts.re_pairings, total, self._model.dimension)
-        usable = counts.pairs > s  # s pairs or fewer prove nothing: they have a map that fits
-        usable[1:] &= (counts.pairs[1:] > counts.pairs[:-1]) & (own[1:] <= most_by_chance)
-        tried = np.flatnonzero(usable)
-        scores = self.score(counts.pairs[tried], n, own[tried], counts.bounds[tried], self._stretch(maps))
-        best, score = (int(tried[k]), float(scores[k])) if (k := _first_best(scores)) is not None else (0, 0.0)
+        most = self._most_at(counts.bounds, self._stretch(maps))
+        best, score = best_bound(counts.pairs, own, most, s, n, most_by_chance)
         bound, supporting, by_chance = float(counts.bounds[best]), int(counts.pairs[best]), float(own[best])
         # P(binomial >= support)
         tail = betainc(supporting - s, n - supporting + 1, by_chance) if supporting > s else 1.0
-        at_known_rate = float(log_likelihood_ratio(supporting - s, n - s, by_chance))
-        log_chance = math.log(tail) if tail > 0 else -at_known_rate
+        of_known_rate, of_estimate = _one_and_two_sample_ratios(supporting - s, n - s, by_chance, total)
+        log_chance = math.log(tail) if tail > 0 else -of_known_rate
         # The rate p(e) is an estimate, and of many maps one is found for which it happens to be low.
-        log_chance += at_known_rate - _two_sample_ratio(supporting - s, n - s, by_chance, total)
+        log_chance += of_known_rate - of_estimate
         log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(log_alarms, score, bound, supporting, by_chance, n)
 
@@ -155,8 +159,10 @@ class Chance:
     ) -> FloatArray:
         """How unlikely so much support within these bounds is; ``own`` is what chance does for the map itself."""
         s, most = self._model.fewest_pairs, self.most_by_chance(bounds, stretch)
-        beside_most = log_likelihood_ratio(support - s, n_pairs - s, _CAUTION * np.maximum(own, most))
-        return beside_most + _TIE_BREAK * log_likelihood_ratio(support - s, n_pairs - s, _CAUTION * own)
+        rates = CAUTION * np.stack([np.maximum(own, most), own])
+        beside_most, beside_own = log_likelihood_ratio(support - s, n_pairs - s, rates)
+        score: FloatArray = beside_most + TIE_BREAK * beside_own
+        return score
 
     def place_score(self, n_places: int, n_pairs: int, maps: Maps, bound: float) -> float:
         """How unlikely it is to find support in so many places, all pairs of a place counted as one."""
@@ -170,27 +176,22 @@ class Chance:
 
 def log_likelihood_ratio(found: Array | int, n: int, p: FloatArray | float) -> FloatArray:
     """n KL(found / n || p) where there are more than p n, else 0."""
-    share = np.clip(np.asarray(found) / max(n, 1), 0.0, 1.0)
-    p = np.clip(p, 1e-15, 1 - 1e-12)  # nothing is impossible, and nothing sure
+    share = np.minimum(np.maximum(found / max(n, 1), 0.0), 1.0)
+    p = np.minimum(np.maximum(p, 1e-15), 1 - 1e-12)  # nothing is impossible, and nothing sure
     divergence = rel_entr(share, p) + rel_entr(1 - share, 1 - p)
     return np.where(share > p, max(n, 0) * divergence, 0.0)
 
 
-def _two_sample_ratio(found: int, n: int, p: float, m: int) -> float:
-    """The same if p is the share in a sample of m: n KL(found / n || t) + m KL(p || t), t the share of both together.
+def _one_and_two_sample_ratios(found: int, n: int, p: float, m: int) -> tuple[float, float]:
+    """n KL(found / n || p), and n KL(found / n || t) + m KL(p || t), if p is the share in a sample of m.
 
-    So many fewer in the sample may be chance as well; where m is much larger than n, it makes no difference.
+    There t is the share of both together. So many fewer in the sample may be chance as well; where m is much larger
+    than n, it makes no difference.
     """
-    together = (found + p * m) / max(n + m, 1)
-    beside_sample = float(log_likelihood_ratio(found, n, together))
-    if beside_sample == 0:
-        return 0.0
-    return beside_sample + float(log_likelihood_ratio(m - p * m, m, 1 - together))
-
-
-def _first_best(scores: FloatArray) -> int | None:
-    """Which score is the largest, if any is positive."""
-    return int(np.argmax(scores)) if scores.size and scores.max() > 0 else None
+    t = (found + p * m) / max(n + m, 1)
+    known, beside = log_likelihood_ratio(found, n, np.array([p, t])).tolist()
+    # KL(p || t) = KL(1 - p || 1 - t)
+    return known, beside + float(log_likelihood_ratio(m - p * m, m, 1 - t)) if beside > 0 else 0.0
 
 
 def shares_within(bounds: FloatArray, counts: Array, total: int, dimension: int) -> FloatArray:
@@ -204,12 +205,10 @@ def shares_within(bounds: FloatArray, counts: Array, total: int, dimension: int)
     return shares
 
 
-def _log_shares(points: FloatArray, weights: FloatArray, neighbours: int) -> tuple[FloatArray, FloatArray]:
+def _log_shares(side: ColumnPairs, neighbours: int) -> tuple[FloatArray, FloatArray]:
     """One side's part of p0: logarithms of distances, and of the share of pairs of points no farther apart."""
-    d = len(points)
-    itself = Maps(np.eye(d)[None], np.zeros((1, d)))
-    bounds, counts = ColumnPairs(points, points, weights).count_re_paired(itself, neighbours)
-    return np.log(bounds), np.log(shares_within(bounds, counts, int(counts[-1]), d))
+    bounds, counts = side.count_re_paired(identity(len(side.x)), neighbours)
+    return np.log(bounds), np.log(shares_within(bounds, counts, int(counts[-1]), len(side.x)))
 
 
 def count_places(points: FloatArray, side: float) -> int:

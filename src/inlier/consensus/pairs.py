@@ -14,10 +14,11 @@ from inlier.consensus._kernels_pairs import (
     UPPER_ENDS,
     count_residuals,
     near_moments,
+    refit_rotation,
     squared_residuals,
     support_within,
 )
-from inlier.rows.null_pairs import distinct_pairs, point_numbers
+from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import run_in_threads
 from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, maps_of
 
@@ -92,15 +93,15 @@ class ColumnPairs:
         return spread_of(self.y) if self.shuffled is None else self.shuffled.spread
 
     @cached_property
-    def y_around(self) -> FloatArray:
-        """The columns of y twice, one after the other: those that follow x_i's partner, whatever i is."""
-        return np.concatenate([self.y, self.y], axis=1)
+    def around(self) -> tuple[FloatArray, FloatArray]:
+        """The columns of x and of y twice, one after the other: so those that follow any one can be counted on."""
+        x = np.concatenate([self.x, self.x], axis=1)
+        return x, x if self.y is self.x else np.concatenate([self.y, self.y], axis=1)
 
     @cached_property
-    def _point_numbers(self) -> tuple[Array, bool]:
-        """Numbers that are equal for equal points of x and of y, twice as `y_around`; and whether some are equal."""
-        numbers = np.stack([point_numbers(points.T) for points in (self.x, self.y)])
-        return np.concatenate([numbers, numbers], axis=1), bool((numbers.max(axis=1) < self.n_pairs - 1).any())
+    def sides(self) -> tuple[ColumnPairs, ColumnPairs]:
+        """Each side with itself: the re-pairings of such pairs are pairs of points of that side."""
+        return ColumnPairs(self.x, self.x, self.weights), ColumnPairs(self.y, self.y, self.weights)
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
@@ -145,15 +146,12 @@ class ColumnPairs:
     def _within(self, maps: Maps, unit: float, steps: tuple[int, int]) -> Array:
         """How many residuals of x_i and y_(i + step), for a range of steps, lie within each bound."""
         linear, shift = _first_of(maps)
-        only_pairs = steps[1] == 1
-        y = self.y if only_pairs else self.y_around
-        points, shared = (np.zeros((2, 0), dtype=np.int64), False) if only_pairs else self._point_numbers
+        x, y = (self.x, self.y) if steps[1] == 1 else self.around
 
         def count(rows: slice) -> Array:
             counts, room = np.zeros(N_BINS, dtype=np.int64), np.empty((2, TILE))
             count_residuals(
-                *(linear, shift, self.x, y, points, shared, steps, unit**-2, rows.start, rows.stop),
-                *(room, room.view(np.int64), counts),
+                *(linear, shift, x, y, steps, unit**-2, rows.start, rows.stop, room, room.view(np.int64), counts)
             )
             return counts
 
@@ -164,14 +162,16 @@ class ColumnPairs:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
         linear, shift = _first_of(maps)
         n, shifts, room = self.n_pairs, self._shifts(re_pairings), np.empty((1, TILE))
-        squared = np.empty((shifts, n))
+        squared, (x, y) = np.empty((shifts, n)), self.around
         for step in range(1, shifts + 1):
-            squared_residuals(linear, shift, self.x, self.y_around, step, 0, n, room, squared[step - 1])
-        points, shared = self._point_numbers
-        if shared:
-            kept = [(points[:, :n] != points[:, step : step + n]).all(axis=0) for step in range(1, shifts + 1)]
-            return np.sqrt(squared[np.stack(kept)])
-        return np.sqrt(squared, out=squared).reshape(-1)
+            squared_residuals(linear, shift, x, y, step, 0, n, room, squared[step - 1])
+        if all(_all_differ(points[0]) for points in (self.x, self.y)):  # the usual case
+            return np.sqrt(squared, out=squared).reshape(-1)
+        apart = [
+            (x[:, :n] != x[:, step : step + n]).any(axis=0) & (y[:, :n] != y[:, step : step + n]).any(axis=0)
+            for step in range(1, shifts + 1)
+        ]
+        return np.sqrt(squared[np.stack(apart)])
 
     def _shifts(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
@@ -181,7 +181,7 @@ class ColumnPairs:
         found, squared, room = np.zeros(bounds.shape), np.empty(self.n_pairs), np.empty((1, TILE))
         linear, shift = np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift)
         for step in steps:
-            support_within(linear, shift, self.x, self.y_around, step, 0, bounds**2, room, squared, found)
+            support_within(linear, shift, *self.around, step, 0, bounds**2, room, squared, found)
         return found
 
     def row_sums(self, centred: bool) -> FloatArray:
@@ -191,9 +191,11 @@ class ColumnPairs:
 
     def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
         """Least squares, with the pairs' weights times a factor."""
-        weights = self.weights if factor is None else self.weights * factor
-        x, y = np.ascontiguousarray(self.x.T), np.ascontiguousarray(self.y.T)
-        return fit_maps(model, x[None], y[None], weights[None])
+        weighted = self if factor is None else replace(self, weights=self.weights * factor)
+        if self.is_wide:
+            return fit_maps(model, self.x.T[None], self.y.T[None], weighted.weights[None])
+        nowhere = Maps(np.zeros((1, len(self.y), len(self.x))), np.zeros((1, len(self.y))))
+        return weighted.fit_near(model, nowhere, np.inf)[0]
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
         """Least squares on the pairs within reach of the first map, and how many they are.
@@ -206,6 +208,23 @@ class ColumnPairs:
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
         moments, n_near = self.near_moments(model, maps, reach, sharpness)
         return maps_of(model, moments), n_near
+
+    def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
+        """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
+        if not (model.may_mirror or model.may_stretch or self.is_wide):
+            linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), model.dimension
+            room, sums, work = np.empty((3, TILE)), np.empty((2 * d + 1, d + 1)), np.empty((4, d, d))
+            refit_rotation(
+                *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, model.has_shift),
+                *(self.n_pairs, room, sums, work),
+            )
+            return Maps(linear[None], shift[None])
+        for sharpness in sharpnesses.tolist():
+            before = maps.linear
+            maps, _ = self.fit_near(model, maps, reach, sharpness)
+            if np.abs(maps.linear - before).max() < steady:
+                break
+        return maps
 
     def near_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
         """What `fit_near` rests on, in one pass; not for wide pairs."""
@@ -232,9 +251,11 @@ class ColumnPairs:
         """
         some = np.flatnonzero(self._chosen_by_coordinates(_LOOKED_AT / max(n_within, 1)))
         every_kth = np.arange(0, self.n_pairs, max(1, n_within // _LOOKED_AT))
-        rows = np.union1d(*(rows[residuals[rows] <= bound][: 4 * _LOOKED_AT] for rows in (some, every_kth)))
-        listed = self.take(rows)
-        return distinct_pairs(listed.x.T, listed.y.T)[0].size < rows.size
+        listed = (rows[residuals[rows] <= bound][: 4 * _LOOKED_AT] for rows in (some, every_kth))
+        rows = np.unique(np.concatenate(list(listed)))
+        if _all_differ(self.x[0, rows]):
+            return False
+        return distinct_pairs(self.x.T[rows], self.y.T[rows])[0].size < rows.size
 
     def _chosen_by_coordinates(self, share: float) -> Array:
         """Choose about this share of the pairs; equal ones together."""
@@ -249,6 +270,11 @@ class ColumnPairs:
 
         run_in_threads(self.n_pairs, choose)
         return chosen
+
+
+def _all_differ(values: FloatArray) -> bool:
+    rising = np.sort(values)
+    return bool((rising[1:] > rising[:-1]).all())
 
 
 def spread_of(points: FloatArray) -> float:

@@ -22,7 +22,7 @@ _LAST_ROUNDS = 3  # on all pairs, each of which takes off about half of what is 
 NEAR = 3.0  # bounds: beyond, a pair has no weight
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _NARROWING = 1.4 ** -np.arange(9.0)  # of the spread of y: where a pair's weight has fallen to a quarter
-NARROWEST = float(_NARROWING[-1])
+NARROWEST = float(_NARROWING[-1]) / 1.4  # bounds that are finer are not what the narrowed fit is sharp enough for
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in score, relative to it, that ends the rounds
 _BEYOND_DOUBT = -100.0  # log of the false alarms
@@ -91,9 +91,7 @@ class Refiner:
         """
         if self.model.may_stretch or pairs.is_wide:
             return maps
-        for sharpness in 1 / (_NARROWING * pairs.spread) ** 2:
-            maps, _ = pairs.fit_near(self.model, maps, np.inf, sharpness)
-        return maps
+        return pairs.refit(self.model, maps, np.inf, 1 / (_NARROWING * pairs.spread) ** 2)
 
     def refine(self, pairs: ColumnPairs, maps: Maps) -> Candidate:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
@@ -125,11 +123,7 @@ class Refiner:
             step = max(1, near.size // _POLISHED_ON)
             nearby = pairs.take(near[::step])
         reach, sharpness = fall_off(bound)
-        for _ in range(_MOST_ROUNDS):
-            before = maps.linear
-            maps, _ = nearby.fit_near(self.model, maps, reach, sharpness)
-            if np.abs(maps.linear - before).max() < _STEADY:
-                break
+        maps = nearby.refit(self.model, maps, reach, np.full(_MOST_ROUNDS, sharpness), _STEADY)
         for _ in range(_LAST_ROUNDS if step > 1 else 0):
             maps, _ = pairs.fit_near(self.model, maps, reach, sharpness)
         return maps

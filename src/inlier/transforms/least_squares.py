@@ -11,6 +11,7 @@ x_bar = y_bar = 0. Vt is V^T.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -107,6 +108,12 @@ class Maps:
         return Maps(self.linear[which], self.shift[which])
 
 
+@cache
+def identity(d: int) -> Maps:
+    """The map that leaves points of d dimensions where they are."""
+    return Maps(np.eye(d)[None], np.zeros((1, d)))
+
+
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Weighted means over sets of pairs: of x (s, d_x), of y (s, d_y), and of products about those means.
@@ -122,14 +129,14 @@ class Moments:
 
     @staticmethod
     def from_sums(model: MapModel, sums: FloatArray) -> Moments:
-        """Of one set, from its sum of w z z^T, z = (1, x, y); what stands above the diagonal is not looked at."""
-        k = model.dimension + 1
-        means = sums[:, :k] / max(sums[0, 0], _TINY)
-        bar = means[:, 0] * model.has_shift
-        about = means[1:, 1:] - bar[1:, None] * bar[1:k]
-        scatter = np.tril(about[: k - 1])
-        scatter = scatter + np.tril(scatter, -1).T
-        return Moments(bar[None, 1:k], bar[None, k:], about[None, k - 1 :], scatter[None])
+        """Of one set, from its sum of w z (1, x)^T, z = (1, x, y)."""
+        k = sums.shape[1]
+        means = sums / max(float(sums[0, 0]), _TINY)
+        if not model.has_shift:
+            means[1:, 0] = 0.0
+        bar = means[None, :, 0]
+        about = means[None, 1:, 1:] - bar[:, 1:, None] * bar[:, None, 1:k]
+        return Moments(bar[:, 1:k], bar[:, k:], about[:, k - 1 :], about[:, : k - 1])
 
 
 def fit_maps(model: MapModel, x: FloatArray, y: FloatArray, weights: FloatArray) -> Maps:
@@ -160,6 +167,8 @@ def maps_of(model: MapModel, moments: Moments) -> Maps:
             scale = np.maximum(s.sum(axis=1), 0.0) / np.maximum(squares, _TINY)
             # Copies of one pair say nothing about the scale.
             linear = np.where(squares <= _TINY, 1.0, scale)[:, None, None] * linear
+    if not model.has_shift:
+        return Maps(linear, np.zeros(linear.shape[:2]))
     return Maps(linear, moments.y_bar - (linear @ moments.x_bar[:, :, None])[:, :, 0])
 
 
