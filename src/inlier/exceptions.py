@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from inlier.consensus import Evidence
+from typing import Any
 
 
 class NoConsensusError(ValueError):
@@ -28,7 +25,7 @@ class NoConsensusError(ValueError):
     200
     """
 
-    def __init__(self, message: str, evidence: Evidence | None = None) -> None:
+    def __init__(self, message: str, evidence: Any = None) -> None:
         super().__init__(message)
         self.evidence = evidence
 

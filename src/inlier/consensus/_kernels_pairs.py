@@ -208,19 +208,18 @@ def count_residuals(linear, shift, x, y, steps, per_unit, start, stop, room, roo
                 place = (bits[t] >> _FRACTION_BITS) - _LOWEST_BIN
                 place = 0 if place < 0 else N_BINS - 1 if place >= N_BINS else place
                 i, j = first + t, first + t + step
-                if step > 0 and (x[0, i] == x[0, j] or y[0, i] == y[0, j]):
-                    if _is_same_point(x, i, j) or _is_same_point(y, i, j):
-                        continue
-                counts[place] += 1
+                may_share = step > 0 and (x[0, i] == x[0, j] or y[0, i] == y[0, j])
+                if not may_share or not (_is_same_point(x, i, j) or _is_same_point(y, i, j)):
+                    counts[place] += 1
 
 
 @compiled
 def _is_same_point(points, i, j):
     """Whether columns i and j are equal."""
-    for a in range(points.shape[0]):
-        if points[a, i] != points[a, j]:
-            return False
-    return True
+    a = 0
+    while a < points.shape[0] and points[a, i] == points[a, j]:
+        a += 1
+    return a == points.shape[0]
 
 
 @compiled

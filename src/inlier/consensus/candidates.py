@@ -92,7 +92,7 @@ class Scales:
 
     def _disagreements(self, scale: float) -> FloatArray:
         """| scale |x_i - x_j| - |y_k - y_l| | of four pairs at random: what chance does."""
-        if _PAIRS_OF_PAIRS > _FEW_ROUNDS * self._pairs.n_pairs:
+        if _FEW_ROUNDS * self._pairs.n_pairs < _PAIRS_OF_PAIRS:
             x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
         else:  # they come in random order, so neighbours will do, and those half way round beside them
             x, y = (s.re_paired_residuals(identity(len(s.x)), _PAIRS_OF_PAIRS) for s in self._pairs.sides)
@@ -203,8 +203,8 @@ def _leading_eigenvectors(bits: Array, members: Array) -> FloatArray:
     """Of the agreement among the members of each set, by power iteration; 0 beyond them."""
     there = members >= 0
     i, j = members[:, :, None], members[:, None, :]
-    agree = (bits[i, j // WORD] >> (j % WORD).astype(np.uint64)) & (there[:, :, None] & there[:, None]).astype(np.uint64)
-    local, weights = agree.astype(np.float64), there.astype(np.float64)[:, :, None]
+    bit = (bits[i, j // WORD] >> (j % WORD).astype(np.uint64)) & np.uint64(1)
+    local, weights = bit * (there[:, :, None] & there[:, None]).astype(np.float64), there[:, :, None].astype(np.float64)
     image = weights
     for _ in range(_ROUNDS):
         image = local @ image  # at most size^rounds: no need to scale on the way

@@ -174,7 +174,7 @@ class Chance:
         return float(maps.stretch[0]) if self._model.may_stretch else 1.0
 
 
-def log_likelihood_ratio(found: Array | int, n: int, p: FloatArray | float) -> FloatArray:
+def log_likelihood_ratio(found: Array | float, n: int, p: FloatArray | float) -> FloatArray:
     """n KL(found / n || p) where there are more than p n, else 0."""
     share = np.minimum(np.maximum(found / max(n, 1), 0.0), 1.0)
     p = np.minimum(np.maximum(p, 1e-15), 1 - 1e-12)  # nothing is impossible, and nothing sure

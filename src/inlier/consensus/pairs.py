@@ -129,7 +129,7 @@ class ColumnPairs:
         """Of the pairs that the first map brings within its bound, the share that the second does."""
         within = self.squared_residuals(first) <= first_bound**2
         both = within & (self.squared_residuals(second) <= second_bound**2)
-        return np.count_nonzero(both) / max(np.count_nonzero(within), 1)
+        return int(np.count_nonzero(both)) / max(int(np.count_nonzero(within)), 1)
 
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
@@ -147,11 +147,12 @@ class ColumnPairs:
         """How many residuals of x_i and y_(i + step), for a range of steps, lie within each bound."""
         linear, shift = _first_of(maps)
         x, y = (self.x, self.y) if steps[1] == 1 else self.around
+        per_unit = 1 / max(unit**2, float(np.finfo(np.float64).tiny))
 
         def count(rows: slice) -> Array:
             counts, room = np.zeros(N_BINS, dtype=np.int64), np.empty((2, TILE))
             count_residuals(
-                *(linear, shift, x, y, steps, unit**-2, rows.start, rows.stop, room, room.view(np.int64), counts)
+                *(linear, shift, x, y, steps, per_unit, rows.start, rows.stop, room, room.view(np.int64), counts)
             )
             return counts
 
@@ -212,7 +213,7 @@ class ColumnPairs:
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
         if not (model.may_mirror or model.may_stretch or self.is_wide):
-            linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), model.dimension
+            linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), len(self.x)
             room, sums, work = np.empty((3, TILE)), np.empty((2 * d + 1, d + 1)), np.empty((4, d, d))
             refit_rotation(
                 *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, model.has_shift),

@@ -27,8 +27,8 @@ _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in score, relative to it, that ends the rounds
 _BEYOND_DOUBT = -100.0  # log of the false alarms
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
-_WELL_DETERMINED = 1e-6  # singular values of the moments, beside their size, below which the fit takes a closer look
-_FAR_ABOVE = 10.0  # times what the rounding of the input makes of a moment
+_WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
+_FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +224,6 @@ class Consensus:
         scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
         x, y = self.origin
         shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
-        found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)
+        found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
         residuals = self.pairs.squared_residuals(maps)
         return found, np.sqrt(residuals, out=residuals)

@@ -184,7 +184,8 @@ class Stage:
     def start(self) -> Maps:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
         model = self.refiner.model
-        return self.sample.fit(model, np.maximum(self.sample.row_sums(model.has_shift), 0.0))
+        overlap = np.maximum(self.sample.row_sums(model.has_shift), 0.0)
+        return self.sample.fit(model, overlap / max(overlap.max(), np.finfo(np.float64).tiny))
 
     def placed(self, found: Candidate) -> Candidate:
         """See how many places its support lies in."""

@@ -246,7 +246,8 @@ class Registration(TransformerMixin, PairMatcher):
             raise NoConsensusError(self._why_not(len(X), found.evidence, copies), found.evidence)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         self._near_pairs = self._kept_for_uncertainty(found, verdict, X, y, weights)
-        vars(self).update(vars(verdict if copies is None else verdict.of_copies(copies)))
+        for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
+            setattr(self, name, value)
         return self
 
     def transform(self, X: Any) -> FloatArray:

@@ -119,8 +119,10 @@ def _check_tables(model: str, X: Array, Y: Array, reflection: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of the two point sets: its centroid (or the origin), its unit, and in units the rounding of each column,
-    the mean of w z z^T, and the root of its trace.
+    """One of the two point sets.
+
+    Its centroid (or the origin) and its unit; and in units the rounding of each column, the mean of w z z^T, and the
+    root of its trace.
     """
 
     centre: FloatArray
