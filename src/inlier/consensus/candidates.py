@@ -28,7 +28,7 @@ from inlier.consensus._kernels_agreement import TILE, WORD, agreement_bits, coun
 from inlier.consensus.evidence import Chance
 from inlier.consensus.pairs import ColumnPairs, spread_of
 from inlier.rows.threads import run_in_threads
-from inlier.transforms.least_squares import MapModel, Maps, fit_maps, identity
+from inlier.transforms.least_squares import MapModel, Maps, fit_maps
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances that are tried before, where a noise bound is known
@@ -92,12 +92,10 @@ class Scales:
 
     def _disagreements(self, scale: float) -> FloatArray:
         """| scale |x_i - x_j| - |y_k - y_l| | of four pairs at random: what chance does."""
-        if _FEW_ROUNDS * self._pairs.n_pairs < _PAIRS_OF_PAIRS:
-            x, y = self._distances(_PAIRS_OF_PAIRS, paired=False)
-        else:  # they come in random order, so neighbours will do, and those half way round beside them
-            x, y = (s.re_paired_residuals(identity(len(s.x)), _PAIRS_OF_PAIRS) for s in self._pairs.sides)
-            x, y = x[:_PAIRS_OF_PAIRS], np.roll(y, self._pairs.n_pairs // 2)[:_PAIRS_OF_PAIRS]
-            x, y = x[: y.size], y[: x.size]
+        many = _FEW_ROUNDS * self._pairs.n_pairs >= _PAIRS_OF_PAIRS
+        x, y = (
+            self._pairs.neighbour_distances(_PAIRS_OF_PAIRS) if many else self._distances(_PAIRS_OF_PAIRS, paired=False)
+        )
         return np.abs(scale * x - y)
 
     def _distances(self, size: int, paired: bool) -> tuple[FloatArray, FloatArray]:

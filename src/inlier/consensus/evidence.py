@@ -45,6 +45,7 @@ from inlier.transforms.least_squares import MapModel, Maps, identity
 _MOST_FALSE_ALARMS = 1e-3  # expected among wrong pairs, for a finding to count
 _COARSE = 0.05  # share of re-pairings within the bound
 _FEW, _SOME = 20, 100  # counts between which a density is read off and continued downwards
+_MOST_NUMBERED = 52  # bits of the number of cubes that can be numbered one by one without rounding
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -216,7 +217,11 @@ def count_places(points: FloatArray, side: float) -> int:
     if not points.shape[1] or side <= 0:
         return 0
     cubes = np.floor((points - points.min(axis=1, keepdims=True)) / side)
-    return int(point_numbers(cubes.T).max()) + 1
+    sizes = cubes.max(axis=1) + 1
+    if np.log2(sizes).sum() > _MOST_NUMBERED:
+        return int(point_numbers(cubes.T).max()) + 1
+    numbers = np.sort((np.cumprod(sizes) / sizes) @ cubes)
+    return 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
 
 
 @lru_cache

@@ -20,7 +20,7 @@ from inlier.consensus._kernels_pairs import (
 )
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import run_in_threads
-from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, maps_of
+from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, identity, maps_of
 
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 _LOOKED_AT = 256  # different pairs, about, that are looked at for copies
@@ -161,18 +161,28 @@ class ColumnPairs:
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
-        linear, shift = _first_of(maps)
-        n, shifts, room = self.n_pairs, self._shifts(re_pairings), np.empty((1, TILE))
-        squared, (x, y) = np.empty((shifts, n)), self.around
-        for step in range(1, shifts + 1):
-            squared_residuals(linear, shift, x, y, step, 0, n, room, squared[step - 1])
+        n, (x, y), squared = self.n_pairs, self.around, self._re_paired_squares(maps, re_pairings)
         if all(_all_differ(points[0]) for points in (self.x, self.y)):  # the usual case
             return np.sqrt(squared, out=squared).reshape(-1)
         apart = [
             (x[:, :n] != x[:, step : step + n]).any(axis=0) & (y[:, :n] != y[:, step : step + n]).any(axis=0)
-            for step in range(1, shifts + 1)
+            for step in range(1, len(squared) + 1)
         ]
         return np.sqrt(squared[np.stack(apart)])
+
+    def neighbour_distances(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """|x_i - x_j| and |y_k - y_m| of about so many, at least n, different i, j, k and m; in random order only."""
+        x, y = (np.sqrt(side._re_paired_squares(identity(len(side.x)), count)).reshape(-1) for side in self.sides)
+        return x[:count], np.roll(y, self.n_pairs // 2)[:count]
+
+    def _re_paired_squares(self, maps: Maps, re_pairings: int) -> FloatArray:
+        """Squared residuals of x_i and y_(i + step), a row for each step."""
+        linear, shift = _first_of(maps)
+        n, room, (x, y) = self.n_pairs, np.empty((1, TILE)), self.around
+        squared = np.empty((self._shifts(re_pairings), n))
+        for step, row in enumerate(squared, start=1):
+            squared_residuals(linear, shift, x, y, step, 0, n, room, row)
+        return squared
 
     def _shifts(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -266,6 +266,7 @@ class AgreementSearch:
     def __init__(self, setting: Setting, stage: Stage) -> None:
         self._setting, self._stage = setting, stage
         self._model, self._refiner = setting.model, stage.refiner
+        self._independent_share = lru_cache(maxsize=1)(self._count_independent)  # asked several times about the same
 
     def run(self, best: Candidate) -> Candidate:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
@@ -333,7 +334,7 @@ class AgreementSearch:
         n_pairs = self._stage.sample.n_pairs
         return found.place_score > self._refiner.chance.log_number_of_maps(n_pairs, found.evidence.bound)
 
-    def _independent_share(self, found: Candidate) -> float:
+    def _count_independent(self, found: Candidate) -> float:
         """Share of all pairs that support a sure map, those in one place counted as one; 0 if it is not sure."""
         if not (found.is_sure and self._is_in_many_places(found)):
             return 0.0
