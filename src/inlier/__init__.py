@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
     from inlier.estimators.registration import Registration
     from inlier.estimators.split import SplitMatcher
-    from inlier.exceptions import NoConsensusError
+    from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
     from inlier.result import MatchResult
     from inlier.transforms import (
         AffineTransformation,
-        DegenerateConfigurationError,
         SimilarityTransformation,
         Transformation,
         estimate_transformation,
@@ -49,7 +48,7 @@ __all__ = [
 _HOME = {
     "AffineTransformation": "transforms",
     "CalibratedMatcher": "estimators.calibrated",
-    "DegenerateConfigurationError": "transforms",
+    "DegenerateConfigurationError": "exceptions",
     "EigenvectorMatcher": "estimators.paper",
     "GramOverlap": "overlap",
     "MatchResult": "result",

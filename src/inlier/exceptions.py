@@ -1,19 +1,8 @@
-"""Every error that a user can meet, and the warnings that have fields."""
+"""Every error of its own that a user can meet; what is said in one is put together where the facts are."""
 
 from __future__ import annotations
 
-from math import exp
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from inlier.consensus import Evidence, MapModel
-
-_CURE = (
-    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
-    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
-)
-
-_NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
+from typing import Any
 
 
 class NoConsensusError(ValueError):
@@ -36,32 +25,36 @@ class NoConsensusError(ValueError):
     200
     """
 
-    def __init__(self, message: str, evidence: Evidence | None = None) -> None:
+    def __init__(self, message: str, evidence: Any = None) -> None:
         super().__init__(message)
         self.evidence = evidence
 
-    @classmethod
-    def of(cls, model: MapModel, n: int, evidence: Evidence) -> Self:
-        """Say of n pairs that they agree on no such map, how near they came, and what to try."""
-        if n <= model.fewest_pairs + 1:
-            return cls(
-                f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
-                f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.",
-                evidence,
-            )
-        return cls(
-            f"The {n} pairs do not agree on any {model.name} transformation. {_how_near(evidence)} {_CURE}", evidence
-        )
 
+class DegenerateConfigurationError(ValueError):
+    """The pairs leave the transformation undetermined; the message says why and what it takes.
 
-def _how_near(evidence: Evidence) -> str:
-    if evidence.by_chance > _NEAR_ANYWAY:
-        return "None that was found brings more of them together than it brings wrong pairs."
-    alarms = exp(min(evidence.log_false_alarms, 50.0))
-    return (
-        f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong pairs one "
-        f"would expect {alarms:.2g} transformations with as much support."
-    )
+    Attributes
+    ----------
+    rank : int or None
+        Number of independent directions in which the pairs say something.
+    rank_needed : int or None
+        How many it takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier import DegenerateConfigurationError, estimate_transformation
+    >>> line = np.outer(np.arange(5.0), [1, 2, 3])
+    >>> try:
+    ...     estimate_transformation("rigid", line, line)
+    ... except DegenerateConfigurationError as error:
+    ...     print(error.rank, error.rank_needed)
+    1 2
+    """
+
+    def __init__(self, message: str, rank: int | None = None, rank_needed: int | None = None) -> None:
+        super().__init__(message)
+        self.rank, self.rank_needed = rank, rank_needed
 
 
 class _AboutArgument:

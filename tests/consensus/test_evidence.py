@@ -2,16 +2,119 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.special import comb, rel_entr
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom, hypergeom, special_ortho_group
 
-from inlier.consensus._kernels_chance import shares_within, surprise_of
-from inlier.consensus.crowding import Crowding
-from inlier.consensus.evidence import Chance
-from inlier.consensus.models import MapModel, Maps
+from inlier import Registration
+from inlier.consensus.evidence import Chance, count_places, log_likelihood_ratio, shares_within
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
+from inlier.transforms.least_squares import MapModel, Maps
 
 IDENTITY = Maps(np.eye(3)[None], np.zeros((1, 3)))
+
+
+def chance_of(pairs: ColumnPairs) -> Chance:
+    return Chance(MapModel("rigid", len(pairs.x)), np.linspace(0, 1, 1000), pairs, 20_000)
+
+
+def clouds(n=1500, seed=0):
+    """Two surfaces that look alike, as columns: real scans are no uniform clouds."""
+    rng = np.random.default_rng(seed)
+    x, y = (rng.normal(size=(3, n)) for _ in range(2))
+    return (points / np.linalg.norm(points, axis=0) * [[1.0], [0.6], [0.3]] for points in (x, y))
+
+
+def share_of_re_pairings(x, y, bound):
+    """Of all x_i and y_j, i != j: the slow, obvious count."""
+    near = cdist(x.T, y.T) <= bound
+    return (near.sum() - np.trace(near)) / (near.size - len(near))
+
+
+@pytest.mark.parametrize("bound", [0.05, 0.15])
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+def test_no_map_brings_more_together_by_chance_than_the_bound_says(bound, scale):
+    x, y = clouds()
+    most = chance_of(ColumnPairs(x, y, np.ones(x.shape[1]))).most_by_chance(bound, scale)
+    rng = np.random.default_rng(1)
+    for draw in range(20):
+        rotation, shift = special_ortho_group.rvs(3, random_state=rng), 0.4 * rng.normal(size=(3, 1)) * (draw % 4)
+        assert share_of_re_pairings(scale * rotation @ x + shift, y, bound) <= 1.2 * most
+
+
+def test_the_bound_is_reached_where_the_two_sides_lie_alike():
+    x, y = clouds()
+    most = chance_of(ColumnPairs(x, y, np.ones(x.shape[1]))).most_by_chance(0.1, 1.0)
+    assert share_of_re_pairings(x, y, 0.1) == pytest.approx(most, rel=0.15)
+
+
+def test_a_map_to_a_point_may_bring_all_together():
+    x, y = clouds()
+    chance = chance_of(ColumnPairs(x, y, np.ones(x.shape[1])))
+    of_y_alone = share_of_re_pairings(y, y, 0.2)
+    assert chance.most_by_chance(0.2, 0.0) == pytest.approx(np.sqrt(of_y_alone), rel=0.15)
+
+
+@pytest.mark.parametrize("stretch", [0.5, 1.0, 0.0])
+@pytest.mark.parametrize("bound", [0.0, 1e-9, 0.03, 0.1, 1e9])
+def test_the_bound_is_read_off_between_the_distances_that_were_counted(bound, stretch):
+    x, y = clouds()
+    chance = chance_of(ColumnPairs(x, y, np.ones(x.shape[1])))
+    tiny = np.finfo(float).tiny
+    log_bound, log_stretch = np.log(max(bound, tiny)), np.log(max(stretch, tiny))
+    expected = np.interp(log_bound - log_stretch, *chance._sides[0]) + np.interp(log_bound, *chance._sides[1])
+    assert chance.most_by_chance(bound, stretch) == pytest.approx(np.exp(expected / 2), rel=1e-12)
+
+
+def test_sides_of_different_dimension_have_no_bound():
+    x, y = np.random.default_rng(0).random((2, 300)), np.random.default_rng(1).random((3, 300))
+    chance = chance_of(ColumnPairs(x, y, np.ones(300)))
+    assert [chance.most_by_chance(bound, 0.0) for bound in (0.0, 0.1, 1e9)] == [0.0, 0.0, 0.0]
+
+
+def test_shares_below_the_smallest_count_follow_the_rise_above_it():
+    bounds = np.geomspace(0.01, 1.0, 60)
+    counts = np.floor(10_000 * bounds**2).astype(int)  # a surface: shares grow with the square
+    shares = shares_within(bounds, counts, 10_000, 3)
+    np.testing.assert_allclose(shares[10:], bounds[10:] ** 2, rtol=0.15)
+    assert shares[0] == pytest.approx(1e-4, rel=0.3)
+    assert (shares >= 1 / 10_001).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_places_are_cubes_with_points_in_them(d):
+    points = np.random.default_rng(d).random((d, 300))
+    lowest = points.min(axis=1)
+    cubes = {tuple(np.floor((point - lowest) / 0.3)) for point in points.T}
+    assert count_places(points, 0.3) == len(cubes)
+    assert count_places(points[:, :0], 0.3) == 0
+    assert count_places(points, 10.0) == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over(seed):
+    """80 wrong matches join one spot to another (a pattern that repeats); 60 right ones lie all over."""
+    rng = np.random.default_rng(seed)
+    n, n_spot, n_real = 2000, 80, 60
+    x, y = rng.uniform(-1, 1, size=(2, n, 3))
+    rotation, shift = special_ortho_group.rvs(3, random_state=rng), np.array([0.3, -0.2, 0.1])
+    y[:n_real] = x[:n_real] @ rotation.T + shift
+    spot = slice(n_real, n_real + n_spot)
+    x[spot] = [0.8, 0.8, 0.8] + 0.05 * rng.uniform(-1, 1, size=(n_spot, 3))
+    turned = special_ortho_group.rvs(3, random_state=rng)
+    y[spot] = (x[spot] - 0.8) @ turned.T + [-0.8, 0.9, -0.7]
+    y += 0.01 * rng.normal(size=y.shape)
+    fits = [Registration(random_state=draw).fit(x, y) for draw in range(4)]  # about one in a hundred prefers the spot
+    right = [np.allclose(found.transformation_.rotation, rotation, atol=0.02) for found in fits]
+    assert sum(right) >= 3
+    assert fits[np.argmax(right)].inlier_mask_[:n_real].mean() > 0.9
+
+
+@pytest.mark.parametrize(("d", "side"), [(2, 0.5), (3, 0.3), (40, 1e-9), (40, 3.0), (200, 2.0)])
+def test_places_are_cubes_in_any_dimension(d, side):
+    points = np.random.default_rng(0).normal(size=(d, 300))
+    cubes = np.floor((points - points.min(axis=1, keepdims=True)) / side)
+    assert count_places(points, side) == len(np.unique(cubes, axis=1).T)
 
 
 def column_pairs(n=500, n_real=100, noise=0.01, seed=0):
@@ -69,7 +172,7 @@ def test_equal_points_are_never_re_paired():
 
 def test_the_bound_is_where_real_pairs_end():
     pairs = column_pairs(noise=0.01)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(pairs))
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
     evidence = chance.weigh(pairs.count_residuals(IDENTITY, 50_000), IDENTITY)
     assert 0.02 < evidence.bound < 0.05  # 2 to 5 sd of the noise
     assert 90 <= evidence.n_supporting <= 104
@@ -80,7 +183,7 @@ def test_the_bound_is_where_real_pairs_end():
 def test_false_alarms_are_maps_times_a_binomial_tail():
     model = MapModel("rigid", 3)
     counts = ResidualCounts(np.array([0.1]), np.array([12]), np.array([400]), 200, 100_000)
-    evidence = Chance(model, np.linspace(0, 1, 999), Crowding(column_pairs())).weigh(counts, IDENTITY)
+    evidence = Chance(model, np.linspace(0, 1, 999), column_pairs(), 20_000).weigh(counts, IDENTITY)
     p, q = 401 / 100_001, 200 / 1000
     expected = comb(200, 3) * q**3 * binom.sf(12 - 3 - 1, 200 - 3, p)
     assert np.exp(evidence.log_false_alarms) == pytest.approx(expected, rel=0.15)
@@ -94,7 +197,7 @@ def test_false_alarms_are_maps_times_a_binomial_tail():
 def test_a_rate_that_was_counted_in_a_sample_is_less_sure_than_one_that_is_known(n, found, m, counted):
     """Fisher's exact test, given how many there are in both samples together."""
     counts = ResidualCounts(np.array([0.1]), np.array([found + 3]), np.array([counted]), n + 3, m)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 999), Crowding(column_pairs()))
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 999), column_pairs(), 20_000)
     log_chance = chance.weigh(counts, IDENTITY).log_false_alarms - chance.log_number_of_maps(n + 3, 0.1)
     exact = hypergeom.logsf(found - 1, n + m, found + counted, n)
     known = binom.logsf(found - 1, n, (counted + 1) / (m + 1))
@@ -105,7 +208,7 @@ def test_a_rate_that_was_counted_in_a_sample_is_less_sure_than_one_that_is_known
 @pytest.mark.parametrize("m", [20_000, 2_000_000])
 def test_a_bound_that_everything_lies_within_proves_nothing(m):
     counts = ResidualCounts(np.array([9.0]), np.array([100_000]), np.array([m]), 100_000, m)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(column_pairs()))
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), column_pairs(), 20_000)
     assert chance.weigh(counts, IDENTITY).log_false_alarms >= 0
 
 
@@ -113,20 +216,20 @@ def test_a_bound_that_everything_lies_within_proves_nothing(m):
 def test_as_many_pairs_as_determine_a_map_prove_nothing(supporting):
     bounds = np.array([0.1, 0.2])
     counts = ResidualCounts(bounds, np.full(2, supporting), np.zeros(2, dtype=int), 50, 10_000)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(column_pairs()))
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), column_pairs(), 20_000)
     assert chance.weigh(counts, IDENTITY).log_false_alarms >= 0
 
 
-def test_surprise_is_the_divergence_and_nothing_below_chance():
+def test_score_is_the_divergence_and_nothing_below_chance():
     share, p = 0.3, 0.1
     expected = 50 * (share * np.log(share / p) + (1 - share) * np.log((1 - share) / (1 - p)))
-    assert surprise_of(15, 50, p) == pytest.approx(expected)
-    assert surprise_of(5, 50, 0.2) == 0
-    assert surprise_of(50, 50, p) == pytest.approx(-50 * np.log(p))
-    assert surprise_of(-3, 50, p) == surprise_of(0, 0, p) == 0
+    assert log_likelihood_ratio(15, 50, p) == pytest.approx(expected)
+    assert log_likelihood_ratio(5, 50, 0.2) == 0
+    assert log_likelihood_ratio(50, 50, p) == pytest.approx(-50 * np.log(p))
+    assert log_likelihood_ratio(-3, 50, p) == log_likelihood_ratio(0, 0, p) == 0
 
 
-def slow_surprise(support, n, own, most, s):
+def slow_score(support, n, own, most, s):
     """With caution beside the most that chance can do, and a thousandth of that beside what it does: scipy's sums."""
     found = np.clip((support - s) / (n - s), 0, 1)
     beside = [np.clip(2 * chance, 1e-15, 1 - 1e-12) for chance in (np.maximum(own, most), own)]
@@ -138,39 +241,39 @@ def slow_surprise(support, n, own, most, s):
 @pytest.mark.parametrize(("n_real", "factor"), [(100, 1.0), (500, 1.0), (20, 0.7), (0, 1.0)])
 def test_the_scan_is_that_of_all_bounds_at_once(n_real, factor, largest):
     pairs, maps = column_pairs(n_real=n_real), Maps(factor * np.eye(3)[None], np.zeros((1, 3)))
-    crowding, counts = Crowding(pairs), pairs.count_residuals(maps, 20_000)
-    evidence = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), crowding).weigh(counts, maps, largest)
+    chance, counts = chance_of(pairs), pairs.count_residuals(maps, 20_000)
+    evidence = chance.weigh(counts, maps, largest)
     own = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, 3)
-    most = np.array([crowding.most_by_chance(bound, factor) for bound in counts.bounds])
-    surprise = slow_surprise(counts.pairs, 500, own, most, s=3)
-    surprise[1:][own[1:] > largest] = 0
-    best = np.argmax(surprise)
+    most = np.array([chance.most_by_chance(bound, factor) for bound in counts.bounds])
+    score = slow_score(counts.pairs, 500, own, most, s=3)
+    score[1:][own[1:] > largest] = 0
+    best = np.argmax(score)
     assert (evidence.bound, evidence.n_supporting) == (counts.bounds[best], counts.pairs[best])
     assert evidence.by_chance == own[best]
-    assert evidence.surprise == pytest.approx(surprise[best], rel=1e-9)
+    assert evidence.score == pytest.approx(score[best], rel=1e-9)
 
 
-def test_a_table_of_surprises_is_that_of_each_map_and_bound():
-    crowding = Crowding(column_pairs())
+def test_a_table_of_scores_is_that_of_each_map_and_bound():
+    chance = chance_of(column_pairs())
     rng = np.random.default_rng(0)
     factors = np.array([0.5, 1.0, 2.0, 0.0])
     maps = Maps(factors[:, None, None] * np.eye(3), np.zeros((4, 3)))
     bounds, own = rng.uniform(0, 0.5, size=(2, 5, 4))
     support = rng.integers(0, 500, size=(5, 4)).astype(float)
-    table = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), crowding).surprise(support, 500, own, bounds, maps)
-    most = np.array([[crowding.most_by_chance(*pair) for pair in zip(row, factors, strict=True)] for row in bounds])
-    np.testing.assert_allclose(table, slow_surprise(support, 500, own, most, s=3), rtol=1e-9, atol=1e-9)
+    table = chance.score(support, 500, own, bounds, maps.stretch)
+    most = np.array([[chance.most_by_chance(*pair) for pair in zip(row, factors, strict=True)] for row in bounds])
+    np.testing.assert_allclose(table, slow_score(support, 500, own, most, s=3), rtol=1e-9, atol=1e-9)
     assert 0 < np.count_nonzero(table) < table.size
 
 
 def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():
     pairs = column_pairs(n_real=0)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(pairs))
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
     assert chance.weigh(pairs.count_residuals(IDENTITY, 50_000), IDENTITY).log_false_alarms > 0
 
 
-def test_breadth_counts_places_and_not_pairs():
+def test_the_place_score_counts_places_and_not_pairs():
     pairs = column_pairs(noise=0.001)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), Crowding(pairs))
-    assert chance.breadth(60, 500, IDENTITY, 0.02) > chance.breadth(20, 500, IDENTITY, 0.02) > 0
-    assert chance.breadth(3, 500, IDENTITY, 0.02) == 0  # any three pairs have a map
+    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
+    assert chance.place_score(60, 500, IDENTITY, 0.02) > chance.place_score(20, 500, IDENTITY, 0.02) > 0
+    assert chance.place_score(3, 500, IDENTITY, 0.02) == 0  # any three pairs have a map

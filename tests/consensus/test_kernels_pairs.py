@@ -2,95 +2,100 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import special_ortho_group
 
-from inlier.consensus._kernels_columns import (
-    disagreements_along,
-    distances_between,
-    farthest_coordinates,
-    row_sums,
-    spread_of,
-)
-from inlier.consensus._kernels_pairs import UPPER_ENDS, counts_within
+from inlier.consensus._kernels_pairs import UPPER_ENDS, _rotate_to, best_bound, squared_residuals, support_within
 from inlier.consensus.pairs import ColumnPairs
+from inlier.transforms.least_squares import MapModel, Maps, Moments, maps_of
+
+ROOM = np.empty((3, 256))
 
 
-@pytest.fixture(params=[(2, 2, 300), (3, 3, 1001), (5, 2, 77)])
+@pytest.fixture(params=[(2, 2, 300), (3, 3, 1001), (5, 2, 77), (1, 1, 300)])
 def points(request):
     d_x, d_y, n = request.param
     rng = np.random.default_rng(n)
-    return rng.normal(2.0, 1.0, size=(d_x, n)), rng.normal(-1.0, 3.0, size=(d_y, n)), rng.uniform(size=n)
+    return rng.normal(2.0, 1.0, size=(d_x, n)), rng.normal(-1.0, 3.0, size=(d_y, n))
 
 
-@pytest.mark.parametrize("centred", [False, True])
-def test_row_sums_are_those_of_the_overlap(points, centred):
-    x, y, weights = points
-    if centred:
-        x, y = (side - side.mean(axis=1, keepdims=True) for side in (x, y))
-    expected = ((x.T @ x) * (y.T @ y)) @ weights
-    np.testing.assert_allclose(row_sums(*points, centred), expected, atol=1e-9 * np.abs(expected).max())
-    np.testing.assert_allclose(ColumnPairs(*points).row_sums(centred), expected, atol=1e-9 * np.abs(expected).max())
-
-
-def test_row_sums_of_wide_pairs():
-    x, y = np.random.default_rng(0).normal(size=(2, 12, 60))
-    off_x, off_y = (side - side.mean(axis=1, keepdims=True) for side in (x, y))
-    expected = ((off_x.T @ off_x) * (off_y.T @ off_y)).sum(axis=1)
-    np.testing.assert_allclose(ColumnPairs(x, y, np.ones(60)).row_sums(True), expected)
-
-
-def test_spread_and_reach(points):
-    x, _, _ = points
-    assert spread_of(x) == pytest.approx(np.sqrt(x.var(axis=1).sum()))
-    assert farthest_coordinates(x) == pytest.approx(np.linalg.norm(np.abs(x).max(axis=1)))
-
-
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
-@pytest.mark.parametrize("n", [300, 70_000])
-def test_rows_become_columns_about_their_means(centred, dtype, n):
-    rng = np.random.default_rng(0)
-    X, Y = (100 * rng.normal(size=(n, d)) + 50 for d in (3, 2))
-    X, Y = X.astype(dtype), np.asfortranarray(Y.astype(dtype))
-    pairs, (x_bar, y_bar) = ColumnPairs.from_rows(X, Y, np.ones(n), centred)
-    for columns, mean, table in ((pairs.x, x_bar, X), (pairs.y, y_bar, Y)):
-        expected = table.mean(axis=0, dtype=np.float64) if centred else np.zeros(table.shape[1])
-        np.testing.assert_allclose(mean, expected, rtol=1e-12)
-        np.testing.assert_array_equal(columns, table.T - mean[:, None])
-        assert columns.flags.c_contiguous
-
-
-def test_some_pairs_are_taken(points):
-    which = np.array([5, 0, 76, 5])
-    some = ColumnPairs(*points).take(which)
-    for part, whole in zip((some.x, some.y, some.weights), points, strict=True):
-        np.testing.assert_array_equal(part, whole[..., which])
-    assert some.take(which[:0]).n_pairs == 0
-
-
-def test_distances_between_columns(points):
-    x, _, _ = points
-    i, j = np.random.default_rng(0).integers(x.shape[1], size=(2, 50))
-    np.testing.assert_allclose(distances_between(x, i, j), np.linalg.norm(x[:, i] - x[:, j], axis=0))
-
-
-@pytest.mark.parametrize("rounds", [1, 4])
-def test_disagreements_of_neighbours(points, rounds):
-    x, y, _ = points
-    n = x.shape[1]
-    expected = []
-    for gap in range(1, rounds + 1):
-        i, j, k, m = (np.arange(n)[:, None] + gap * np.arange(4)).T % n
-        in_x, in_y = np.linalg.norm(x[:, i] - x[:, j], axis=0), np.linalg.norm(y[:, k] - y[:, m], axis=0)
-        expected.append(np.abs(1.7 * in_x - in_y))
-    np.testing.assert_allclose(disagreements_along(x, y, 1.7, rounds), np.concatenate(expected), atol=1e-12)
+@pytest.mark.parametrize("step", [0, 1, 7])
+def test_residuals_of_pairs_and_of_re_pairings(points, step):
+    x, y = points
+    linear, shift = np.random.default_rng(1).normal(size=(len(y), len(x))), np.ones(len(y))
+    expected = np.linalg.norm(np.roll(y, -step, axis=1) - linear @ x - shift[:, None], axis=0)
+    start, stop = 3, x.shape[1] - 5
+    squared = np.empty(stop - start)
+    squared_residuals(linear, shift, x, np.concatenate([y, y], axis=1), step, start, stop, ROOM, squared)
+    np.testing.assert_allclose(np.sqrt(squared), expected[start:stop])
 
 
 def test_residuals_within_bounds_are_counted(points):
-    x, y, _ = points
-    linear, shift = np.random.default_rng(1).normal(size=(len(y), len(x))), np.ones(len(y))
-    bounds, within = 2.5 * UPPER_ENDS, counts_within(linear, shift, x, y, 0, 0, 2.5**2, 0, x.shape[1])
-    residuals = np.linalg.norm(y - linear @ x - shift[:, None], axis=0)
+    x, y = points
+    maps = Maps(np.random.default_rng(1).normal(size=(1, len(y), len(x))), np.ones((1, len(y))))
+    within = ColumnPairs(x, y, np.ones(x.shape[1])).count_residuals(maps, 1, unit=2.5).pairs
+    residuals = np.linalg.norm(y - maps.linear[0] @ x - 1.0, axis=0)
     # Where a residual is as large as a bound, rounding decides.
-    counted = [(residuals <= bound * (1 + 1e-12)).sum() for bound in bounds]
+    counted = [(residuals <= bound * (1 + 1e-12)).sum() for bound in 2.5 * UPPER_ENDS]
     np.testing.assert_array_equal(within[:-1], counted[:-1])
     assert within[-1] == residuals.size
+
+
+def test_support_of_many_maps_is_that_of_each(points):
+    x, y = points
+    rng = np.random.default_rng(2)
+    linear, shift = rng.normal(size=(4, len(y), len(x))), rng.normal(size=(4, len(y)))
+    bounds = rng.uniform(1.0, 9.0, size=(3, 4))
+    found, squared = np.full((3, 4), 10.0), np.empty(x.shape[1])
+    support_within(linear, shift, x, np.concatenate([y, y], axis=1), 2, 0, bounds**2, ROOM, squared, found)
+    for s in range(4):
+        gap = np.linalg.norm(np.roll(y, -2, axis=1) - linear[s] @ x - shift[s][:, None], axis=0)
+        np.testing.assert_array_equal(found[:, s], 10 + (gap <= bounds[:, s, None]).sum(axis=1))
+
+
+def matrices(d):
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        cross = rng.normal(size=(d, d))
+        yield cross
+        yield cross * 10.0 ** rng.uniform(-6, 6, size=d)  # singular values far apart
+        yield np.linalg.qr(cross)[0] + 1e-9 * rng.normal(size=(d, d))  # and all alike
+        yield cross[:, : d - 1] @ rng.normal(size=(d - 1, d))  # points on a plane
+        yield np.outer(cross[0], cross[1])  # on a line
+        yield cross * 1e120
+        yield cross * 1e-120
+    for axis in np.eye(d):
+        yield np.outer(-2.0 * np.eye(d)[0], axis)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_rotation_is_that_of_the_singular_vectors(d, turned):
+    model, nowhere = MapModel("rotation", d), np.zeros((1, d))
+    for seed, cross in enumerate(matrices(d)):
+        expected = maps_of(model, Moments(nowhere, nowhere, cross[None], cross[None])).linear[0]
+        rotation = special_ortho_group.rvs(d, random_state=seed) if turned else np.eye(d)
+        _rotate_to(cross, rotation, np.empty((4, d, d)))
+        np.testing.assert_allclose(rotation.T @ rotation, np.eye(d), atol=1e-13)
+        assert np.linalg.det(rotation) > 0
+        # Not always the same, but as good: U D V^T maximises tr(R^T cross).
+        assert np.vdot(rotation, cross) == pytest.approx(np.vdot(expected, cross), rel=1e-12)
+
+
+def test_where_nothing_determines_it_the_rotation_stays():
+    rotation = special_ortho_group.rvs(3, random_state=0)
+    before = rotation.copy()
+    assert _rotate_to(np.zeros((3, 3)), rotation, np.empty((4, 3, 3))) < 1e-15
+    np.testing.assert_allclose(rotation, before, atol=1e-15)
+
+
+def test_the_largest_change_of_a_coefficient_is_told():
+    rotation, turned = np.eye(2), np.array([[0.6, -0.8], [0.8, 0.6]])
+    assert _rotate_to(turned, rotation, np.empty((4, 2, 2))) == pytest.approx(0.8)
+    np.testing.assert_allclose(rotation, turned, atol=1e-15)
+
+
+def test_no_bound_is_best_where_chance_explains_all():
+    found, own = np.array([2, 5, 50]), np.array([1e-4, 0.01, 0.1])
+    assert best_bound(found, own, own, 3, 500, 1.0) == (0, 0.0)
+    assert best_bound(found, own / 100, own / 100, 3, 500, 1.0)[0] == 2
+    assert best_bound(found, own / 100, own / 100, 3, 500, 5e-4)[0] == 1  # the wider one is not fine enough

@@ -26,11 +26,11 @@ from inlier.calibration.inner_products import (
 from inlier.calibration.linear_map import LinearMap, learn_map
 from inlier.calibration.p_values import calibrate
 from inlier.calibration.significance import Significance
-from inlier.consensus import MapModel, find_consensus
-from inlier.consensus.draws import Draws
+from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
+from inlier.transforms import MapModel
 
 _TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 200  # a map learned on more is hardly better
 _GROWTH, _MOST_GROWTH = 4, 16  # of the training pairs, when what they found is not confirmed
@@ -150,7 +150,7 @@ class Learner:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
         x, y = (rows / (float(np.median(np.linalg.norm(rows, axis=1))) or 1.0) for rows in (x, y))
         model = MapModel("orthogonal", x.shape[1])
-        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, Draws(self._rng)).nearness()
+        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
 
     def _anchors(self, x: Any, y: Any, points: Array) -> Iterator[AnchorPairs | None]:
         """Pairs whose inner products agree."""

@@ -240,7 +240,7 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     console.print(summary.answer, style="bold", markup=False)
     for sentence in summary.details:
         console.print(sentence, markup=False)
-    if summary.result.n_inliers == summary.result.n_pairs or not summary.scores_differ:
+    if summary.n_inliers == summary.n_pairs or not summary.scores_differ:
         return
     worst = summary.worst(_WORST_SHOWN)
     shown = [name for name in _WORST_COLUMNS if name in worst[0]]

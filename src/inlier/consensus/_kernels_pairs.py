@@ -1,8 +1,11 @@
-"""Compiled loops over pairs under a given map: residuals, support, histograms of residuals.
+"""Compiled loops over pairs under a given map: residuals, support, histograms of residuals, weighted moments.
 
-Points are columns, so that the innermost loops run along memory and vectorise; a tile of them stays in cache. The loops
-run over slices from 0: else the compiler must allow for negative indices, keeps a slow version beside the fast one, and
-which of them runs, with another rounding, depends on where the arrays happen to lie.
+Points are columns, so that the innermost loops run along memory and vectorise; a tile of them stays in cache. All
+arrays are C-contiguous, numbers are float64 and room to write in is given: then each loop is compiled once, and nothing
+beside it. Slices start at 0 in the innermost loops: else the compiler must allow for negative indices.
+
+x_i is compared with y_(i + step): step 0 are the pairs themselves. y goes on after its end with its first columns, so
+that a step leads to another pair for every i; see `ColumnPairs.around`.
 """
 
 from __future__ import annotations
@@ -11,307 +14,250 @@ import numpy as np
 
 from inlier.rows.compiled import compiled
 
-_TILE = 256
+TILE = 256
+CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
+TIE_BREAK = 1e-3  # where the most that chance can do explains all, what it does for this map decides
+_MOST_SWEEPS, _TURNED = 30, 1e-28  # of turns of two axes; square of the sine of the largest, where they end
 
 # Squared residuals are counted by the first bits of their floating-point form: exponent and two bits of the fraction.
 # So there are four bins to an octave, and no logarithm is taken.
-FRACTION_BITS = 50
-LOWEST_BIN = (1023 - 70) << 2  # 2^-70
+_FRACTION_BITS = 50
+_LOWEST_BIN = (1023 - 70) << 2  # 2^-70
 N_BINS = 80 << 2  # up to 2^10
 UPPER_ENDS = np.sqrt(  # of the bins, as residuals
-    (np.arange(LOWEST_BIN + 1, LOWEST_BIN + N_BINS + 1, dtype=np.int64) << FRACTION_BITS).view(np.float64)
+    (np.arange(_LOWEST_BIN + 1, _LOWEST_BIN + N_BINS + 1, dtype=np.int64) << _FRACTION_BITS).view(np.float64)
 )
 
 
 @compiled
-def _move(linear, shift, x, start, count, moved):
-    """linear x + shift of a tile."""
+def squared_residuals(linear, shift, x, y, step, start, stop, room, out):
+    """|y_(i + step) - linear x_i - shift|^2 for i from start to stop, into out[: stop - start]."""
     d_y, d_x = linear.shape
-    for a in range(d_y):
-        row = moved[a]
-        for t in range(count):
-            row[t] = shift[a]
-        for b in range(d_x):
-            factor, values = linear[a, b], x[b, start : start + count]
+    for first in range(start, stop, TILE):
+        count = stop - first if stop - first < TILE else TILE
+        last, partner, tile = first + count, first + step, out[first - start : first - start + count]
+        if d_y == 3 and d_x == 3:  # in one go: three times as fast
+            a, b, c = linear[0], linear[1], linear[2]
+            x0, x1, x2 = x[0, first:last], x[1, first:last], x[2, first:last]
+            y0, y1, y2 = y[0, partner:], y[1, partner:], y[2, partner:]
             for t in range(count):
-                row[t] += factor * values[t]
+                u = y0[t] - shift[0] - a[0] * x0[t] - a[1] * x1[t] - a[2] * x2[t]
+                v = y1[t] - shift[1] - b[0] * x0[t] - b[1] * x1[t] - b[2] * x2[t]
+                w = y2[t] - shift[2] - c[0] * x0[t] - c[1] * x1[t] - c[2] * x2[t]
+                tile[t] = u * u + v * v + w * w
+            continue
+        gap = room[-1]
+        for a in range(d_y):
+            there = y[a, partner:]
+            for t in range(count):
+                gap[t] = there[t] - shift[a]
+            for b in range(d_x):
+                here, factor = x[b, first:last], linear[a, b]
+                for t in range(count):
+                    gap[t] -= factor * here[t]
+            for t in range(count):
+                tile[t] = gap[t] * gap[t] + (tile[t] if a > 0 else 0.0)
 
 
 @compiled
-def _three_slices(points, start, count):
-    stop = start + count
-    return points[0, start:stop], points[1, start:stop], points[2, start:stop]
+def near_moments(linear, shift, x, y, step, weights, reach, sharpness, start, stop, room, sums):
+    """Add up w z (1, x)^T over the pairs whose squared residual e is at most ``reach``, z = (1, x, y), into ``sums``.
 
-
-@compiled
-def _squared_distances(moved, first, y, start, count, squared):
-    """|y_(start + t) - moved_(first + t)|^2 into squared[first + t]; in space in one go."""
-    squared = squared[first : first + count]
-    if len(y) == 3:
-        m0, m1, m2 = _three_slices(moved, first, count)
-        y0, y1, y2 = _three_slices(y, start, count)
-        for t in range(count):
-            u, v, w = y0[t] - m0[t], y1[t] - m1[t], y2[t] - m2[t]
-            squared[t] = u * u + v * v + w * w
-        return
-    for t in range(count):
-        squared[t] = 0.0
-    for a in range(len(y)):
-        here, there = moved[a, first : first + count], y[a, start : start + count]
-        for t in range(count):
-            step = there[t] - here[t]
-            squared[t] += step * step
-
-
-@compiled
-def _tile_of_squares(linear, shift, x, y, start, count, moved, squared):
-    """|y - linear x - shift|^2 of a tile; in the plane and in space without writing down linear x."""
-    d_y, d_x = linear.shape
-    stop = start + count
-    if d_y == 3 and d_x == 3:
-        a, b, c = linear[0], linear[1], linear[2]
-        x0, x1, x2 = _three_slices(x, start, count)
-        y0, y1, y2 = _three_slices(y, start, count)
-        for t in range(count):
-            u = y0[t] - shift[0] - a[0] * x0[t] - a[1] * x1[t] - a[2] * x2[t]
-            v = y1[t] - shift[1] - b[0] * x0[t] - b[1] * x1[t] - b[2] * x2[t]
-            w = y2[t] - shift[2] - c[0] * x0[t] - c[1] * x1[t] - c[2] * x2[t]
-            squared[t] = u * u + v * v + w * w
-    elif d_y == 2 and d_x == 2:
-        a, b = linear[0], linear[1]
-        x0, x1, y0, y1 = x[0, start:stop], x[1, start:stop], y[0, start:stop], y[1, start:stop]
-        for t in range(count):
-            u = y0[t] - shift[0] - a[0] * x0[t] - a[1] * x1[t]
-            v = y1[t] - shift[1] - b[0] * x0[t] - b[1] * x1[t]
-            squared[t] = u * u + v * v
-    else:
-        _move(linear, shift, x, start, count, moved)
-        _squared_distances(moved, 0, y, start, count, squared)
-
-
-@compiled
-def squared_residuals(linear, shift, x, y, start, stop, out):
-    """|y_i - linear x_i - shift|^2 for rows start to stop."""
-    moved = np.empty((len(y), _TILE))
-    for first in range(start, stop, _TILE):
-        count = min(_TILE, stop - first)
-        _tile_of_squares(linear, shift, x, y, first, count, moved, out[first : first + count])
-
-
-@compiled
-def near_moments(linear, shift, x, y, weights, reach, sharpness, scattered, start, stop):
-    """Sums over the pairs whose squared residual e is at most ``reach``: of 1, w, w x, w y, w y x^T and w x x^T.
-
-    Each is weighted by w = weight / (1 + sharpness e)^2: all alike where the sharpness is 0. The last sum is left out
-    (zeros) unless ``scattered``.
+    There w = weight / (1 + sharpness e)^2: all alike where the sharpness is 0. Return how many they are.
     """
     d_y, d_x = linear.shape
-    moved, squared, w = np.empty((d_y, _TILE)), np.empty(_TILE), np.empty(_TILE)
-    near, total = 0, 0.0
-    sum_x, sum_y = np.zeros(d_x), np.zeros(d_y)
-    cross, scatter = np.zeros((d_y, d_x)), np.zeros((d_x, d_x))
-    for first in range(start, stop, _TILE):
-        count = min(_TILE, stop - first)
-        _tile_of_squares(linear, shift, x, y, first, count, moved, squared)
-        tile_w = w[:count]
-        near += _weigh_tile(squared, weights[first : first + count], reach, sharpness, tile_w)
-        if d_x == 3 and d_y == 3 and not scattered:
-            total += _add_in_space(tile_w, x, y, first, sum_x, sum_y, cross)
-        else:
-            total += _add_tile(tile_w, x, y, first, scattered, moved[0], sum_x, sum_y, cross, scatter)
-    return near, total, sum_x, sum_y, cross, scatter
-
-
-@compiled
-def _weigh_tile(squared, trust, reach, sharpness, w):
-    """w = trust / (1 + sharpness e)^2 within reach, else 0; how many are."""
     near = 0
-    for t in range(w.size):
-        near += squared[t] <= reach
-    for t in range(w.size):
-        falloff = 1.0 + sharpness * squared[t]
-        w[t] = (trust[t] if squared[t] <= reach else 0.0) / (falloff * falloff)
+    for first in range(start, stop, TILE):
+        count = stop - first if stop - first < TILE else TILE
+        w, product = room[0, :count], room[1, :count]
+        squared_residuals(linear, shift, x, y, step, first, first + count, room, w)
+        trust = weights[first : first + count]
+        for t in range(count):
+            near += w[t] <= reach
+        for t in range(count):
+            falloff = 1.0 + sharpness * w[t]
+            w[t] = (trust[t] if w[t] <= reach else 0.0) / (falloff * falloff)
+        total = 0.0
+        for t in range(count):
+            total += w[t]
+        sums[0, 0] += total
+        for a in range(d_y):
+            sums[d_x + 1 + a, 0] += _dot(w, y[a, first : first + count])
+        for b in range(d_x):
+            here = x[b, first : first + count]
+            total = 0.0
+            for t in range(count):
+                product[t] = w[t] * here[t]
+                total += product[t]
+            sums[b + 1, 0] += total
+            sums[0, b + 1] += total
+            for c in range(b + 1):
+                sums[b + 1, c + 1] += _dot(product, x[c, first : first + count])
+                sums[c + 1, b + 1] = sums[b + 1, c + 1]
+            for a in range(d_y):
+                sums[d_x + 1 + a, b + 1] += _dot(product, y[a, first : first + count])
     return near
-
-
-@compiled
-def _add_tile(w, x, y, start, scattered, weighted, sum_x, sum_y, cross, scatter):
-    """Add a tile's sums; return that of its weights."""
-    # Rows are cut one by one: of x[:, start:stop] the compiler would not know that they lie without gaps.
-    total, stop = 0.0, start + w.size
-    for t in range(w.size):
-        total += w[t]
-    for b in range(len(x)):
-        sum_x[b] += _weighted_sum(w, x[b, start:stop], weighted)  # leaves w x_b in weighted
-        for a in range(len(y)):
-            cross[a, b] += _dot(weighted, y[a, start:stop])
-        for c in range(b + 1 if scattered else 0):
-            scatter[b, c] += _dot(weighted, x[c, start:stop])
-            scatter[c, b] = scatter[b, c]
-    for a in range(len(y)):
-        sum_y[a] += _dot(w, y[a, start:stop])
-    return total
-
-
-@compiled
-def _add_in_space(w, x, y, start, sum_x, sum_y, cross):
-    """Do the same in three dimensions without the scatter: sixteen running sums in one loop, three times as fast."""
-    x0, x1, x2 = _three_slices(x, start, w.size)
-    y0, y1, y2 = _three_slices(y, start, w.size)
-    total = a0 = a1 = a2 = b0 = b1 = b2 = 0.0
-    c00 = c01 = c02 = c10 = c11 = c12 = c20 = c21 = c22 = 0.0
-    for t in range(w.size):
-        u0, u1, u2 = w[t] * x0[t], w[t] * x1[t], w[t] * x2[t]
-        v0, v1, v2 = y0[t], y1[t], y2[t]
-        total, a0, a1, a2 = total + w[t], a0 + u0, a1 + u1, a2 + u2
-        b0, b1, b2 = b0 + w[t] * v0, b1 + w[t] * v1, b2 + w[t] * v2
-        c00, c01, c02 = c00 + v0 * u0, c01 + v0 * u1, c02 + v0 * u2
-        c10, c11, c12 = c10 + v1 * u0, c11 + v1 * u1, c12 + v1 * u2
-        c20, c21, c22 = c20 + v2 * u0, c21 + v2 * u1, c22 + v2 * u2
-    _add_three(sum_x, a0, a1, a2)
-    _add_three(sum_y, b0, b1, b2)
-    _add_three(cross[0], c00, c01, c02)
-    _add_three(cross[1], c10, c11, c12)
-    _add_three(cross[2], c20, c21, c22)
-    return total
-
-
-@compiled
-def _add_three(sums, first, second, third):
-    sums[0] += first
-    sums[1] += second
-    sums[2] += third
-
-
-@compiled
-def _weighted_sum(w, values, weighted):
-    total = 0.0
-    for t in range(values.size):
-        weighted[t] = w[t] * values[t]
-        total += weighted[t]
-    return total
 
 
 @compiled
 def _dot(tile, values):
     total = 0.0
-    for t in range(values.size):
+    for t in range(tile.size):
         total += tile[t] * values[t]
     return total
 
 
 @compiled
-def common_support(linear, shift, squared_bounds, x, y):
-    """How many pairs the first map brings within its bound, and how many of those the second brings within its own."""
-    moved, squared, inside = np.empty((len(y), _TILE)), np.empty(_TILE), np.empty(_TILE, dtype=np.bool_)
-    first_alone, both = 0, 0
-    for first in range(0, x.shape[1], _TILE):
-        count = min(_TILE, x.shape[1] - first)
-        _tile_of_squares(linear[0], shift[0], x, y, first, count, moved, squared)
-        for t in range(count):
-            inside[t] = squared[t] <= squared_bounds[0]
-            first_alone += inside[t]
-        _tile_of_squares(linear[1], shift[1], x, y, first, count, moved, squared)
-        for t in range(count):
-            both += inside[t] and squared[t] <= squared_bounds[1]
-    return first_alone, both
+def refit_rotation(linear, shift, x, y, step, weights, reach, sharpnesses, steady, has_shift, stop, room, sums, work):
+    """Fit a rotation and shift, in place, to the pairs within reach, again and again, with each sharpness in turn.
 
-
-@compiled
-def _same_point(points, i, j):
-    """Whether columns i and j are equal: real correspondences repeat points."""
-    a = 0
-    while a < len(points) and points[a, i] == points[a, j]:
-        a += 1
-    return a == len(points)
-
-
-@compiled
-def counts_within(linear, shift, x, y, first_step, last_step, unit, start, stop):
-    """How many squared residuals, in units, of x_i and y_(i + step) lie below the upper end of each bin.
-
-    Of rows start to stop and all these steps. Step 0 are the pairs themselves. Others re-pair them, round and round,
-    unless they share a point; so the pairs have to come in random order.
+    Until no coefficient of the rotation changes by ``steady``. What `maps_of` does for the same moments, without
+    leaving the loop.
     """
-    n = x.shape[1]
-    counts = np.zeros(N_BINS, dtype=np.int64)
-    moved, squared = np.empty((len(y), _TILE)), np.empty(_TILE)
-    bins = squared.view(np.int64)
-    for first in range(start, stop, _TILE):
-        count = min(_TILE, stop - first)
-        _move(linear, shift, x, first, count, moved)
-        for step in range(first_step, last_step + 1):
-            ahead = min(max(n - step - first, 0), count)  # partners before the end; the others are at the beginning
-            parts = ((0, first + step, ahead), (ahead, first + ahead + step - n, count - ahead))
-            for offset, partner, length in parts:
-                _squared_distances(moved, offset, y, partner, length, squared)
-            _to_bins(squared, unit, count)
-            for offset, partner, length in parts:
-                if step > 0:
-                    _mark_same_points(x, y, first + offset, partner, length, bins[offset:])
+    d, start, cross = linear.shape[0], step, work[3]  # the pairs themselves: step 0
+    for r in range(sharpnesses.size):
+        for a in range(sums.shape[0]):
+            for b in range(d + 1):
+                sums[a, b] = 0.0
+        near_moments(linear, shift, x, y, step, weights, reach, sharpnesses[r], start, stop, room, sums)
+        total = sums[0, 0] if sums[0, 0] > 0 else 1.0
+        for a in range(d):
+            shift[a] = sums[d + 1 + a, 0] / total if has_shift else 0.0
+            for b in range(d):
+                cross[a, b] = sums[d + 1 + a, b + 1] / total - shift[a] * sums[b + 1, 0] / total
+        change = _rotate_to(cross, linear, work)
+        for a in range(d):
+            for b in range(d):
+                shift[a] -= linear[a, b] * sums[b + 1, 0] / total if has_shift else 0.0
+        if change < steady:
+            break
+
+
+@compiled
+def _rotate_to(cross, rotation, work):
+    """Replace a rotation R by the one with the largest tr(R^T C), the polar factor of C; the largest change.
+
+    By Kogbetliantz' method: N = P^T C W, from P = R and W = I on, is made diagonal by turns of two axes. One turn of P
+    makes two rows symmetric, and their trace as large as can be; one of both P and W makes them diagonal. Then P W^T is
+    the answer. Nothing is divided by, so C may have any rank.
+    """
+    d = cross.shape[0]
+    n, left, right = work[0], work[1], work[2]  # the latter are P^T and W^T
+    for a in range(d):
+        for b in range(d):
+            left[a, b], right[a, b], n[a, b] = rotation[b, a], 1.0 if a == b else 0.0, 0.0
+            for k in range(d):
+                n[a, b] += rotation[k, a] * cross[k, b]
+    for _ in range(_MOST_SWEEPS):
+        steady = True
+        for p in range(d - 1):
+            for q in range(p + 1, d):
+                along, across = n[p, p] + n[q, q], n[q, p] - n[p, q]
+                length = np.sqrt(along * along + across * across)
+                if length > 0:
+                    cosine, sine = along / length, across / length
+                    steady &= cosine > 0 and sine * sine < _TURNED
+                    _turn(n, p, q, cosine, -sine)
+                    _turn(left, p, q, cosine, -sine)
+                gap, off = n[q, q] - n[p, p], 2 * n[p, q]
+                if off * off > _TURNED * length * length:
+                    steady = False
+                    tangent = off / (gap + (1.0 if gap >= 0 else -1.0) * np.sqrt(gap * gap + off * off))
+                    cosine = 1 / np.sqrt(1 + tangent * tangent)
+                    _turn(n, p, q, cosine, tangent * cosine)
+                    _turn(left, p, q, cosine, tangent * cosine)
+                    _turn(right, p, q, cosine, tangent * cosine)
+                    for k in range(d):
+                        u, v = n[k, p], n[k, q]
+                        n[k, p], n[k, q] = cosine * (u - tangent * v), cosine * (tangent * u + v)
+        if steady:
+            break
+    change = 0.0
+    for a in range(d):
+        for b in range(d):
+            before, rotation[a, b] = rotation[a, b], 0.0
+            for k in range(d):
+                rotation[a, b] += left[k, a] * right[k, b]
+            step = rotation[a, b] - before
+            change = step if step > change else -step if -step > change else change
+    return change
+
+
+@compiled
+def _turn(lines, p, q, cosine, sine):
+    """Turn two rows into each other."""
+    for k in range(lines.shape[1]):
+        u, v = lines[p, k], lines[q, k]
+        lines[p, k], lines[q, k] = cosine * u - sine * v, sine * u + cosine * v
+
+
+@compiled
+def count_residuals(linear, shift, x, y, steps, per_unit, start, stop, room, room_bits, counts):
+    """Count the squared residuals of x_i and y_(i + step), in units, by bins: i from start to stop, for all steps.
+
+    A re-pairing of two pairs that share a point is not counted: it may be a real pair. So x goes on after its end too.
+    """
+    squared, bits = room[0], room_bits[0]
+    for first in range(start, stop, TILE):
+        count = stop - first if stop - first < TILE else TILE
+        for step in range(steps[0], steps[1]):
+            squared_residuals(linear, shift, x, y, step, first, first + count, room, squared)
             for t in range(count):
-                if bins[t] >= 0:
-                    counts[bins[t]] += 1
-    for k in range(1, N_BINS):
-        counts[k] += counts[k - 1]
-    return counts
+                squared[t] *= per_unit
+            for t in range(count):
+                place = (bits[t] >> _FRACTION_BITS) - _LOWEST_BIN
+                place = 0 if place < 0 else N_BINS - 1 if place >= N_BINS else place
+                i, j = first + t, first + t + step
+                may_share = step > 0 and (x[0, i] == x[0, j] or y[0, i] == y[0, j])
+                if not may_share or not (_is_same_point(x, i, j) or _is_same_point(y, i, j)):
+                    counts[place] += 1
 
 
 @compiled
-def _to_bins(squared, unit, count):
-    """Replace each squared residual by the number of its bin, in the same memory."""
-    bins = squared.view(np.int64)
-    for t in range(count):
-        squared[t] /= unit
-    for t in range(count):
-        bins[t] = min(max((bins[t] >> FRACTION_BITS) - LOWEST_BIN, 0), N_BINS - 1)
+def _is_same_point(points, i, j):
+    """Whether columns i and j are equal."""
+    a = 0
+    while a < points.shape[0] and points[a, i] == points[a, j]:
+        a += 1
+    return a == points.shape[0]
 
 
 @compiled
-def _may_be_same(x, y, i, j, count):
-    """Whether some columns i + t and j + t of x or of y may be equal: first coordinates that all differ rule it out."""
-    alike = 0
-    for points in (x, y):
-        here, there = points[0, i : i + count], points[0, j : j + count]
-        for t in range(count):
-            alike += here[t] == there[t]
-    return alike > 0
+def best_bound(found, own, most, free, n, largest):
+    """Which of rising bounds one map scores best within, and how much; the first, or one that chance seldom meets.
+
+    The score is `Chance.score`, for the pairs found within each bound beside what chance does for this map (``own``)
+    and for any (``most``). Of the pairs, so many are ``free``: they prove nothing.
+    """
+    best, highest = 0, 0.0
+    for k in range(found.size):
+        if found[k] <= free or (k > 0 and (found[k] == found[k - 1] or own[k] > largest)):
+            continue  # as many in a wider bound are less surprising
+        share = (found[k] - free) / (n - free)
+        rate = own[k] if own[k] > most[k] else most[k]
+        score = (n - free) * (_divergence(share, CAUTION * rate) + TIE_BREAK * _divergence(share, CAUTION * own[k]))
+        if score > highest:
+            best, highest = k, score
+    return best, highest
 
 
 @compiled
-def _mark_same_points(x, y, i, j, count, bins):
-    """Bin -1 where columns i + t and j + t of x or of y are equal."""
-    for t in range(count if _may_be_same(x, y, i, j, count) else 0):
-        if _same_point(x, i + t, j + t) or _same_point(y, i + t, j + t):
-            bins[t] = -1
+def _divergence(share, rate):
+    """KL(share || rate) where the share is larger, else 0; no rate is impossible, and none sure."""
+    rate = 1e-15 if rate < 1e-15 else 1 - 1e-12 if rate > 1 - 1e-12 else rate
+    if share <= rate:
+        return 0.0
+    other = (1 - share) * np.log((1 - share) / (1 - rate)) if share < 1 else 0.0
+    return share * np.log(share / rate) + other
 
 
 @compiled
-def re_paired_residuals(linear, shift, x, y, rounds):
-    """|y_(i + step) - linear x_i - shift| for steps from 1 on, except where the two pairs share a point."""
-    n = x.shape[1]
-    moved, squared = np.empty((len(y), _TILE)), np.empty(_TILE)
-    residuals, found = np.empty(rounds * n), 0
-    for first in range(0, n, _TILE):
-        count = min(_TILE, n - first)
-        _move(linear, shift, x, first, count, moved)
-        for step in range(1, rounds + 1):
-            ahead = min(max(n - step - first, 0), count)  # partners before the end; the others are at the beginning
-            for offset, partner, length in ((0, first + step, ahead), (ahead, first + ahead + step - n, count - ahead)):
-                _squared_distances(moved, offset, y, partner, length, squared)
-                here, line = squared[offset : offset + length], residuals[found : found + length]
-                for t in range(length):
-                    line[t] = np.sqrt(here[t])
-                with_care = _may_be_same(x, y, first + offset, partner, length)
-                found += length if not with_care else _without_same(x, y, first + offset, partner, line)
-    return residuals[:found]
-
-
-@compiled
-def _without_same(x, y, i, j, line):
-    """Move the entries up whose columns i + t and j + t are different points; how many they are."""
-    kept = 0
-    for t in range(line.size):
-        line[kept] = line[t]
-        kept += not (_same_point(x, i + t, j + t) or _same_point(y, i + t, j + t))
-    return kept
+def support_within(linear, shift, x, y, step, start, squared_bounds, room, squared, found):
+    """Count, for each map s, the residuals of x_i and y_(i + step) up to the bounds [k, s], and add to found[k, s]."""
+    for s in range(len(linear)):
+        squared_residuals(linear[s], shift[s], x, y, step, start, start + squared.size, room, squared)
+        for k in range(len(squared_bounds)):
+            limit, count = squared_bounds[k, s], 0
+            for t in range(squared.size):
+                count += squared[t] <= limit
+            found[k, s] += count

@@ -8,22 +8,23 @@ from functools import cached_property
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.consensus._kernels_columns import copy_to_columns, row_sums, spread_of, subtract_from_columns
 from inlier.consensus._kernels_pairs import (
+    N_BINS,
+    TILE,
     UPPER_ENDS,
-    common_support,
-    counts_within,
+    count_residuals,
     near_moments,
-    re_paired_residuals,
+    refit_rotation,
     squared_residuals,
+    support_within,
 )
-from inlier.consensus._kernels_space import refit_in_space
-from inlier.consensus.models import MapModel, Maps, Moments, fit_maps, maps_of
-from inlier.rows.threads import rows_per_narrow_range, run_in_threads
+from inlier.rows.null_pairs import distinct_pairs
+from inlier.rows.threads import run_in_threads
+from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, identity, maps_of
 
-_WITH_SCATTER = ("similarity", "affine")  # the other models need no scatter
-_ONCE = np.zeros(1)  # sharpness of a plain fit
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
+_LOOKED_AT = 256  # different pairs, about, that are looked at for copies
+_MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,9 @@ class ResidualCounts:
 class ColumnPairs:
     """n pairs as columns x (d_x, n), y (d_y, n), with weights.
 
+    Wrong pairs are made as in `inlier.rows.null_pairs`: from a random order, by cyclic shifts of one side against the
+    other, without those of two pairs that share a point.
+
     Attributes
     ----------
     x, y, weights : ndarray
@@ -60,10 +64,23 @@ class ColumnPairs:
     weights: FloatArray
     shuffled: ColumnPairs | None = None
 
+    @staticmethod
+    def from_rows(
+        X: Array, Y: Array, weights: FloatArray, centred: bool
+    ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
+        """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
+        (x, mean_x), (y, mean_y) = (_columns(table, centred) for table in (X, Y))
+        return ColumnPairs(x, y, weights), (mean_x, mean_y)
+
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
         return int(self.x.shape[1])
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are so many columns that matrix products are faster than loops."""
+        return max(len(self.x), len(self.y)) > _NARROW
 
     @property
     def in_random_order(self) -> ColumnPairs:
@@ -73,15 +90,18 @@ class ColumnPairs:
     @cached_property
     def spread(self) -> float:
         """Root mean square of y about its mean; of a sample, where there is one."""
-        return float(spread_of(self.y)) or 1.0 if self.shuffled is None else self.shuffled.spread
+        return spread_of(self.y) if self.shuffled is None else self.shuffled.spread
 
-    @staticmethod
-    def from_rows(
-        X: Array, Y: Array, weights: FloatArray, centred: bool
-    ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
-        """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
-        (x, mean_x), (y, mean_y) = (_columns(table, centred) for table in (X, Y))
-        return ColumnPairs(x, y, weights), (mean_x, mean_y)
+    @cached_property
+    def around(self) -> tuple[FloatArray, FloatArray]:
+        """The columns of x and of y twice, one after the other: so those that follow any one can be counted on."""
+        x = np.concatenate([self.x, self.x], axis=1)
+        return x, x if self.y is self.x else np.concatenate([self.y, self.y], axis=1)
+
+    @cached_property
+    def sides(self) -> tuple[ColumnPairs, ColumnPairs]:
+        """Each side with itself: the re-pairings of such pairs are pairs of points of that side."""
+        return ColumnPairs(self.x, self.x, self.weights), ColumnPairs(self.y, self.y, self.weights)
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
@@ -89,74 +109,104 @@ class ColumnPairs:
         x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
         return ColumnPairs(x, y, weights)
 
-    def with_sample(self, shuffled: ColumnPairs) -> ColumnPairs:
-        """The same pairs, with some of them in random order."""
-        return ColumnPairs(self.x, self.y, self.weights, shuffled)
-
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
         squared = np.empty(self.n_pairs)
         linear, shift = _first_of(maps)
         run_in_threads(
             self.n_pairs,
-            lambda rows: squared_residuals(linear, shift, self.x, self.y, rows.start, rows.stop, squared),
+            lambda rows: squared_residuals(
+                linear, shift, self.x, self.y, 0, rows.start, rows.stop, np.empty((1, TILE)), squared[rows]
+            ),
         )
         return squared
+
+    def near(self, maps: Maps, bound: float) -> ColumnPairs:
+        """The pairs that the first map brings within the bound."""
+        return self.take(np.flatnonzero(self.squared_residuals(maps) <= bound**2))
+
+    def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
+        """Of the pairs that the first map brings within its bound, the share that the second does."""
+        within = self.squared_residuals(first) <= first_bound**2
+        both = within & (self.squared_residuals(second) <= second_bound**2)
+        return int(np.count_nonzero(both)) / max(int(np.count_nonzero(within)), 1)
 
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
         """Count residuals of the pairs and of at least n re-pairings, at bounds of which one is ``unit``."""
         unit = unit or self.spread
-        shuffled = self.in_random_order
-        rounds = shuffled._rounds(re_pairings)
-        pairs = self._within(maps, unit, 0, 0)
-        re_paired = shuffled._within(maps, unit, 1, rounds)
+        pairs = self._within(maps, unit, (0, 1))
+        re_paired = self.in_random_order.count_re_paired(maps, re_pairings, unit)[1]
         return ResidualCounts(unit * UPPER_ENDS, pairs, re_paired, self.n_pairs, int(re_paired[-1]))
 
-    def count_re_paired(self, maps: Maps, re_pairings: int) -> tuple[FloatArray, Array]:
+    def count_re_paired(self, maps: Maps, re_pairings: int, unit: float | None = None) -> tuple[FloatArray, Array]:
         """Bounds, and how many of at least n re-pairings lie within each; in random order only."""
-        return self.spread * UPPER_ENDS, self._within(maps, self.spread, 1, self._rounds(re_pairings))
+        unit = unit or self.spread
+        return unit * UPPER_ENDS, self._within(maps, unit, (1, self._shifts(re_pairings) + 1))
 
-    def _within(self, maps: Maps, unit: float, first: int, last: int) -> Array:
-        """How many residuals of x_i and y_(i + step), for steps from first to last, lie within each bound."""
+    def _within(self, maps: Maps, unit: float, steps: tuple[int, int]) -> Array:
+        """How many residuals of x_i and y_(i + step), for a range of steps, lie within each bound."""
         linear, shift = _first_of(maps)
-        parts = run_in_threads(
-            self.n_pairs,
-            lambda rows: counts_within(linear, shift, self.x, self.y, first, last, unit**2, rows.start, rows.stop),
-        )
-        within: Array = sum(parts[1:], start=parts[0])
-        return within
+        x, y = (self.x, self.y) if steps[1] == 1 else self.around
+        per_unit = 1 / max(unit**2, float(np.finfo(np.float64).tiny))
+
+        def count(rows: slice) -> Array:
+            counts, room = np.zeros(N_BINS, dtype=np.int64), np.empty((2, TILE))
+            count_residuals(
+                *(linear, shift, x, y, steps, per_unit, rows.start, rows.stop, room, room.view(np.int64), counts)
+            )
+            return counts
+
+        counts: Array = np.cumsum(sum(run_in_threads(self.n_pairs, count)))
+        return counts
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
-        residuals: FloatArray = re_paired_residuals(*_first_of(maps), self.x, self.y, self._rounds(re_pairings))
-        return residuals
+        n, (x, y), squared = self.n_pairs, self.around, self._re_paired_squares(maps, re_pairings)
+        if all(_all_differ(points[0]) for points in (self.x, self.y)):  # the usual case
+            return np.sqrt(squared, out=squared).reshape(-1)
+        apart = [
+            (x[:, :n] != x[:, step : step + n]).any(axis=0) & (y[:, :n] != y[:, step : step + n]).any(axis=0)
+            for step in range(1, len(squared) + 1)
+        ]
+        return np.sqrt(squared[np.stack(apart)])
 
-    def _rounds(self, re_pairings: int) -> int:
+    def neighbour_distances(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """|x_i - x_j| and |y_k - y_m| of about so many, at least n, different i, j, k and m; in random order only."""
+        x, y = (np.sqrt(side._re_paired_squares(identity(len(side.x)), count)).reshape(-1) for side in self.sides)
+        return x[:count], np.roll(y, self.n_pairs // 2)[:count]
+
+    def _re_paired_squares(self, maps: Maps, re_pairings: int) -> FloatArray:
+        """Squared residuals of x_i and y_(i + step), a row for each step."""
+        linear, shift = _first_of(maps)
+        n, room, (x, y) = self.n_pairs, np.empty((1, TILE)), self.around
+        squared = np.empty((self._shifts(re_pairings), n))
+        for step, row in enumerate(squared, start=1):
+            squared_residuals(linear, shift, x, y, step, 0, n, room, row)
+        return squared
+
+    def _shifts(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
+
+    def support(self, maps: Maps, bounds: FloatArray, steps: tuple[int, ...]) -> FloatArray:
+        """How many x_i each map (columns) brings within each of its bounds (rows) of y_(i + step), for all steps."""
+        found, squared, room = np.zeros(bounds.shape), np.empty(self.n_pairs), np.empty((1, TILE))
+        linear, shift = np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift)
+        for step in steps:
+            support_within(linear, shift, *self.around, step, 0, bounds**2, room, squared, found)
+        return found
 
     def row_sums(self, centred: bool) -> FloatArray:
         """x_i^T (X^T W Y) y_i, about the means if ``centred``: the paper's overlap of each pair with all."""
-        if not self.is_wide:
-            sums: FloatArray = row_sums(self.x, self.y, self.weights, centred)
-            return sums
         x, y = ((p - p.mean(axis=1, keepdims=True) if centred else p) for p in (self.x, self.y))
         return ((((x * self.weights) @ y.T).T @ x) * y).sum(axis=0)
 
-    def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
-        """Of the pairs that the first map brings within its bound, the share that the second does."""
-        linear, shift = np.concatenate([first.linear, second.linear]), np.concatenate([first.shift, second.shift])
-        within, both = common_support(linear, shift, np.array([first_bound**2, second_bound**2]), self.x, self.y)
-        return both / max(within, 1)
-
     def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
         """Least squares, with the pairs' weights times a factor."""
-        weights = self.weights if factor is None else self.weights * factor
+        weighted = self if factor is None else replace(self, weights=self.weights * factor)
         if self.is_wide:
-            return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
-        if self._is_one_range_in_space(model):
-            maps, _, _ = self._refit_in_space(model, _nowhere(3, 3), weights, np.inf, _ONCE)
-            return maps
-        return maps_of(model, self._moments(model, None, weights, np.inf, 0.0)[0])
+            return fit_maps(model, self.x.T[None], self.y.T[None], weighted.weights[None])
+        nowhere = Maps(np.zeros((1, len(self.y), len(self.x))), np.zeros((1, len(self.y))))
+        return weighted.fit_near(model, nowhere, np.inf)[0]
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
         """Least squares on the pairs within reach of the first map, and how many they are.
@@ -167,25 +217,19 @@ class ColumnPairs:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        if self._is_one_range_in_space(model):
-            maps, n_near, _ = self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
-            return maps, n_near
-        moments, n_near = self._moments(model, maps, self.weights, reach, sharpness)
+        moments, n_near = self.near_moments(model, maps, reach, sharpness)
         return maps_of(model, moments), n_near
-
-    def fit_and_cross(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Maps, FloatArray]:
-        """`fit_near`, and the mean of (y - y_bar)(x - x_bar)^T that it rests on; not for wide pairs."""
-        if self._is_one_range_in_space(model):
-            maps, _, cross = self._refit_in_space(model, maps, self.weights, reach, np.array([sharpness]))
-            return maps, cross
-        moments, _ = self._moments(model, maps, self.weights, reach, sharpness)
-        return maps_of(model, moments), moments.cross[0]
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
-        if self._is_in_space(model):
-            maps, _, _ = self._refit_in_space(model, maps, self.weights, reach, sharpnesses, steady)
-            return maps
+        if not (model.may_mirror or model.may_stretch or self.is_wide):
+            linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), len(self.x)
+            room, sums, work = np.empty((3, TILE)), np.empty((2 * d + 1, d + 1)), np.empty((4, d, d))
+            refit_rotation(
+                *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, model.has_shift),
+                *(self.n_pairs, room, sums, work),
+            )
+            return Maps(linear[None], shift[None])
         for sharpness in sharpnesses.tolist():
             before = maps.linear
             maps, _ = self.fit_near(model, maps, reach, sharpness)
@@ -193,67 +237,81 @@ class ColumnPairs:
                 break
         return maps
 
-    def _is_in_space(self, model: MapModel) -> bool:
-        """Whether there are compiled fits for such points and maps."""
-        return len(self.x) == len(self.y) == 3 and model.name not in _WITH_SCATTER
+    def near_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
+        """What `fit_near` rests on, in one pass; not for wide pairs."""
+        linear, shift = _first_of(maps)
+        size = 1 + len(self.x) + len(self.y)
 
-    def _is_one_range_in_space(self, model: MapModel) -> bool:
-        """... and threads would not help."""
-        return self.n_pairs <= rows_per_narrow_range() and self._is_in_space(model)
+        def add_up(rows: slice) -> tuple[FloatArray, int]:
+            sums = np.zeros((size, 1 + len(self.x)))
+            n_near = near_moments(
+                *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpness, rows.start, rows.stop),
+                *(np.empty((3, TILE)), sums),
+            )
+            return sums, n_near
 
-    def _refit_in_space(
-        self,
-        model: MapModel,
-        maps: Maps,
-        weights: FloatArray,
-        reach: float,
-        sharpnesses: FloatArray,
-        steady: float = 0.0,
-    ) -> tuple[Maps, int, FloatArray]:
-        options = model.has_shift, model.may_mirror, False
-        linear, shift, n_near, cross = refit_in_space(
-            *_first_of(maps), self.x, self.y, weights, reach**2, sharpnesses, options, steady, 0, self.n_pairs
-        )
-        return Maps(linear[None], shift[None]), n_near, cross
+        parts = run_in_threads(self.n_pairs, add_up)
+        return Moments.from_sums(model, sum(sums for sums, _ in parts)), sum(n_near for _, n_near in parts)
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether there are so many columns that matrix products are faster than loops."""
-        return max(len(self.x), len(self.y)) > _NARROW
+    def any_repeats(self, residuals: FloatArray, bound: float, n_within: int) -> bool:
+        """Whether some of the pairs within the bound are listed twice; of many, some hundreds are looked at.
 
-    def _moments(
-        self, model: MapModel, maps: Maps | None, weights: FloatArray, reach: float, sharpness: float
-    ) -> tuple[Moments, int]:
-        """Gather the moments of the pairs within reach in one pass; within reach of no map are all."""
-        linear, shift = _first_of(_nowhere(len(self.x), len(self.y)) if maps is None else maps)
-        scattered = model.name in _WITH_SCATTER
-        parts = run_in_threads(
-            self.n_pairs,
-            lambda rows: near_moments(
-                linear, shift, self.x, self.y, weights, reach**2, sharpness, scattered, rows.start, rows.stop
-            ),
-        )
-        near, *sums = (
-            parts[0] if len(parts) == 1 else (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
-        )
-        return Moments.from_sums(model, *sums), int(near)
+        Half of those are chosen by their coordinates alone: so copies are looked at together, wherever they stand in
+        the table. The others are every k-th: so a single pair that is listed very often is not overlooked. Repeats
+        that are less than about 1 of 100 of the pairs may be. ``n_within`` says how many pairs there are, about.
+        """
+        some = np.flatnonzero(self._chosen_by_coordinates(_LOOKED_AT / max(n_within, 1)))
+        every_kth = np.arange(0, self.n_pairs, max(1, n_within // _LOOKED_AT))
+        listed = (rows[residuals[rows] <= bound][: 4 * _LOOKED_AT] for rows in (some, every_kth))
+        rows = np.unique(np.concatenate(list(listed)))
+        if _all_differ(self.x[0, rows]):
+            return False
+        return distinct_pairs(self.x.T[rows], self.y.T[rows])[0].size < rows.size
+
+    def _chosen_by_coordinates(self, share: float) -> Array:
+        """Choose about this share of the pairs; equal ones together."""
+        if share >= 1:
+            return np.ones(self.n_pairs, dtype=bool)
+        limit = np.uint64(share * 2.0**64)
+        chosen = np.empty(self.n_pairs, dtype=bool)
+
+        def choose(rows: slice) -> None:
+            mixed = (self.x[0, rows] + np.pi * self.y[-1, rows]).view(np.uint64) * _MIXER
+            np.less(mixed, limit, out=chosen[rows])
+
+        run_in_threads(self.n_pairs, choose)
+        return chosen
+
+
+def _all_differ(values: FloatArray) -> bool:
+    rising = np.sort(values)
+    return bool((rising[1:] > rising[:-1]).all())
+
+
+def spread_of(points: FloatArray) -> float:
+    """Root mean square of columns about their mean; 1 where they are all one."""
+    return float(np.sqrt(points.var(axis=1).sum())) or 1.0
 
 
 def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
     """A copy of the rows as columns, about their mean if ``centred``, and that mean, or zeros."""
     n, d = table.shape
-    rows, columns = np.ascontiguousarray(table, dtype=np.float64), np.empty((d, n))
-    parts = run_in_threads(n, lambda some: copy_to_columns(rows, columns, some.start, some.stop))
+    columns = np.empty((d, n))
+
+    def copy(rows: slice) -> FloatArray:
+        columns[:, rows] = table[rows].T
+        return columns[:, rows].sum(axis=1)
+
+    total = sum(run_in_threads(n, copy))
     if not centred:
         return columns, np.zeros(d)
-    mean: FloatArray = sum(parts[1:], start=parts[0]) / n
-    run_in_threads(n, lambda some: subtract_from_columns(columns, mean, some.start, some.stop))
+    mean: FloatArray = total / n
+
+    def centre(rows: slice) -> None:
+        columns[:, rows] -= mean[:, None]
+
+    run_in_threads(n, centre)
     return columns, mean
-
-
-def _nowhere(d_x: int, d_y: int) -> Maps:
-    """A map that leaves nothing of x: all pairs are within infinite reach of it."""
-    return Maps(np.zeros((1, d_y, d_x)), np.zeros((1, d_y)))
 
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:

@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from inlier._typing import FloatArray
-from inlier.consensus.crowding import places
-from inlier.consensus.evidence import Chance, Evidence
-from inlier.consensus.models import MapModel, Maps
+from inlier.consensus.evidence import Chance, Evidence, count_places
 from inlier.consensus.pairs import ColumnPairs
+from inlier.transforms import SimilarityTransformation
+from inlier.transforms.least_squares import MapModel, Maps, maps_of, rank_and_uniqueness
 
 # Real wrong matches are not quite independent: a scene has a floor, and features look alike near each other. So at a
 # coarse scale there is always something that chance does not explain, and a search has to look at fine ones.
 FINE = 0.01  # share of re-pairings within the bound
 _MOST_ROUNDS = 20
-_RE_PAIRINGS = 20_000
 _POLISHED_ON = 5_000  # pairs, or less than twice as many
 _LAST_ROUNDS = 3  # on all pairs, each of which takes off about half of what is left of the part's error
-NEAR = 3.0  # bounds: beyond, a pair has no say
+NEAR = 3.0  # bounds: beyond, a pair has no weight
 _SCALE = 0.5  # of a bound: where a pair's weight has fallen to a quarter
 _NARROWING = 1.4 ** -np.arange(9.0)  # of the spread of y: where a pair's weight has fallen to a quarter
+NARROWEST = float(_NARROWING[-1]) / 1.4  # bounds that are finer are not what the narrowed fit is sharp enough for
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
-_SETTLED = 1e-3  # gain in surprise, relative to it, that ends the rounds
+_SETTLED = 1e-3  # gain in score, relative to it, that ends the rounds
+_BEYOND_DOUBT = -100.0  # log of the false alarms
+_CLEAR_MAJORITY = 0.4  # hardly another map can have more support
+_WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
+_FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
-    """A map, what speaks for it, and how surprising the number of places is where its support lies."""
+class Candidate:
+    """A map, what speaks for it, and how unlikely the number of places is where its support lies."""
 
     map: Maps
     evidence: Evidence
-    breadth: float = 0.0
+    place_score: float = 0.0
+
+    @property
+    def is_found(self) -> bool:
+        """Whether chance would seldom do as well."""
+        return self.evidence.log_false_alarms < 0
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether that holds at a fine bound."""
+        return self.is_found and self.evidence.by_chance <= FINE
+
+    @property
+    def has_clear_majority(self) -> bool:
+        """Whether hardly another map can have more support."""
+        return self.is_sure and self.evidence.inlier_fraction >= _CLEAR_MAJORITY
+
+    @property
+    def is_beyond_doubt(self) -> bool:
+        """Whether more re-pairings could not change the verdict."""
+        return self.evidence.log_false_alarms < _BEYOND_DOUBT
 
 
-def better_of(first: Finding, second: Finding) -> Finding:
-    """Return the one with the broader support, or else the more surprising, the first where both are equal."""
-    ranks = [(found.breadth, found.evidence.surprise) for found in (first, second)]
+def better_of(first: Candidate, second: Candidate) -> Candidate:
+    """Return the one with support in more places, or else the higher score, the first where both are equal."""
+    ranks = [(candidate.place_score, candidate.evidence.score) for candidate in (first, second)]
     return first if ranks[0] >= ranks[1] else second
 
 
@@ -48,27 +73,27 @@ class Refiner:
     model: MapModel
     chance: Chance
     noise_bound: float | None
+    re_pairings: int  # at least, that a map is weighed beside
     most_by_chance: float = FINE
-    re_pairings: int = _RE_PAIRINGS  # at least, that a map is weighed beside
 
-    def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int | None = None) -> Finding:
+    def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int | None = None) -> Candidate:
         """What speaks for this map among these pairs, beside at least so many re-pairings."""
         counts = pairs.count_residuals(maps, re_pairings or self.re_pairings, self.noise_bound)
         if self.noise_bound is not None:  # real pairs lie within it, and the best of them nearer still
-            return Finding(maps, self.chance.weigh(counts.up_to(self.noise_bound), maps))
-        return Finding(maps, self.chance.weigh(counts, maps, self.most_by_chance))
+            return Candidate(maps, self.chance.weigh(counts.up_to(self.noise_bound), maps))
+        return Candidate(maps, self.chance.weigh(counts, maps, self.most_by_chance))
 
     def narrow(self, pairs: ColumnPairs, maps: Maps) -> Maps:
         """Fit again and again with weights that fall with the residual, ever more sharply (Geman and McClure).
 
-        So wrong pairs lose their say little by little, before it is known how far off a pair must be to be one. Maps
-        that may shrink are left as they are: with little say for far pairs they might bring all points to one place.
+        So wrong pairs lose their weight little by little, before it is known how far off a pair must be to be one. Maps
+        that may shrink are left as they are: with little weight for far pairs they might bring all points to one place.
         """
-        if self.model.name in ("similarity", "affine") or pairs.is_wide:
+        if self.model.may_stretch or pairs.is_wide:
             return maps
         return pairs.refit(self.model, maps, np.inf, 1 / (_NARROWING * pairs.spread) ** 2)
 
-    def refine(self, pairs: ColumnPairs, maps: Maps) -> Finding:
+    def refine(self, pairs: ColumnPairs, maps: Maps) -> Candidate:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
         found = self.weigh(pairs, maps)
         for _ in range(_MOST_ROUNDS):
@@ -76,26 +101,19 @@ class Refiner:
             if n_within < self.model.fewest_pairs:
                 break
             better = self.weigh(pairs, fitted)
-            gain = better.evidence.surprise - found.evidence.surprise
+            gain = better.evidence.score - found.evidence.score
             if gain > 0:
                 found = better
-            if gain <= _SETTLED * found.evidence.surprise:
+            if gain <= _SETTLED * found.evidence.score:
                 break
         return found
 
-    def breadth(self, pairs: ColumnPairs, found: Finding) -> float:
-        """How surprising the support is if all pairs in one place, of twice the bound, count as one."""
-        _, n_places = self.support_and_places(pairs, found)
-        return self.chance.breadth(n_places, pairs.n_pairs, found.map, found.evidence.bound)
+    def place_score(self, pairs: ColumnPairs, found: Candidate) -> float:
+        """How unlikely the support is if all pairs in one place, of twice the bound, count as one."""
+        _, n_places = support_and_places(pairs, found)
+        return self.chance.place_score(n_places, pairs.n_pairs, found.map, found.evidence.bound)
 
-    def support_and_places(self, pairs: ColumnPairs, found: Finding) -> tuple[int, int]:
-        """How many pairs support the map, and in how many places they lie, on the side where those are fewer."""
-        bound, stretch = found.evidence.bound, float(found.map.stretch[0])
-        near = pairs.take(np.flatnonzero(pairs.squared_residuals(found.map) <= bound**2))
-        in_x = places(near.x, 2 * bound / stretch) if stretch > 0 else 1
-        return near.n_pairs, min(in_x, places(near.y, 2 * bound))
-
-    def polish(self, pairs: ColumnPairs, found: Finding) -> Maps:
+    def polish(self, pairs: ColumnPairs, found: Candidate) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
         nearby, step = pairs, 1
@@ -109,6 +127,14 @@ class Refiner:
         for _ in range(_LAST_ROUNDS if step > 1 else 0):
             maps, _ = pairs.fit_near(self.model, maps, reach, sharpness)
         return maps
+
+
+def support_and_places(pairs: ColumnPairs, found: Candidate) -> tuple[int, int]:
+    """How many pairs support the map, and in how many places they lie, on the side where those are fewer."""
+    bound, stretch = found.evidence.bound, float(found.map.stretch[0])
+    near = pairs.near(found.map, bound)
+    in_x = count_places(near.x, 2 * bound / stretch) if stretch > 0 else 1
+    return near.n_pairs, min(in_x, count_places(near.y, 2 * bound))
 
 
 def fall_off(bound: float) -> tuple[float, float]:
@@ -125,3 +151,79 @@ def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
     """Derivative of `closeness` by the squared residual."""
     unit = (_SCALE * bound) ** 2
     return np.where(squared <= (NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """The map that most pairs agree on, and what speaks for it.
+
+    Attributes
+    ----------
+    model : MapModel
+        What was looked for.
+    evidence : Evidence
+        What speaks for it.
+    map : Maps
+        One map, between the pairs as the search saw them.
+    pairs : ColumnPairs
+        All pairs, about their means where the model has a shift.
+    origin : (ndarray, ndarray)
+        Those means of x and y, or zeros.
+    rounding : (float, float)
+        Relative rounding error of the numbers that x and y came as.
+    re_paired_residuals : ndarray
+        What residuals are like where nothing is paired.
+    better_mirrored : bool
+        Whether a reflection, which the model does not allow, would fit the same pairs far better.
+    """
+
+    model: MapModel
+    evidence: Evidence
+    map: Maps
+    pairs: ColumnPairs
+    origin: tuple[FloatArray, FloatArray]
+    rounding: tuple[float, float]
+    re_paired_residuals: FloatArray
+    better_mirrored: bool
+
+    def nearness(self) -> FloatArray:
+        """How near each pair is, between 0 and 1: weights for a final fit."""
+        return closeness(self.pairs.squared_residuals(self.map), self.evidence.bound)
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether pairs that support what was found are listed twice; where nothing was found, whether any are."""
+        found = self.evidence
+        if found.is_significant and self.motion is not None:
+            residuals = self.motion[1]
+        else:
+            residuals = np.sqrt(self.pairs.squared_residuals(self.map))
+        bound, share = (found.bound, found.inlier_fraction) if found.is_significant else (np.inf, 1.0)
+        return self.pairs.any_repeats(residuals, bound, int(share * self.pairs.n_pairs))
+
+    @cached_property
+    def motion(self) -> tuple[SimilarityTransformation, FloatArray] | None:
+        """The least-squares motion of all pairs, weighted by their nearness too, and the residuals.
+
+        None where it takes a closer look (`fit_transformation`): for affine maps, in many dimensions, and where the
+        sums, which are about the means of all pairs, hardly determine it.
+        """
+        model = self.model
+        if model.name == "affine" or self.pairs.is_wide:
+            return None
+        moments, _ = self.pairs.near_moments(model, self.map, *fall_off(self.evidence.bound))
+        cross, x_bar, y_bar = moments.cross[0], moments.x_bar[0], moments.y_bar[0]
+        s = np.linalg.svd(cross, compute_uv=False)
+        scatter = max(float(np.trace(moments.scatter[0])), np.finfo(np.float64).tiny)
+        lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
+        off = np.array(self.rounding) * (lengths + [np.linalg.norm(mean) for mean in self.origin])
+        noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
+        if not rank_and_uniqueness(model, s, float(np.sign(np.linalg.det(cross))), float(noise))[1]:
+            return None
+        maps = maps_of(model, moments)
+        scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
+        x, y = self.origin
+        shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
+        found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
+        residuals = self.pairs.squared_residuals(maps)
+        return found, np.sqrt(residuals, out=residuals)

@@ -1,8 +1,14 @@
-"""Registration: the transformation that carries X onto y, from pairs of which most may be wrong."""
+"""Registration: the transformation that carries X onto y, from pairs of which most may be wrong.
+
+`fit` is: read and check -> search for a consensus (in many dimensions also match by a linear map) -> where pairs are
+listed twice, search again among the different ones -> the transformation of least squares -> judge residuals by those
+of re-pairings -> accept, warn, or fail.
+"""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,28 +26,78 @@ from inlier._checks import (
     check_weights,
     warn,
 )
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
-from inlier.consensus import Consensus, Evidence, MapModel, find_consensus
-from inlier.consensus.draws import Draws
+from inlier.consensus import Consensus, Evidence, as_generator, find_consensus
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
 from inlier.rows import summarise_columns
-from inlier.rows._mask_kernels import evenly_spread, extremes_of_marked
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
-from inlier.transforms import SimilarityTransformation, Transformation
-from inlier.transforms.least_squares import MODELS, fit_transformation
+from inlier.transforms import MapModel, SimilarityTransformation, Transformation
+from inlier.transforms.estimation import fit_transformation
+from inlier.transforms.least_squares import MODELS
 
-_DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # pairs, and numbers of one side, that are kept for the report to draw
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
+_NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
+_CURE = (
+    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
+    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    """What `fit` has to say, under the names of the estimator's attributes; see there."""
+
+    success_: bool
+    transformation_: Transformation | None
+    residuals_: FloatArray
+    noise_bound_: float
+    scores_: FloatArray
+    threshold_: float
+    p_values_: FloatArray
+    q_values_: FloatArray
+    inlier_mask_: Mask
+    false_discovery_rate_: float
+    inlier_fraction_: float
+    inlier_fraction_error_: float
+    detection_p_value_: float
+    null_scores_: FloatArray
+    n_re_pairings_: int
+
+    @staticmethod
+    def of_failure(n: int, evidence: Evidence) -> _Verdict:
+        """That n pairs agree on nothing."""
+        return _Verdict(
+            success_=False,
+            transformation_=None,
+            residuals_=np.full(n, np.nan),
+            noise_bound_=np.nan,
+            scores_=np.zeros(n),
+            threshold_=float(np.nextafter(0.0, 1.0)),
+            p_values_=np.ones(n),
+            q_values_=np.ones(n),
+            inlier_mask_=np.zeros(n, dtype=bool),
+            false_discovery_rate_=0.0,
+            inlier_fraction_=0.0,
+            inlier_fraction_error_=0.0,
+            detection_p_value_=float(np.exp(min(evidence.log_false_alarms, 0.0))),
+            null_scores_=np.empty(0),
+            n_re_pairings_=0,
+        )
+
+    def of_copies(self, numbers: Array) -> _Verdict:
+        """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
+        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_")
+        return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
 
 
 class Registration(TransformerMixin, PairMatcher):
@@ -132,7 +188,9 @@ class Registration(TransformerMixin, PairMatcher):
     is_calibrated = True
     _works_in_parts = False
 
+    success_: bool
     transformation_: Transformation | None
+    _tables: tuple[Array, Array]  # those that were given, not copies: the report draws some of their rows
     _near_pairs: NearPairs | None
 
     def __init__(
@@ -169,15 +227,28 @@ class Registration(TransformerMixin, PairMatcher):
         -------
         self
         """
-        table_x, table_y = self._read_pairs(X, y)
-        self._check(table_x, table_y)
-        weights = self._read_weights(sample_weight, len(table_x))
-        self.n_outputs_ = table_y.shape[1]
-        self._near_pairs = None
+        X, y = self._read_pairs(X, y)
+        self._check(X, y)
+        self._tables, self.n_outputs_ = (X, y), y.shape[1]
+        weights, copies = self._read_weights(sample_weight, len(X)), None
+        found = self._find(X, y, weights)
+        if isinstance(found, Consensus) and found.has_repeats:  # a pair that is listed twice is still one witness
+            rows, copies = distinct_pairs(X, y)
+            totals, n_weighted = (np.bincount(copies, part) for part in (weights, weights > 0))
+            X, y, weights = X[rows], y[rows], totals / np.maximum(n_weighted, 1)
+            found = self._find(X, y, weights)
+        verdict = (
+            self._by_search(found, X, y, weights)
+            if isinstance(found, Consensus)
+            else self._by_matching(found, X, y, weights)
+        )
+        if not verdict.success_ and self.raise_on_failure:
+            assert isinstance(found, Consensus)
+            raise NoConsensusError(self._why_not(len(X), found.evidence, copies), found.evidence)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
-        if not self._fit_listed(table_x, table_y, weights):
-            self._fit_distinct(table_x, table_y, weights)
-        self._keep_some(table_x, table_y)
+        self._near_pairs = self._kept_for_uncertainty(found, verdict, X, y, weights)
+        for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
+            setattr(self, name, value)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -198,6 +269,14 @@ class Registration(TransformerMixin, PairMatcher):
         if near is None or not isinstance(motion, SimilarityTransformation):
             return None
         return motion_uncertainty(motion, near)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the tables: they are the user's."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_tables"}
+
+    @property
+    def _map_model(self) -> MapModel:
+        return MapModel(self.model, self.n_features_in_, self.reflection)
 
     def _read_weights(self, sample_weight: Any, n: int) -> FloatArray:
         if sample_weight is None:
@@ -226,162 +305,161 @@ class Registration(TransformerMixin, PairMatcher):
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
-    def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
-        draws = Draws(self.random_state)
-        suggestion = self._linear_start(X, Y, draws) if self.model == "affine" else None
-        model = MapModel(self.model, X.shape[1], self.reflection)
-        return find_consensus(model, X, Y, weights, self.noise_bound, self.alpha, draws, suggestion)
-
-    def _fit_listed(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool = False) -> bool:
-        """Fit to all pairs; False where a search finds that some are listed twice, and has to be done without those."""
-        if X.shape[1] > _FEW_COLUMNS:
-            return self._fit_wide(X, Y, weights, all_differ)
-        return self._fit_by_search(X, Y, weights, self._search(X, Y, weights), all_differ)
-
-    def _fit_distinct(self, X: Array, Y: Array, weights: FloatArray) -> None:
-        """Fit to the different pairs, and give every copy of one its answer."""
-        rows, numbers = distinct_pairs(X, Y)
-        totals, n_copies = (np.bincount(numbers, part) for part in (weights, weights > 0))
-        try:
-            self._fit_listed(X[rows], Y[rows], totals / np.maximum(n_copies, 1), all_differ=True)
-        except NoConsensusError as error:
-            counted = f"Of the {len(X)} pairs, {rows.size} differ; one that is listed more than once counts once."
-            raise NoConsensusError(f"{error} {counted}", error.evidence) from None
-        for name in ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_"):
-            setattr(self, name, getattr(self, name)[numbers])
-
-    def _fit_by_search(self, X: Array, Y: Array, weights: FloatArray, found: Consensus, all_differ: bool) -> bool:
-        """The map that most pairs support, and residuals judged by those of re-pairings."""
-        motion = found.motion() if found.evidence.is_significant else None
-        if not all_differ and found.has_repeats(motion[1] if motion else None):
-            return False
-        if not found.evidence.is_significant:
-            return self._fail(len(X), found.evidence)
-        model = MapModel(self.model, X.shape[1], self.reflection)
-        self.noise_bound_ = float(self.noise_bound or found.evidence.bound)
-        if motion is None:
-            self._set_transformation(X, Y, weights * found.nearness())
-        else:
-            self.transformation_, self.residuals_ = motion
-            self.success_ = True
-        self._keep_near(X, Y, weights, found.evidence.bound)
-        self._judge_residuals(model, found, Y.shape[1])
-        if found.evidence.is_coarse and np.count_nonzero(self.inlier_mask_) < model.fewest_pairs:
-            return self._fail(len(X), found.evidence)
-        if found.better_mirrored:
-            cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
-            warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
-        return True
-
-    def _fit_wide(self, X: Array, Y: Array, weights: FloatArray, all_differ: bool) -> bool:
-        """Many dimensions: search by distances, and match by a linear map where that leaves doubts; more pairs win."""
+    def _find(self, X: Array, Y: Array, weights: FloatArray) -> Consensus | CalibratedMatcher:
+        """Search by distances; in many dimensions, match by a linear map where that leaves doubts. More pairs win."""
         d, found = X.shape[1], None
+        if d <= _FEW_COLUMNS or len(X) < CalibratedMatcher._fewest_pairs:
+            return self._search(X, Y, weights)
         if d <= _WIDEST_SEARCH and self.model != "affine":
             found = self._search(X, Y, weights)
             if found.evidence.is_significant and found.evidence.n_supporting >= _AMPLE * d:
-                return self._fit_by_search(X, Y, weights, found, all_differ)
-        if len(X) < CalibratedMatcher._fewest_pairs:
-            return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
+                return found
         matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
-        accepted = np.count_nonzero(weights * matcher.inlier_mask_)
-        by_search = found is not None and found.evidence.is_significant and found.evidence.n_supporting > accepted
-        if accepted and not by_search:
-            return self._fit_by_matching(X, Y, weights, matcher)
-        return self._fit_by_search(X, Y, weights, found or self._search(X, Y, weights), all_differ)
+        n_accepted = np.count_nonzero(weights * matcher.inlier_mask_)
+        n_supporting = found.evidence.n_supporting if found and found.evidence.is_significant else 0
+        return matcher if n_accepted and n_accepted >= n_supporting else found or self._search(X, Y, weights)
 
-    def _linear_start(self, X: Array, Y: Array, draws: Draws) -> Array:
+    def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
+        rng = as_generator(self.random_state)
+        suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
+        return find_consensus(self._map_model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)
+
+    def _linear_start(self, X: Array, Y: Array, rng: np.random.Generator) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
-        few = draws.distinct(len(X), 2000)
+        few = rng.choice(len(X), min(len(X), 2000), replace=False)
         if few.size < CalibratedMatcher._fewest_pairs:
             return few
-        matcher = CalibratedMatcher(alpha=0.05, random_state=draws.numpy).fit(X[few], Y[few])
+        matcher = CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))).fit(X[few], Y[few])
         return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
-    def _judge_residuals(self, model: MapModel, found: Consensus, d_y: int) -> None:
+    def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> _Verdict:
+        """The map that most pairs support, and residuals judged by those of re-pairings."""
+        evidence = found.evidence
+        failure = _Verdict.of_failure(len(X), evidence)
+        if not evidence.is_significant:
+            return failure
+        motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
-        shortened = np.sqrt(max(1 - model.freedom / (d_y * max(found.evidence.n_supporting, 1)), 0.1))
-        null = found.re_paired_residuals
-        null *= shortened  # in place: nobody needs them as they were
-        calibration, self.null_scores_ = calibrate_distances(self.residuals_, null, KEPT_NULL_SCORES)
-        self.n_re_pairings_ = null.size
-        self.detection_p_value_ = float(np.exp(min(found.evidence.log_false_alarms, 0.0)))
-        real = found.evidence.n_supporting - found.evidence.by_chance * found.evidence.n_pairs
-        q = np.maximum(calibration.q_values, self.detection_p_value_, out=calibration.q_values)
-        self._decide(-self.residuals_, calibration.p_values, q, expected=0.0 if found.evidence.is_coarse else real)
-        self.inlier_fraction_ = calibration.inlier_fraction
-        self.inlier_fraction_error_ = calibration.inlier_fraction_error
+        freedom = found.model.freedom / (Y.shape[1] * max(evidence.n_supporting, 1))
+        null = np.sqrt(max(1 - freedom, 0.1)) * found.re_paired_residuals
+        calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
+        n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
+        verdict = self._decided(
+            replace(
+                failure,
+                success_=True,
+                transformation_=motion,
+                residuals_=residuals,
+                noise_bound_=float(self.noise_bound or evidence.bound),
+                scores_=-residuals,
+                p_values_=calibration.p_values,
+                q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
+                inlier_fraction_=calibration.inlier_fraction,
+                inlier_fraction_error_=calibration.inlier_fraction_error,
+                null_scores_=null_scores,
+                n_re_pairings_=null.size,
+            ),
+            n_expected=0.0 if evidence.is_coarse else n_real,
+        )
+        if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
+            return failure
+        if found.better_mirrored:
+            cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
+            warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
+        return verdict
 
-    def _fit_by_matching(self, X: Array, Y: Array, weights: FloatArray, matcher: CalibratedMatcher) -> bool:
+    def _by_matching(self, matcher: CalibratedMatcher, X: Array, Y: Array, weights: FloatArray) -> _Verdict:
         """The pairs that the matcher accepts, and the transformation that fits them."""
-        self._set_transformation(X, Y, weights * matcher.inlier_mask_)
-        self.detection_p_value_ = matcher.detection_p_value_
-        self.noise_bound_ = float(self.noise_bound or self.residuals_[matcher.inlier_mask_].max())
-        self._decide(matcher.scores_, matcher.p_values_, matcher.q_values_)
-        self.inlier_fraction_ = matcher.inlier_fraction_
-        self.inlier_fraction_error_ = matcher.inlier_fraction_error_
-        self.null_scores_, self.n_re_pairings_ = matcher.null_scores_, matcher.n_re_pairings_
-        if self.noise_bound is not None and self.transformation_ is not None:  # then residuals are the scores
-            re_paired = -self.transformation_.residuals(X, np.roll(Y, len(Y) // 2, axis=0))
-            self.null_scores_ = evenly_spaced(np.sort(re_paired))
-        return True
+        motion, residuals = self._fit_to(X, Y, weights * matcher.inlier_mask_)
+        scores, null_scores = matcher.scores_, matcher.null_scores_
+        if self.noise_bound is not None:  # then residuals are the scores
+            scores, null_scores = (
+                -residuals,
+                evenly_spaced(np.sort(-motion.residuals(X, np.roll(Y, len(Y) // 2, axis=0)))),
+            )
+        return self._decided(
+            _Verdict(
+                success_=True,
+                transformation_=motion,
+                residuals_=residuals,
+                noise_bound_=float(self.noise_bound or residuals[matcher.inlier_mask_].max()),
+                scores_=scores,
+                threshold_=np.nan,
+                p_values_=matcher.p_values_,
+                q_values_=matcher.q_values_,
+                inlier_mask_=matcher.inlier_mask_,
+                false_discovery_rate_=np.nan,
+                inlier_fraction_=matcher.inlier_fraction_,
+                inlier_fraction_error_=matcher.inlier_fraction_error_,
+                detection_p_value_=matcher.detection_p_value_,
+                null_scores_=null_scores,
+                n_re_pairings_=matcher.n_re_pairings_,
+            )
+        )
 
-    def _keep_some(self, X: Array, Y: Array) -> None:
-        """Keep some pairs for the report to draw: of the accepted and of the others, every so manieth."""
-        most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
-        n_accepted = int(np.count_nonzero(self.inlier_mask_))
-        n_others = min(max(most // 3, most - n_accepted), len(X) - n_accepted)
-        rows = evenly_spread(self.inlier_mask_, n_accepted, most - n_others, n_others)
-        self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
-
-    def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
+    def _fit_to(self, X: Array, Y: Array, weights: FloatArray) -> tuple[Transformation, FloatArray]:
+        """The transformation of least squares and its residuals; a warning where pairs do not determine all of it."""
         with single_threaded_blas() if X.shape[1] <= _FEW_COLUMNS else nullcontext():  # threads would only wait
-            motion = fit_transformation(self.model, X, Y, weights, self.reflection, allow_undetermined=True)
-            self.transformation_, self.residuals_ = motion, motion.residuals(X, Y)
-        self.success_ = True
+            motion = fit_transformation(self._map_model, X, Y, weights, allow_undetermined=True)
+            residuals = motion.residuals(X, Y)
         if not motion.determined:
             warn(
                 f"The {np.count_nonzero(weights)} pairs that agree do not determine all of a {self.model} "
                 f"transformation in {X.shape[1]} dimensions; it is the best one on what they span, and the nearest to "
                 f"the identity elsewhere.",
             )
+        return motion, residuals
 
-    def _keep_near(self, X: Array, Y: Array, weights: FloatArray, bound: float) -> None:
-        """Keep what `uncertainty_` takes, where there is one."""
-        motion = self.transformation_
-        if isinstance(motion, SimilarityTransformation) and X.shape[1] in (2, 3) and motion.determined:
-            self._near_pairs = NearPairs.among(X, Y, weights, self.residuals_, bound)
-
-    def _decide(self, scores: FloatArray, p: FloatArray, q: FloatArray, expected: float = 0.0) -> None:
-        """Accept what is sure enough; where that leaves out most of the ``expected`` real pairs, say so."""
-        self.p_values_, self.q_values_ = p, q
-        self.scores_ = scores if self.noise_bound is None else -self.residuals_
+    def _decided(self, found: _Verdict, n_expected: float = 0.0) -> _Verdict:
+        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so."""
         if self.noise_bound is None:
-            self.inlier_mask_ = (q <= self.alpha) & (self.residuals_ <= _GENEROUS * self.noise_bound_)
+            mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= _GENEROUS * found.noise_bound_)
         else:
-            self.inlier_mask_ = self.residuals_ <= self.noise_bound
-        unsure = self.noise_bound is None and np.count_nonzero(self.inlier_mask_) < _TOO_FEW * expected
+            mask = found.residuals_ <= self.noise_bound
+        unsure = self.noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
         if unsure:
-            self.inlier_mask_ = self.residuals_ <= self.noise_bound_
-        n_accepted, largest_q, lowest_score = extremes_of_marked(self.inlier_mask_, q, self.scores_)
-        self.false_discovery_rate_ = min(largest_q, 1.0) if n_accepted else 0.0
-        self.threshold_ = lowest_score if n_accepted else float(np.nextafter(self.scores_.max(), np.inf))
+            mask = found.residuals_ <= found.noise_bound_
+        accepted = np.flatnonzero(mask)
+        rate, threshold = 0.0, float(np.nextafter(found.scores_.max(), np.inf))
+        if accepted.size:
+            rate, threshold = min(float(found.q_values_[accepted].max()), 1.0), float(found.scores_[accepted].min())
         if unsure:
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
-                f"with an expected {self.false_discovery_rate_:.1%} wrong ones; q_values_ tell which are surer.",
+                f"lie as near by chance. The {accepted.size} pairs within the noise bound are accepted, "
+                f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
             )
+        return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
 
-    def _fail(self, n: int, evidence: Evidence) -> bool:
-        if self.raise_on_failure:
-            raise NoConsensusError.of(MapModel(self.model, self.n_features_in_, self.reflection), n, evidence)
-        self.success_, self.transformation_, self._near_pairs = False, None, None
-        self.residuals_ = np.full(n, np.nan)
-        self.noise_bound_ = np.nan
-        self.null_scores_, self.n_re_pairings_ = np.empty(0), 0
-        self.scores_, self.threshold_ = np.zeros(n), float(np.nextafter(0.0, 1.0))
-        self.inlier_mask_ = np.zeros(n, dtype=bool)
-        self.p_values_, self.q_values_ = np.ones(n), np.ones(n)
-        self.inlier_fraction_, self.inlier_fraction_error_, self.false_discovery_rate_ = 0.0, 0.0, 0.0
-        self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
-        return True
+    def _kept_for_uncertainty(
+        self, found: Consensus | CalibratedMatcher, verdict: _Verdict, X: Array, Y: Array, weights: FloatArray
+    ) -> NearPairs | None:
+        """What `uncertainty_` takes, where there is one."""
+        motion = verdict.transformation_
+        if isinstance(found, CalibratedMatcher) or X.shape[1] not in (2, 3):
+            return None
+        if not (isinstance(motion, SimilarityTransformation) and motion.determined):
+            return None
+        return NearPairs.among(X, Y, weights, verdict.residuals_, found.evidence.bound)
+
+    def _why_not(self, n: int, evidence: Evidence, copies: Array | None) -> str:
+        """Say of n pairs that they agree on nothing, how near they came, and what to try."""
+        model = self._map_model
+        listed = (
+            ""
+            if copies is None
+            else (f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once.")
+        )
+        if n <= model.fewest_pairs + 1:
+            return (
+                f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
+                f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.{listed}"
+            )
+        how_near = "None that was found brings more of them together than it brings wrong pairs."
+        if evidence.by_chance <= _NEAR_ANYWAY:
+            alarms = np.exp(min(evidence.log_false_alarms, 50.0))
+            how_near = (
+                f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong "
+                f"pairs one would expect {alarms:.2g} transformations with as much support."
+            )
+        return f"The {n} pairs do not agree on any {model.name} transformation. {how_near} {_CURE}{listed}"

@@ -1,11 +1,12 @@
 """Maps from one point set onto the other: as objects, and their weighted least-squares fits."""
 
-from inlier.transforms.least_squares import DegenerateConfigurationError, estimate_transformation
+from inlier.transforms.estimation import estimate_transformation
+from inlier.transforms.least_squares import MapModel
 from inlier.transforms.transformations import AffineTransformation, SimilarityTransformation, Transformation
 
 __all__ = [
     "AffineTransformation",
-    "DegenerateConfigurationError",
+    "MapModel",
     "SimilarityTransformation",
     "Transformation",
     "estimate_transformation",

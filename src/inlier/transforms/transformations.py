@@ -150,9 +150,9 @@ class Transformation(ABC):
         d_y, d_x = self.linear.shape
         where = _dimensions(d_x) if d_x == d_y else f"from {d_x} to {_dimensions(d_y)}"
         free = "" if self.determined else "; the pairs did not determine all of it"
-        return f"<{self.model} transformation {'in ' * (d_x == d_y)}{where}: {', '.join(self._deeds())}{free}>"
+        return f"<{self.model} transformation {'in ' * (d_x == d_y)}{where}: {', '.join(self._effects())}{free}>"
 
-    def _deeds(self) -> list[str]:
+    def _effects(self) -> list[str]:
         """What it does to a point, in words."""
         length = float(np.linalg.norm(self.translation))
         if self.translation.size > 3:
@@ -270,13 +270,13 @@ class SimilarityTransformation(Transformation):
     def _parts(self) -> dict[str, Any]:
         return {"rotation": self.rotation, "scale": self.scale, "translation": self.translation}
 
-    def _deeds(self) -> list[str]:
-        deeds = [f"scales by {self.scale:.4g}"] if self.model == "similarity" else []
+    def _effects(self) -> list[str]:
+        effects = [f"scales by {self.scale:.4g}"] if self.model == "similarity" else []
         if self.is_reflection:
-            deeds.append("mirrors")
+            effects.append("mirrors")
         else:
-            deeds.append(f"turns by {self.angle:.4g} degrees" if len(self.rotation) in (2, 3) else "turns")
-        return deeds if self.model in ("orthogonal", "rotation") else deeds + super()._deeds()
+            effects.append(f"turns by {self.angle:.4g} degrees" if len(self.rotation) in (2, 3) else "turns")
+        return effects if self.model in ("orthogonal", "rotation") else effects + super()._effects()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -349,9 +349,9 @@ class AffineTransformation(Transformation):
     def _parts(self) -> dict[str, Any]:
         return {"linear": self.linear, "translation": self.translation}
 
-    def _deeds(self) -> list[str]:
+    def _effects(self) -> list[str]:
         stretch = np.linalg.svd(self.linear, compute_uv=False)
-        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}", *super()._deeds()]
+        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}", *super()._effects()]
 
 
 def _joint_model(second: str, first: str) -> str:
