@@ -85,7 +85,6 @@ def test_a_list_that_is_listed_twice_is_answered_as_if_it_were_once(wrong, repea
         np.testing.assert_array_equal(getattr(twice, name), repeated(getattr(once, name)[:, None], (2, 1))[:, 0])
     for name in ("noise_bound_", "threshold_", "inlier_fraction_", "detection_p_value_", "false_discovery_rate_"):
         assert getattr(twice, name) == getattr(once, name)
-    assert len(twice._tables[0]) == len(twice.inlier_mask_)
     assert twice.result_.n_pairs == 2000
 
 

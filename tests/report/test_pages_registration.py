@@ -33,10 +33,14 @@ def visit(visit):
     return lambda path, **options: visit(path, **{"viewport": {"width": 700, "height": 560}, **options})
 
 
+def scan_pairs():
+    scans = make_scans(2000, 1200, 0.4, rng=0)
+    return scans.source[scans.pairs[:, 0]], scans.target[scans.pairs[:, 1]]
+
+
 @pytest.fixture(scope="module")
 def registration():
-    scans = make_scans(2000, 1200, 0.4, rng=0)
-    fitted = Registration(random_state=0).fit(scans.source[scans.pairs[:, 0]], scans.target[scans.pairs[:, 1]])
+    fitted = Registration(random_state=0).fit(*scan_pairs())
     fitted.uncertainty_ = SimpleNamespace(rotation=np.full(3, 0.04), translation=np.array([0.1, 0.2, 0.3]), scale=0.0)
     return fitted
 
@@ -47,7 +51,9 @@ def page_file(registration, tmp_path_factory):
     keys = np.array([f"spot {number}" for number in range(1200)], dtype="<U200")
     keys[registration.result_.worst(1)[0]] = NASTY
     origin = Origin((NASTY, "target.ply"), f"inlier register '{NASTY}' target.ply", (f"1 id of {NASTY} is not there.",))
-    summary = summarise_registration(registration, keys=keys, clouds=(scans.source, scans.target), origin=origin)
+    summary = summarise_registration(
+        registration, *scan_pairs(), keys=keys, clouds=(scans.source, scans.target), origin=origin
+    )
     path = tmp_path_factory.mktemp("report") / "report.html"
     RegistrationReport(summary).write_html(path)
     return path
@@ -56,7 +62,8 @@ def page_file(registration, tmp_path_factory):
 @pytest.fixture(scope="module")
 def flat_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "flat.html"
-    Registration(random_state=0).fit(*moved_points(600, 2, 0.5)).report().write_html(path)
+    X, Y = moved_points(600, 2, 0.5)
+    Registration(random_state=0).fit(X, Y).report(X=X, y=Y).write_html(path)
     return path
 
 
@@ -272,7 +279,7 @@ def test_every_kind_has_a_page(visit, tmp_path, kind):
         registration.set_params(raise_on_failure=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        registration.fit(X, Y).report().write_html(tmp_path / "page.html")
+        registration.fit(X, Y).report(X=X, y=Y).write_html(tmp_path / "page.html")
     page = visit(tmp_path / "page.html")
     assert page.locator("canvas").count() == (kind not in ("1-D", "failed"))
     assert page.get_by_role("slider").count() == (kind not in ("1-D", "failed", "to fewer"))
@@ -285,7 +292,7 @@ def test_every_kind_has_a_page(visit, tmp_path, kind):
 def test_a_million_pairs_make_a_small_page():
     X, Y = moved_points(1_000_000, 3, 0.5)
     registration = Registration(random_state=0).fit(X, Y)
-    page = registration.report().html()
+    page = registration.report(X=X, y=Y).html()
     assert len(page.encode()) < 1_000_000
     assert "3,000 of 1,000,000 points of the source" in page
     assert "1,000 of 1,000,000 pairs" in page
@@ -298,7 +305,9 @@ def test_nothing_of_the_page_lies_elsewhere(registration):
 
 
 def test_notebooks(registration):
-    report = registration.report()
+    X, Y = scan_pairs()
+    report = registration.report(X=X, y=Y)
     assert repr(report).startswith("<RegistrationReport: ")
     assert "data-overlay" in report._repr_html_()
+    assert "data-overlay" not in registration.report().html()  # the tables are the user's, and are not kept
     assert json.loads(report.json())["transformation"]["model"] == "rigid"

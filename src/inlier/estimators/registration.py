@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -39,6 +39,9 @@ from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
 from inlier.transforms.estimation import fit_transformation
 from inlier.transforms.least_squares import MODELS
+
+if TYPE_CHECKING:
+    from inlier.report import MatchReport
 
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
@@ -190,7 +193,6 @@ class Registration(TransformerMixin, PairMatcher):
 
     success_: bool
     transformation_: Transformation | None
-    _tables: tuple[Array, Array]  # those that were given, not copies: the report draws some of their rows
     _near_pairs: NearPairs | None
 
     def __init__(
@@ -229,7 +231,7 @@ class Registration(TransformerMixin, PairMatcher):
         """
         X, y = self._read_pairs(X, y)
         self._check(X, y)
-        self._tables, self.n_outputs_ = (X, y), y.shape[1]
+        self.n_outputs_ = y.shape[1]
         weights, copies = self._read_weights(sample_weight, len(X)), None
         found = self._find(X, y, weights)
         if isinstance(found, Consensus) and found.has_repeats:  # a pair that is listed twice is still one witness
@@ -270,9 +272,23 @@ class Registration(TransformerMixin, PairMatcher):
             return None
         return motion_uncertainty(motion, near)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the tables: they are the user's."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_tables"}
+    def report(self, keys: Any = None, X: Any = None, y: Any = None) -> MatchReport:
+        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
+
+        Parameters
+        ----------
+        keys : sequence of str, optional
+            A name for each pair, for the table of pairs.
+        X, y : array-like, optional
+            The tables of `fit`, which are not kept: with them the page draws both sets, before and after.
+
+        Returns
+        -------
+        RegistrationReport
+        """
+        from inlier.report import report_on
+
+        return report_on(self, keys, X, y)
 
     @property
     def _map_model(self) -> MapModel:

@@ -197,13 +197,13 @@ def summarise_registration(
 def _drawn_pairs(registration: Registration, X: Array | None, y: Array | None) -> DrawnPairs | None:
     """Choose the pairs to draw: of the accepted and of the others, both evenly spread."""
     if X is None or y is None:
-        return getattr(registration, "_drawn_pairs", None)
-    Y = np.asarray(y).reshape(len(y), -1)
+        return None
+    X, Y = (np.asarray(table).reshape(len(table), -1) for table in (X, y))
     most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
     accepted, others = np.flatnonzero(registration.inlier_mask_), np.flatnonzero(~registration.inlier_mask_)
     n_others = min(max(most // 3, most - accepted.size), others.size)
     rows = np.sort(np.concatenate([_evenly_spread(accepted, most - n_others), _evenly_spread(others, n_others)]))
-    return rows, np.asarray(X)[rows], Y[rows]
+    return rows, X[rows], Y[rows]
 
 
 def _evenly_spread(rows: Array, most: int) -> Array:
