@@ -218,7 +218,8 @@ class Consensus:
         lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
         off = np.array(self.rounding) * (lengths + [np.linalg.norm(mean) for mean in self.origin])
         noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
-        if not rank_and_uniqueness(model, s, float(np.sign(np.linalg.det(cross))), float(noise))[1]:
+        handedness = float(np.sign(np.linalg.det(cross / max(s[0], np.finfo(np.float64).tiny))))
+        if not rank_and_uniqueness(model, s, handedness, float(noise))[1]:
             return None
         maps = maps_of(model, moments)
         scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0

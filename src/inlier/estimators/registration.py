@@ -165,7 +165,7 @@ class Registration(TransformerMixin, PairMatcher):
 
     Notes
     -----
-    Maps are looked for by their residuals: first from the paper's row sums, then from circles of pairs that keep their
+    Maps are looked for by their residuals: first from the paper's row sums, then from sets of pairs that keep their
     distances to each other, in samples that grow until nothing better can have been missed. With more than 8 columns
     `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
     dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
