@@ -11,7 +11,7 @@ from inlier.calibration.inner_products import MOST_ROWS, Witnesses, _Circle, _te
 from inlier.calibration.significance import Standing
 from inlier.calibration.views import View
 from inlier.rows.namespaces import to_host
-from tests.places import STRICT_DEVICE
+from tests.stores import STRICT_DEVICE
 
 
 def rotated_pairs(n, d, n_real, noise=0.05, seed=0, scale=None):

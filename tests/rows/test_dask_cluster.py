@@ -110,8 +110,9 @@ def test_no_task_holds_more_than_a_chunk(data, matcher):
 
 def test_a_pass_moves_a_small_matrix_per_chunk(data):
     X, Y = chunked(data, rows=1_000)
-    from inlier.rows.algebra import cross_moment
     from inlier.rows.block_work import PairSum
+
+    from inlier.rows.algebra import cross_moment
     from inlier.rows.dask_arrays import _total
     from inlier.rows.row_maps import identity_rows
 

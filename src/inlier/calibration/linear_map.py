@@ -19,10 +19,9 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.significance import Standing
-from inlier.rows.blocks import device_blocks, row_blocks
-from inlier.rows.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
+from inlier.rows.namespaces import beside, from_host, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
-from inlier.rows.solving import ridge_solver
+from inlier.rows.threads import pieces
 
 # How much a doubt lowers a pair's weight (see `Standing.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.
@@ -146,8 +145,7 @@ def _standing(fit: _WeightedFit, variance: FloatArray, rng: np.random.RandomStat
 
 def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
     """Slices of so many rows, each with room for a few temporary copies of it."""
-    cut = row_blocks if is_host_array(like) else device_blocks
-    return cut(n_rows, like.shape[1])
+    return pieces(like, n_rows=n_rows)
 
 
 class _WeightedFit:

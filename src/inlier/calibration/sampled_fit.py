@@ -107,7 +107,7 @@ class ManyPairs:
 
     def per_pair(self, values: FloatArray) -> Any:
         """Return what the calibration says, for each pair, in kind."""
-        return self.pairs.place.map(_ReadOff(self.edges, values), self.scores)
+        return self.pairs.store.map(_ReadOff(self.edges, values), self.scores)
 
 
 def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> ManyPairs:
@@ -117,7 +117,7 @@ def judge_many(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> M
         score, null_scores, sample_scores = _learn(sample, n_folds, rng)
     scores = pairs.map(score)
     edges = _edges(sample_scores, null_scores)
-    counts = pairs.place.total(_CountPerBin(edges), scores)
+    counts = pairs.store.total(_CountPerBin(edges), scores)
     edges, counts = edges[counts > 0], counts[counts > 0]
     share = _null_fraction(score, sample, sample_scores, null_scores)
     return ManyPairs(pairs, scores, edges, null_scores, calibrate(edges, null_scores, share, counts))

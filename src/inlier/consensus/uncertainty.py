@@ -21,7 +21,6 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.consensus.refine import NEAR, closeness, closeness_slope
-from inlier.rows._mask_kernels import every_so_manieth
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
@@ -76,10 +75,11 @@ class NearPairs:
     @staticmethod
     def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:
         """Copy every so manieth of the pairs that are near."""
-        rows, n_near = every_so_manieth(residuals, weights, NEAR * bound, _ENOUGH)
-        stands_for = np.full(rows.size, n_near / max(rows.size, 1))
-        if rows.size < n_near and np.ptp(weights) > 0:
-            rows, stands_for = _heavy_and_some(np.flatnonzero((residuals <= NEAR * bound) & (weights > 0)), weights)
+        near = np.flatnonzero((residuals <= NEAR * bound) & (weights > 0))
+        rows = near[:: max(1, near.size // _ENOUGH)]
+        stands_for = np.full(rows.size, near.size / max(rows.size, 1))
+        if rows.size < near.size and np.ptp(weights) > 0:
+            rows, stands_for = _heavy_and_some(near, weights)
         x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
         return NearPairs(x, y, weights, stands_for, bound)
 

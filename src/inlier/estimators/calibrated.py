@@ -13,8 +13,7 @@ from inlier.calibration.cross_fit import cross_fit
 from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, p_values, rising
 from inlier.calibration.sampled_fit import judge_many
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
-from inlier.rows import PairedRows, place_of
-from inlier.rows.block_work import AtLeast, Extremes
+from inlier.rows import AtLeast, Extremes, PairedRows, store_of
 from inlier.rows.null_pairs import point_numbers
 
 KEPT_NULL_SCORES = 10_000
@@ -92,7 +91,7 @@ class CalibratedMatcher(PairMatcher):
     0.09 +- 0.01
     """
 
-    _in_any_place = True
+    _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
 
     def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:
@@ -108,7 +107,7 @@ class CalibratedMatcher(PairMatcher):
         if X.shape[0] > MOST_ONE_BY_ONE:
             self._judge_many(X, Y)
             return
-        place, like = place_of(X, Y), X
+        store, like = store_of(X, Y), X
         near = PairedRows(X, Y).near(slice(0, X.shape[0]))  # few enough to bring here, unless they are on a device
         pairs = self.prepare(near.X, near.Y)
         points = np.stack([point_numbers(near.X), point_numbers(near.Y)])
@@ -119,7 +118,7 @@ class CalibratedMatcher(PairMatcher):
         self.n_re_pairings_ = null_scores.size
         self.null_scores_ = thinned(null_scores)
         for name in ("scores_", "p_values_", "q_values_", "inlier_mask_"):  # back to where the pairs are
-            setattr(self, name, place.from_host(getattr(self, name), like))
+            setattr(self, name, store.from_host(getattr(self, name), like))
 
     def _judge_many(self, X: Any, Y: Any) -> None:
         """Score all pairs where they live; p- and q-values are read off a histogram of the scores."""
@@ -128,11 +127,11 @@ class CalibratedMatcher(PairMatcher):
         self.scores_ = found.edges
         self._judge(found.calibration)
         if not self.inlier_mask_.any():
-            self.threshold_ = float(np.nextafter(pairs.place.total(Extremes(), found.scores)[1], np.inf))
+            self.threshold_ = float(np.nextafter(pairs.store.total(Extremes(), found.scores)[1], np.inf))
         self.scores_ = found.scores
         self.p_values_ = found.per_pair(found.calibration.p_values)
         self.q_values_ = found.per_pair(found.calibration.q_values)
-        self.inlier_mask_ = pairs.place.map(AtLeast(float(self.threshold_)), found.scores)
+        self.inlier_mask_ = pairs.store.map(AtLeast(float(self.threshold_)), found.scores)
         self.n_re_pairings_ = found.null_scores.size
         self.null_scores_ = thinned(found.null_scores)
 

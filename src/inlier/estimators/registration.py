@@ -11,10 +11,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import (
-    as_table,
     check_choice,
-    check_coordinates,
-    check_finite,
     check_flag,
     check_number,
     check_weights,
@@ -28,8 +25,7 @@ from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_un
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import KEPT_NULL_SCORES, CalibratedMatcher, thinned
 from inlier.exceptions import NoConsensusError
-from inlier.rows import summarise_columns
-from inlier.rows._mask_kernels import evenly_spread, extremes_of_marked
+from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import SimilarityTransformation, Transformation
@@ -326,7 +322,8 @@ class Registration(TransformerMixin, PairMatcher):
         most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
         n_accepted = int(np.count_nonzero(self.inlier_mask_))
         n_others = min(max(most // 3, most - n_accepted), len(X) - n_accepted)
-        rows = evenly_spread(self.inlier_mask_, n_accepted, most - n_others, n_others)
+        accepted, others = np.flatnonzero(self.inlier_mask_), np.flatnonzero(~self.inlier_mask_)
+        rows = np.sort(np.concatenate([_evenly_spread(accepted, most - n_others), _evenly_spread(others, n_others)]))
         self._drawn_pairs = rows, np.take(X, rows, axis=0), np.take(Y, rows, axis=0)
 
     def _set_transformation(self, X: Array, Y: Array, weights: FloatArray) -> None:
@@ -358,9 +355,10 @@ class Registration(TransformerMixin, PairMatcher):
         unsure = self.noise_bound is None and np.count_nonzero(self.inlier_mask_) < _TOO_FEW * expected
         if unsure:
             self.inlier_mask_ = self.residuals_ <= self.noise_bound_
-        n_accepted, largest_q, lowest_score = extremes_of_marked(self.inlier_mask_, q, self.scores_)
-        self.false_discovery_rate_ = min(largest_q, 1.0) if n_accepted else 0.0
-        self.threshold_ = lowest_score if n_accepted else float(np.nextafter(self.scores_.max(), np.inf))
+        n_accepted = int(np.count_nonzero(self.inlier_mask_))
+        self.false_discovery_rate_ = min(float(q[self.inlier_mask_].max(initial=0.0)), 1.0)
+        above_all = np.nextafter(self.scores_.max(), np.inf)
+        self.threshold_ = float(self.scores_[self.inlier_mask_].min() if n_accepted else above_all)
         if unsure:
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
@@ -381,3 +379,9 @@ class Registration(TransformerMixin, PairMatcher):
         self.inlier_fraction_, self.inlier_fraction_error_, self.false_discovery_rate_ = 0.0, 0.0, 0.0
         self.detection_p_value_ = float(np.exp(min(evidence.log_false_alarms, 0.0)))
         return True
+
+
+def _evenly_spread(rows: Array, most: int) -> Array:
+    """At most so many of the rows, the first and the last among them."""
+    ranks = np.linspace(0, rows.size - 1, min(most, rows.size)) + 0.5
+    return rows[ranks.astype(np.intp)]

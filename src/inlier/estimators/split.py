@@ -72,7 +72,7 @@ class SplitMatcher(PairMatcher):
     True
     """
 
-    _in_any_place = True  # to say that it does not take them
+    _in_any_store = True  # to say that it does not take them
 
     def __init__(
         self, matcher: PairMatcher, n_splits: int = 4, n_jobs: int | None = None, random_state: Any = None

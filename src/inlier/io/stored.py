@@ -13,7 +13,7 @@ from inlier._typing import Array
 from inlier.io.array_stores import stored_in_hdf5, stored_in_zarr
 from inlier.io.formats import check_readable, format_of, request_of
 from inlier.io.table import Request, column_places
-from inlier.rows.npy_files import NpyFile
+from inlier.rows.files import NpyFile
 
 _OPENERS = {"npy": lambda request: {"": NpyFile(request.path)}, "hdf5": stored_in_hdf5, "zarr": stored_in_zarr}
 

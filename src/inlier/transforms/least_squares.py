@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from inlier._checks import as_table, check_choice, check_finite, check_paired, check_weights
+from inlier._checks import check_choice, check_paired, check_weights
 from inlier._typing import Array, FloatArray
-from inlier.rows import summarise_columns
+from inlier.rows import as_table, check_finite, summarise_columns
 from inlier.transforms.moments import CentredPairs, Side
 from inlier.transforms.transformations import (
     SIMILARITY_MODELS,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.rows.blocks import row_blocks
+from inlier.rows.threads import row_blocks
 
 _EPS = float(np.finfo(np.float64).eps)
 _SUMMATION = 8.0  # rounding of a computed moment, in eps * dimension * (root of the two sums of squares)
