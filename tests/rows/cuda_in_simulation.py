@@ -1,4 +1,4 @@
-"""Run in a process of its own, with NUMBA_ENABLE_CUDASIM=1: the CUDA backend on the processor, against plain algebra."""
+"""Run in a process of its own, with NUMBA_ENABLE_CUDASIM=1: the CUDA backend on the processor beside plain algebra."""
 
 import numpy as np
 

@@ -40,7 +40,8 @@ class Cuda(Plain):
 
     def prepared(self, X: Any, Y: Any, maps: Maps) -> Iterator[tuple[slice, Rows, Rows]]:
         """Yield prepared rows; means are sent once and nothing between pieces, so that the device need not wait."""
-        sides = [(T, m, from_host(m.mean, T) if _is_unit(m) else None) for T, m in zip((X, Y), maps, strict=True)]
+        tables = zip((X, Y), maps, strict=True)
+        sides = [(T, m, None if m.mean is None or not _is_unit(m) else from_host(m.mean, T)) for T, m in tables]
         for rows in pieces(X, Y):
             x, y = (m(T[rows, :]) if mean is None else _unit_rows(T[rows, :], mean, m.shortest) for T, m, mean in sides)
             yield rows, x, y
