@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from inlier._typing import FloatArray
+from inlier.rows.algebra import HISTOGRAM_ROUNDING
 from inlier.rows.paired_rows import Histogram, Scores, Window
 
 _MOST_LOOKS = 8
 _WORTH_ANOTHER_LOOK = 0.9  # a stretch that is hardly shorter than the one before will not get shorter
-_ROUNDING = 1e-9  # of the range: more than what sums of floating-point numbers can be off by, per value
 
 
 def lloyd_cut(values: FloatArray | Scores, low: float, high: float) -> float:
@@ -112,7 +112,7 @@ def _stretch_with_best_cut(histogram: Histogram) -> tuple[float, float]:
     n_low = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
     total = np.abs(np.concatenate([[0.0], np.cumsum(sums - counts * mean)]))
     total[-1] = 0.0
-    rounding = _ROUNDING * n * float(np.ptp(edges))  # by how much a total may be off
+    rounding = HISTOGRAM_ROUNDING * n * float(np.ptp(edges))  # by how much a total may be off
     parted = np.maximum(n_low * (n - n_low), n - 1.0)  # a cut has at least one value on either side
     at_edge, best = (total + rounding) ** 2 / parted, float((np.maximum(total - rounding, 0.0) ** 2 / parted).max())
     low, high, count = centred[:-1], centred[1:], counts.astype(np.float64)
@@ -166,7 +166,7 @@ def _lloyd_stretch(
     # Where a cluster is empty at the edge but not at the cut, its mean is still no further out than its bucket.
     least_low = np.where(n_low > 0, mean_low, min(low, edges[occupied[0]]))
     most_high = np.where(n_high > 0, mean_high, max(high, edges[occupied[-1] + 1]))
-    slack = _ROUNDING * np.ptp(edges)
+    slack = HISTOGRAM_ROUNDING * np.ptp(edges)
     least_next, most_next = (least_low + mean_high) / 2 - slack, (mean_low + most_high) / 2 + slack
     if not is_whole:  # the values beyond the ends count as if they were there
         least_next[[0, -1]], most_next[[0, -1]] = -np.inf, np.inf

@@ -13,12 +13,11 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda, float64, uint32, uint64
+from numba import cuda, float64, uint32
 
 THREADS = 256  # a power of two: halves are added to halves
 BUCKETS = 1024
-STEPS = 2**26  # within a bucket: sums are kept as whole numbers, which come out the same in any order
-_COUNT = 2**44  # a value adds this and its step to its bucket: one number holds how many there are, and their sum
+STEPS = 2**15  # within a bucket: sums are kept as 32-bit whole numbers, fast in shared memory and the same in any order
 ROWS_PER_BLOCK = 100_000  # at most: more could overflow the steps
 _MOST_KEPT = 24  # numbers common to all rows that a thread copies to registers
 
@@ -224,10 +223,12 @@ def histogram(values, low, per_bucket, found):
     ``found`` holds the counts, then the sums, then the number of zeros, then by how much the values beyond the ends
     exceed them, in buckets: in the first and last bucket they count as if at the end.
     """
-    inside = cuda.shared.array(BUCKETS, uint64)  # a line each: the simulator tells shared arrays apart by their line
+    count = cuda.shared.array(BUCKETS, uint32)  # a line each: the simulator tells shared arrays apart by their line
+    steps = cuda.shared.array(BUCKETS, uint32)
     scratch = cuda.shared.array(THREADS, float64)
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
-        inside[k] = 0
+        count[k] = 0
+        steps[k] = 0
     cuda.syncthreads()
     n_zeros, beneath, beyond = 0, 0.0, 0.0
     for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
@@ -240,14 +241,15 @@ def histogram(values, low, per_bucket, found):
             beyond += where - (BUCKETS - 1e-6)
             where = BUCKETS - 1e-6
         bucket = uint32(where)
-        cuda.atomic.add(inside, bucket, uint64(_COUNT) + uint64((where - bucket) * STEPS))
+        cuda.atomic.add(count, bucket, uint32(1))
+        cuda.atomic.add(steps, bucket, uint32((where - bucket) * STEPS))
         if value == 0.0:
             n_zeros += 1
     cuda.syncthreads()
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
-        if inside[k] > 0:
-            cuda.atomic.add(found, k, float64(inside[k] // uint64(_COUNT)))  # whole numbers: exact in any order
-            cuda.atomic.add(found, BUCKETS + k, float64(inside[k] % uint64(_COUNT)))
+        if count[k] > 0:
+            cuda.atomic.add(found, k, float64(count[k]))  # whole numbers: exact in any order
+            cuda.atomic.add(found, BUCKETS + k, float64(steps[k]))
     if n_zeros > 0:
         cuda.atomic.add(found, 2 * BUCKETS, float64(n_zeros))
     beneath = add_up(beneath, scratch)

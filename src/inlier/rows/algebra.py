@@ -19,8 +19,8 @@ from inlier.rows.threads import pieces
 if TYPE_CHECKING:
     from inlier.rows.row_maps import RowMap
 
+HISTOGRAM_ROUNDING = 1e-7  # of the range, per value: what the sums of any backend's histogram may be off by
 _ROWS_PER_PRODUCT = 4096  # of a float32 product, before it is added up in float64
-_SIDE_BY_SIDE = 2048  # numbers: narrow rows are laid side by side to so many, for sums along short rows are slow
 
 Rows = Any  # a table of prepared rows: a NumPy array, or any array of the array API
 
@@ -144,16 +144,21 @@ class Plain:
 
     def columns(self, block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sum, minimum and maximum of each column."""
+        xp, d = namespace(block), block.shape[1]
+        total, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
         with np.errstate(invalid="ignore", over="ignore"):
-            nothing = np.zeros(block.shape[1]), np.full(block.shape[1], np.inf), np.full(block.shape[1], -np.inf)
-            parts = [part for rows in pieces(block) for part in _column_parts(block[rows, :])]
-            totals, minima, maxima = zip(nothing, *parts, strict=True)
-            return np.sum(totals, axis=0), np.min(minima, axis=0), np.max(maxima, axis=0)
+            for rows in pieces(block):
+                piece = block[rows, :]
+                total += to_host(xp.sum(piece, axis=0, dtype=xp.float64))
+                low = np.minimum(low, to_host(xp.min(piece, axis=0)))
+                high = np.maximum(high, to_host(xp.max(piece, axis=0)))
+        return total, low, high
 
     def histogram(self, values: Any, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
         """Number and sum of the values in each of equal buckets, and how many are exactly 0.
 
-        Values beyond the ends count with the first and the last bucket.
+        Values beyond the ends count with the first and the last bucket. Sums may be off by `HISTOGRAM_ROUNDING` of the
+        range for each value, so that a device can keep them in whole numbers.
         """
         xp = namespace(values)
         ordered = xp.sort(xp.astype(values, xp.float64))
@@ -171,16 +176,3 @@ class Plain:
         inside = values[(values >= low) & (values < high)]
         sum_above = float(xp.sum(values)) - sum_below - float(xp.sum(inside))
         return n_below, sum_below, to_host(inside), int(values.shape[0] - n_below - inside.shape[0]), sum_above
-
-
-def _column_parts(block: Any) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Sums, minima and maxima of the columns, of rows that lie side by side and of those that are left over."""
-    xp, (n_rows, d) = namespace(block), block.shape
-    beside = max(1, _SIDE_BY_SIDE // max(d, 1))
-    whole = n_rows - n_rows % beside
-    for rows, width in ((block[:whole, :], beside), (block[whole:, :], 1)):
-        if rows.shape[0]:
-            wide = xp.reshape(rows, (-1, width * d))
-            parts = xp.sum(wide, axis=0, dtype=xp.float64), xp.min(wide, axis=0), xp.max(wide, axis=0)
-            total, low, high = (to_host(part).astype(np.float64).reshape(width, d) for part in parts)
-            yield total.sum(axis=0), low.min(axis=0), high.max(axis=0)

@@ -21,6 +21,8 @@ from inlier.rows.threads import pieces
 
 FEWEST_ROWS = 4096  # below this plain NumPy takes under a millisecond, and numba's import a good part of a second
 WIDEST_ROW = 16  # above this matrix products are faster
+_WIDEST_SUMMARY = 4096  # columns whose running sums, minima and maxima stay in cache
+_ROWS_BESIDE = 8  # narrow rows that are summarised as one wide row
 _AT_A_TIME = 3  # coordinates that the kernel takes together
 _NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
 
@@ -85,6 +87,20 @@ class Numba(Plain):
             return super().leave_one_out(X, Y, maps, matrix, scale)
         return _read(X, Y, maps, matrix=matrix, scores=np.empty(len(X)), scale=scale, own_share=1.0)
 
+    def columns(self, block: Array) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sum, minimum and maximum of each column; what does not fill four stretches of rows is left to NumPy."""
+        d = block.shape[1]
+        if d > _WIDEST_SUMMARY:
+            return super().columns(block)
+        beside = _ROWS_BESIDE if d <= WIDEST_ROW else 1
+        whole = len(block) - len(block) % (4 * beside)
+        sums, low, high = np.zeros(beside * d), np.full(beside * d, np.inf), np.full(beside * d, -np.inf)
+        _kernels().columns(_as_line(block[:whole]), beside * d, sums, low, high)
+        rest = super().columns(block[whole:])
+        parts = (part.reshape(beside, d) for part in (sums, low, high))
+        total, least, most = (np.vstack(both) for both in zip(parts, rest, strict=True))
+        return total.sum(axis=0), least.min(axis=0), most.max(axis=0)
+
     def histogram(self, values: Array, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
         """Number and sum of the values in each bucket, and how many are exactly 0."""
         per_bucket = n_buckets / (high - low)
@@ -132,7 +148,7 @@ def _read(
 ) -> FloatArray:
     """Run the kernel: one type for both sides, everything filled up to multiples of three."""
     common = np.float32 if X.dtype != np.float64 and Y.dtype != np.float64 else np.float64
-    lines = [np.asarray(table, dtype=common).reshape(-1) for table in (X, Y)]
+    lines = [_as_line(table, common) for table in (X, Y)]
     centres = [_filled_up(np.zeros(m.n_columns) if m.mean is None else m.mean) for m in maps]
     unit_length = maps.x.unit_length
     least = [m.shortest**2 if unit_length else -1.0 for m in maps]
@@ -141,6 +157,12 @@ def _read(
         *lines, preparation, _filled_up(matrix), weights, scores, float(scale), own_share, total, products
     )
     return scores
+
+
+def _as_line(table: Array, dtype: Any = None) -> Array:
+    """Return a table as one long line of float32 or float64 numbers, without a copy where it is one already."""
+    smallest = np.float64 if table.dtype == np.float64 else np.float32
+    return np.asarray(table, dtype=dtype or smallest).reshape(-1)
 
 
 def _room(*shape: int) -> FloatArray:
