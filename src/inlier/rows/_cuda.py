@@ -100,8 +100,9 @@ class Cuda(Plain):
             lines = _empty(block, _STRIPS, 3 * d)
             _launch(_kernels().wide_columns, block, lines, grid=(_STRIPS, -(-d // _kernels().THREADS)))
         else:
-            lines = _empty(block, _BLOCKS, 3 * d)
+            lines, xp = _empty(block, _BLOCKS, 3 * d), np
             _launch(_kernels().column_kernel(d), block, lines)
+            lines = to_host(lines)  # few, and fetched in one go
         total, low, high = lines[:, :d], lines[:, d : 2 * d], lines[:, 2 * d :]
         return to_host(xp.sum(total, axis=0)), to_host(xp.min(low, axis=0)), to_host(xp.max(high, axis=0))
 

@@ -19,7 +19,7 @@ from inlier.rows.threads import pieces
 if TYPE_CHECKING:
     from inlier.rows.row_maps import RowMap
 
-HISTOGRAM_ROUNDING = 1e-7  # of the range, per value: what the sums of any backend's histogram may be off by
+HISTOGRAM_ROUNDING = 2e-8  # of the range, per value: what the sums of any backend's histogram may be off by
 _ROWS_PER_PRODUCT = 4096  # of a float32 product, before it is added up in float64
 
 Rows = Any  # a table of prepared rows: a NumPy array, or any array of the array API
