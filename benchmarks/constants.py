@@ -35,7 +35,6 @@ ROOMS = ("estimators", "calibration", "consensus", "overlap", "rows", "transform
 SKIP = {  # numbers that are no choice: bits of a format, limits of a type
     "rows._cuda",
     "rows._cuda_kernels",
-    "rows._cuda_pairs",
 }
 COMPILED = re.compile(r"@(compiled|njit|jit|vectorize|guvectorize)")
 

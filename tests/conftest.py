@@ -101,4 +101,4 @@ def real_data():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Force several blocks on small data: ``small_blocks(7)`` makes blocks of 7 rows."""
-    return lambda rows: monkeypatch.setattr("inlier.rows.blocks.rows_per_block", lambda width: rows)
+    return lambda rows: monkeypatch.setattr("inlier.rows.threads.rows_per_block", lambda width: rows)

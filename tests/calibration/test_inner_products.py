@@ -20,7 +20,7 @@ from inlier.calibration.inner_products import (
 from inlier.calibration.significance import Significance
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.namespaces import to_host
-from tests.places import STRICT_DEVICE
+from tests.stores import STRICT_DEVICE
 
 
 def rotated_pairs(n, d, n_real, noise=0.05, seed=0, scale=None):

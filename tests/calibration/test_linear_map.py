@@ -10,7 +10,7 @@ from inlier.calibration.linear_map import LinearMap, _Noise, _WeightedFit, learn
 from inlier.calibration.significance import Significance
 from inlier.datasets import make_gaussian_pairs
 from inlier.rows.namespaces import to_host
-from tests.places import STRICT_DEVICE
+from tests.stores import STRICT_DEVICE
 
 UNUSED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 

@@ -16,7 +16,7 @@ from inlier.calibration.strategy import Learner
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
 from inlier.rows.namespaces import is_device_array, to_host
-from tests.places import PLACES
+from tests.stores import STORES
 
 UNUSED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned
 
@@ -40,7 +40,7 @@ def test_the_answer_is_nearly_that_of_one_by_one(many, d, fraction):
     np.testing.assert_array_equal(mask, found.scores_ >= found.threshold_)
 
 
-@pytest.mark.parametrize("put", PLACES)
+@pytest.mark.parametrize("put", STORES)
 def test_rows_of_float32_are_judged_as_the_same_numbers_in_float64(many, put, tmp_path):
     data = make_gaussian_pairs(3000, 4, 0.5, noise=0.2, rng=0)
     X, Y = data.X.astype(np.float32), data.Y.astype(np.float32)
@@ -57,7 +57,7 @@ def test_nothing_is_found_where_there_is_nothing(many):
     assert found.inlier_fraction_ <= 0.05
 
 
-@pytest.mark.parametrize("put", PLACES)
+@pytest.mark.parametrize("put", STORES)
 def test_one_answer_wherever_the_pairs_live(many, put, tmp_path):
     data = make_gaussian_pairs(3000, 4, 0.5, noise=0.2, rng=0)
     here = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
@@ -72,7 +72,7 @@ def test_one_answer_wherever_the_pairs_live(many, put, tmp_path):
 @pytest.mark.parametrize(("n", "d"), [(3000, 4), (400, 60)])
 def test_tensors_are_learned_from_where_they_are(many, monkeypatch, dtype, n, d):
     torch = pytest.importorskip("torch", reason="torch is the user's to bring, and is not here")
-    monkeypatch.setattr("inlier.rows.paired_rows.is_beyond_memory", is_device_array)  # as if the CPU were a device
+    monkeypatch.setattr("inlier.rows.stores.is_beyond_memory", is_device_array)  # as if the CPU were a device
     data = make_gaussian_pairs(n, d, 0.5, noise=0.2, rng=0)
     X, Y = data.X.astype(dtype), data.Y.astype(dtype)
     here = CalibratedMatcher(random_state=0).fit(X, Y)
@@ -82,7 +82,7 @@ def test_tensors_are_learned_from_where_they_are(many, monkeypatch, dtype, n, d)
     np.testing.assert_array_equal(there.inlier_mask_, here.inlier_mask_)
 
 
-@pytest.mark.parametrize("put", PLACES)
+@pytest.mark.parametrize("put", STORES)
 def test_few_pairs_are_judged_one_by_one_and_go_back(put, tmp_path):
     data = make_gaussian_pairs(400, 4, 0.5, noise=0.2, rng=0)
     X = put(data.X, tmp_path, "X")

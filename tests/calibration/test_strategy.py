@@ -11,7 +11,7 @@ from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.strategy import Learner
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.namespaces import to_host
-from tests.places import STRICT_DEVICE
+from tests.stores import STRICT_DEVICE
 
 
 def rotated_pairs(n, d, n_real, noise=0.05, seed=0, heavy=False):

@@ -12,8 +12,7 @@ from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
 from inlier.estimators.streaming import bytes_to_read, fit_files, stream_mask
 from inlier.rows import files as in_files
-from inlier.rows import memory as in_memory
-from inlier.rows import threads
+from inlier.rows import stores, threads
 
 
 @pytest.fixture
@@ -55,8 +54,8 @@ def test_calibrated_matching_streams_too(files, monkeypatch, most_one_by_one):
 @pytest.mark.parametrize("d", [3, 40])
 @pytest.mark.parametrize("chunk", [50, 333, 3999])
 def test_chunks_of_the_file_change_no_bit(files, d, chunk, monkeypatch):
-    monkeypatch.setattr(in_memory, "_FEWEST_WIDE_ROWS", 512)
-    monkeypatch.setattr(in_memory, "_WIDE_RANGE_BYTES", 1)
+    monkeypatch.setattr(stores, "_FEWEST_WIDE_ROWS", 512)
+    monkeypatch.setattr(stores, "_WIDE_RANGE_BYTES", 1)
     data = make_gaussian_pairs(4000, d, 0.6, noise=0.1, rng=0)
     matcher = RowSumMatcher(whiten=True)
     X, Y = (zarr.create_array(store={}, data=table, chunks=(chunk, 2)) for table in (data.X, data.Y))

@@ -28,7 +28,7 @@ def assert_close(value, expected, H, tolerance):
 @given(paired_tables(), st.integers(1, 50))
 def test_every_product_agrees_with_the_reference(tables, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inlier.rows.blocks.rows_per_block", lambda width: block)
+        patch.setattr("inlier.rows.threads.rows_per_block", lambda width: block)
         overlap, H = GramOverlap(*tables), reference.overlap(*tables)
         V = np.random.default_rng(0).standard_normal((len(H), 3))
         assert overlap.shape == H.shape

@@ -8,11 +8,16 @@ from hypothesis.extra.numpy import arrays
 
 from inlier.overlap import two_means as cluster
 from inlier.overlap.two_means import lloyd_cut, optimal_cut
-from inlier.rows import fused
-from inlier.rows import scores as spread
+from inlier.rows import Scores, backend, paired_rows
+from inlier.rows.paired_rows import Histogram, Window
+from inlier.rows.stores import MEMORY
 from tests import reference
 
 lines = arrays(np.float64, st.integers(2, 30), elements=st.floats(-100, 100, width=16))
+
+
+def all_of(values):
+    return Window(0, 0.0, np.sort(values), 0, 0.0)
 
 
 def within(values, upper):
@@ -67,21 +72,20 @@ class TestWithoutSorting:
         """Few buckets, so that the cut lies deep inside one; small windows, so that they are looked at again."""
         n_buckets, largest_window = request.param
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cluster, "_WORTH_A_HISTOGRAM", 0)
-            patch.setattr(spread, "N_BUCKETS", n_buckets)
-            patch.setattr(cluster, "_LARGEST_WINDOW", largest_window)
+            patch.setattr(paired_rows, "N_BUCKETS", n_buckets)
+            patch.setattr(MEMORY, "most_fetched", largest_window)
             yield
 
     @given(lines)
     def test_optimal_cut(self, values):
-        expected = cluster._best_cut_in(cluster._all_of(values))
+        expected = cluster._best_cut_in(all_of(values))
         found = optimal_cut(values)
         best = within(values, values >= expected)
         assert within(values, values >= found) <= best * (1 + 1e-12) + 1e-12
 
     @given(lines)
     def test_lloyd(self, values):
-        expected = cluster._lloyd_in(cluster._all_of(values), -1.0, 1.0, 0.0)[0]
+        expected = cluster._lloyd_in(all_of(values), -1.0, 1.0, 0.0)
         assert lloyd_cut(values, -1.0, 1.0) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
     @pytest.mark.parametrize("seed", range(8))
@@ -96,18 +100,18 @@ class TestWithoutSorting:
                 [1e4, -1e3],
             ]
         )[: 14_002 - 2 * (seed % 2)]
-        upper = values >= cluster._best_cut_in(cluster._all_of(values))
+        upper = values >= cluster._best_cut_in(all_of(values))
         np.testing.assert_array_equal(values >= optimal_cut(values), upper)
-        upper = values >= cluster._lloyd_in(cluster._all_of(values), -1.0, 1.0, 0.0)[0]
+        upper = values >= cluster._lloyd_in(all_of(values), -1.0, 1.0, 0.0)
         np.testing.assert_array_equal(values >= lloyd_cut(values, -1.0, 1.0), upper)
 
 
 def test_a_million_values_are_cut_as_if_sorted():
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(0, 1, 700_000), rng.normal(4, 1, 300_000)])
-    ordered = cluster._all_of(values)
+    ordered = all_of(values)
     assert optimal_cut(values) == pytest.approx(cluster._best_cut_in(ordered), rel=1e-12)
-    assert lloyd_cut(values, -1.0, 1.0) == pytest.approx(cluster._lloyd_in(ordered, -1.0, 1.0, 0.0)[0], rel=1e-12)
+    assert lloyd_cut(values, -1.0, 1.0) == pytest.approx(cluster._lloyd_in(ordered, -1.0, 1.0, 0.0), rel=1e-12)
 
 
 def test_only_values_near_the_cut_are_sorted(monkeypatch):
@@ -124,21 +128,20 @@ def test_only_values_near_the_cut_are_sorted(monkeypatch):
 
 @pytest.mark.parametrize("kernels", [True, False])
 def test_histogram_and_window_tell_the_same_with_and_without_kernels(kernels, monkeypatch):
-    monkeypatch.setattr(fused, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(backend, "FEWEST_ROWS", 1)
     if not kernels:
-        monkeypatch.setattr(fused, "_kernels", lambda: None)
+        monkeypatch.setattr(backend, "_kernels", lambda: None)
     values = np.random.default_rng(0).integers(-50, 50, 3000) / 7
-    scores = spread.Scores.of_values(values)
+    scores = Scores.of_values(values)
     histogram = scores.histogram()
     assert histogram.counts.sum() == values.size
     assert histogram.zeros == (values == 0).sum()
     np.testing.assert_allclose(histogram.sums.sum(), values.sum())
     window = scores.window(-1.0, 2.0)
     np.testing.assert_array_equal(window.inside, np.sort(values[(values >= -1) & (values < 2)]))
-    assert window.below.number == (values < -1).sum()
-    assert window.below.nearest == values[values < -1].max()
-    assert window.above.nearest == values[values >= 2].min()
-    assert window.above.sum == pytest.approx(values[values >= 2].sum())
+    assert (window.n_below, window.n_above) == ((values < -1).sum(), (values >= 2).sum())
+    assert window.sum_below == pytest.approx(values[values < -1].sum())
+    assert window.sum_above == pytest.approx(values[values >= 2].sum())
 
 
 @pytest.mark.parametrize("n", [10**3, 10**7, 10**11])
@@ -147,6 +150,6 @@ def test_however_many_values_there_are_few_buckets_can_hold_the_cut(n):
     middle = (edges[1:] + edges[:-1]) / 2
     density = np.exp(-((middle / 10_000) ** 2) / 2)
     counts = np.floor(n * density / density.sum()).astype(np.int64)
-    low, high, _ = cluster._buckets_with_best_cut(spread.Histogram(edges, counts, counts * middle, 0))
+    low, high = cluster._stretch_with_best_cut(Histogram(edges, counts, counts * middle, 0))
     assert low < 0 < high
     assert high - low <= 6 * (edges[1] - edges[0])

@@ -110,12 +110,10 @@ def test_no_task_holds_more_than_a_chunk(data, matcher):
 
 def test_a_pass_moves_a_small_matrix_per_chunk(data):
     X, Y = chunked(data, rows=1_000)
-    from inlier.rows.algebra import cross_moment
-    from inlier.rows.block_work import PairSum
     from inlier.rows.dask_arrays import _total
-    from inlier.rows.row_maps import identity_rows
+    from inlier.rows.paired_rows import PairedRows, _CrossMoment
 
-    work = PairSum(cross_moment, identity_rows(6), identity_rows(6))
+    work = _CrossMoment(PairedRows(X, Y).maps)
     with LargestResult() as largest:
         total = _total(work, (X, Y)).compute(scheduler="synchronous")[0]
     np.testing.assert_allclose(total, data.X.T @ data.Y, atol=1e-9)

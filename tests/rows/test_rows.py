@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from inlier.estimators._base import prepare_pairs
 from inlier.rows import PairedRows, summarise_columns, unit_rows
-from inlier.rows import algebra as moments
-from inlier.rows.blocks import compute_dtype, row_blocks, rows_per_block
 from inlier.rows.columns import effective_dimension, principal_directions, scatter_matrix
+from inlier.rows.namespaces import compute_dtype
 from inlier.rows.row_maps import model_rows
+from inlier.rows.threads import row_blocks, rows_per_block
 from tests import reference
 from tests.strategies import paired_tables
 
@@ -147,8 +147,8 @@ def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
     U = rng.standard_normal((2, 3))
     small_blocks(rows)
     pairs = PairedRows(X, Y)
-    np.testing.assert_allclose(pairs.sum(moments.cross_moment, w), X.T @ (w[:, None] * Y))
-    np.testing.assert_allclose(pairs.map(moments.bilinear, matrix=U), np.diag(X @ U @ Y.T))
+    np.testing.assert_allclose(pairs.cross_moment(w), X.T @ (w[:, None] * Y))
+    np.testing.assert_allclose(pairs.bilinear(U), np.diag(X @ U @ Y.T))
 
 
 def prepare_pairs_quietly(X, Y):

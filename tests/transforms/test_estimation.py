@@ -211,7 +211,7 @@ def test_blocks_do_not_matter(seed, model):
     Y += X
     whole = estimate_transformation(model, X, Y, weights)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inlier.rows.blocks.rows_per_block", lambda width: 7)
+        patch.setattr("inlier.rows.threads.rows_per_block", lambda width: 7)
         blocks = estimate_transformation(model, X, Y, weights)
         np.testing.assert_allclose(whole.residuals(X, Y), blocks.residuals(X, Y), atol=1e-9)
         np.testing.assert_allclose(blocks(X), whole(X), atol=1e-9)

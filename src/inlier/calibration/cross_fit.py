@@ -57,7 +57,7 @@ class CrossFit:
 
     def per_pair(self, values: Array, home: PairedRows) -> Any:
         """Return what belongs to the score of each pair, given for all levels, where the pairs live."""
-        return home.place.from_host(values, home.X)
+        return home.store.from_host(values, home.X)
 
 
 def cross_fit(pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:

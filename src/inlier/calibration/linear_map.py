@@ -19,10 +19,9 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.significance import Significance
-from inlier.rows.blocks import device_blocks, row_blocks
-from inlier.rows.namespaces import beside, from_host, is_host_array, namespace, take_rows, to_host
+from inlier.rows.namespaces import beside, from_host, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
-from inlier.rows.solving import ridge_solver
+from inlier.rows.threads import pieces
 
 # How much a doubt lowers a pair's weight (see `Significance.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.
@@ -176,7 +175,7 @@ class _WeightedFit:
         """Scores of x_i with y_j by the fits that leave pairs i and j out, in any order."""
         touched = (self._host_weights[i] > 0) | (self._host_weights[j] > 0)
         for rule, part in ((self._without_both, np.flatnonzero(touched)), (self._as_it_is, np.flatnonzero(~touched))):
-            for rows in _pieces(part.size, self.x):
+            for rows in pieces(self.x, n_rows=part.size):
                 yield noise.log_likelihood_ratio(*rule(i[part[rows]], j[part[rows]]))
 
     def _without_both(self, i: Array, j: Array) -> tuple[Any, Any]:
@@ -210,9 +209,3 @@ class _WeightedFit:
         variance = to_host(deleted @ self._residual**2) / total
         shrunk = (total * variance + _VARIANCE_PRIOR * variance.mean()) / (total + _VARIANCE_PRIOR)
         return np.clip(shrunk, _LEAST_VARIANCE, 1.0)
-
-
-def _pieces(n_rows: int, like: Any) -> Iterator[slice]:
-    """Slices of so many rows, each with room for a few temporary copies of it."""
-    cut = row_blocks if is_host_array(like) else device_blocks
-    return cut(n_rows, like.shape[1])

@@ -18,8 +18,7 @@ from inlier._typing import Array, FloatArray
 from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
-from inlier.rows import PairedRows
-from inlier.rows.block_work import Extremes
+from inlier.rows import Extremes, PairedRows
 from inlier.rows.namespaces import from_host, namespace, to_host
 from inlier.rows.null_pairs import point_numbers
 from inlier.rows.threads import single_threaded_blas
@@ -39,7 +38,7 @@ class SampledFit(CrossFit):
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""
-        return home.place.total(Extremes(), self.in_place)[1]
+        return home.store.total(Extremes(), self.in_place)[1]
 
     def scores(self, home: PairedRows) -> Any:
         """Return the score of each pair, where the pairs live."""
@@ -47,7 +46,7 @@ class SampledFit(CrossFit):
 
     def per_pair(self, values: Array, home: PairedRows) -> Any:
         """Return what belongs to the bin of each pair's score, where the pairs live."""
-        return home.place.map(_ReadOff(self.levels, values, values.dtype.name), self.in_place)
+        return home.store.map(_ReadOff(self.levels, values, values.dtype.name), self.in_place)
 
 
 def sampled_fit(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> SampledFit:
@@ -59,7 +58,7 @@ def sampled_fit(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> 
         of_sample = to_host(sample.map(model))
     scores = pairs.map(model)
     edges = _edges(of_sample, null_scores)
-    counts = pairs.place.total(_CountPerBin(edges), scores)
+    counts = pairs.store.total(_CountPerBin(edges), scores)
     share = _null_fraction(model, sample, of_sample, null_scores)
     return SampledFit(edges[counts > 0], null_scores, share, counts[counts > 0], in_place=scores)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import ortho_group
 
-from inlier._checks import as_table, check_count, check_finite, check_number
+from inlier._checks import check_count, check_number
 from inlier._typing import FloatArray, Mask
-from inlier.rows import summarise_columns
+from inlier.rows import as_table, check_finite, summarise_columns
 
 RandomSource = int | np.random.Generator | None
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier._checks import as_table, check_finite, check_paired, check_same_index, check_varies, warn
+from inlier._checks import check_paired, check_same_index, warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.exceptions import ParameterWarning
 from inlier.result import MatchResult
@@ -18,13 +18,16 @@ from inlier.rows import (
     ColumnSummary,
     PairedRows,
     RowMap,
+    as_table,
+    check_finite,
+    check_varies,
     effective_dimension,
     model_rows,
+    store_of,
     summarise_columns,
     unit_rows,
     whitened_rows,
 )
-from inlier.rows.namespaces import is_device_array, is_host_array
 
 if TYPE_CHECKING:
     from inlier.report import MatchReport
@@ -42,7 +45,7 @@ class PairMatcher(BaseEstimator):
     is_calibrated = False  # whether it gives p- and q-values
     _fewest_pairs = 2
     _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
-    _in_any_place = False  # whether rows in files, Dask arrays and device arrays are matched where they are
+    _in_any_store = False  # whether rows in files, Dask arrays and device arrays are matched where they are
 
     def fit(self, X: Any, y: Any) -> Self:
         """Decide which rows of ``X`` and ``y`` are real pairs.
@@ -105,8 +108,8 @@ class PairMatcher(BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 f"y holds the partners of the rows of X."
             )
-        table_x = as_table(X, "X", in_place=self._in_any_place)
-        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_place)
+        table_x = as_table(X, "X", in_place=self._in_any_store)
+        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
         if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
             self.n_features_in_ = X.shape[1]
@@ -153,8 +156,7 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
 def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap]:
     summary = _checked_summary(table, name)
     most_directions = max(1, summary.n_rows // _ROWS_PER_DIRECTION)
-    at_hand = is_host_array(table) or is_device_array(table)  # rows elsewhere are many
-    few = at_hand and summary.mean.size > most_directions
+    few = store_of(table).at_hand and summary.mean.size > most_directions  # rows elsewhere are many
     if few and effective_dimension(table, summary) > most_directions:
         table = unit_rows(summary)(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
         summary = summarise_columns(table)

@@ -91,7 +91,7 @@ class CalibratedMatcher(PairMatcher):
     """
 
     is_calibrated = True
-    _in_any_place = True
+    _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
 
     def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:

@@ -18,15 +18,13 @@ from inlier.estimators._base import PairMatcher, prepare_pairs
 from inlier.overlap import GramOverlap
 from inlier.overlap.cost_rule import SOLVERS
 from inlier.overlap.two_means import lloyd_cut, optimal_cut
-from inlier.rows import PairedRows
-from inlier.rows.algebra import norm_product
-from inlier.rows.scores import Scores
+from inlier.rows import PairedRows, Scores
 
 
 class _OverlapMatcher(PairMatcher):
     """Score the pairs by the Gram overlap, then part the scores in two."""
 
-    _in_any_place = True
+    _in_any_store = True
 
     def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
         self.threshold = threshold
@@ -146,7 +144,7 @@ def _directions(pairs: PairedRows, scores: Scores) -> tuple[Any, ...]:
     """A vector that is 0 for the pairs of which a row equals the mean, if there are such: their score says nothing."""
     if not scores.zeros:  # theirs would be exactly 0
         return ()
-    norms = pairs.map(norm_product)
+    norms = pairs.norm_product()
     n_directionless = scores.count_zeros(norms)
     if n_directionless:
         warn(

@@ -17,10 +17,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import (
-    as_table,
     check_choice,
-    check_coordinates,
-    check_finite,
     check_flag,
     check_number,
     check_weights,
@@ -33,7 +30,7 @@ from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_un
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
-from inlier.rows import summarise_columns
+from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation

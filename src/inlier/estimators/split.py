@@ -13,7 +13,7 @@ from inlier._checks import check_count
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher
 from inlier.exceptions import ParameterError
-from inlier.rows import PairedRows, as_elsewhere
+from inlier.rows import PairedRows, as_stored
 from inlier.rows.threads import single_threaded_blas
 
 _LARGEST_SEED = 2**31 - 1
@@ -103,7 +103,7 @@ class SplitMatcher(PairMatcher):
         return self.matcher.is_calibrated
 
     def _read_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
-        if as_elsewhere(X) is not None or as_elsewhere(y) is not None:
+        if as_stored(X) is not None or as_stored(y) is not None:
             raise ValueError(
                 "SplitMatcher deals the rows of arrays in memory to its parts. The matchers inside it take Dask "
                 "arrays, device arrays and files as a whole, with the same answer: fit the matcher itself."

@@ -17,8 +17,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.paper import EigenvectorMatcher
 from inlier.io import write_blocks
 from inlier.overlap.cost_rule import choose_eigen_solver
-from inlier.rows.files import StoredRows, blocks_of
-from inlier.rows.npy_files import NpyFile
+from inlier.rows.files import NpyFile, StoredRows, blocks_of
 from inlier.rows.threads import row_ranges
 
 _LANCZOS_PASSES = 22  # of the eigenvector where d_x d_y is large; how many it takes depends on the data

@@ -27,7 +27,7 @@ class Npy(BlockCodec):
         return content
 
     def open(self, request: Request) -> Mapping[str, Any]:
-        from inlier.rows.npy_files import NpyFile
+        from inlier.rows.files import NpyFile
 
         return {"": NpyFile(request.path)}
 

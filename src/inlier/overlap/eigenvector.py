@@ -10,10 +10,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from inlier._typing import FloatArray
-from inlier.rows import PairedRows
-from inlier.rows.algebra import bilinear, cross_moment, gram_step, kronecker_moment, product_moment
-from inlier.rows.block_work import Extremes
+from inlier._typing import Array, FloatArray
+from inlier.rows import Extremes, PairedRows
 from inlier.rows.namespaces import to_host
 from inlier.rows.threads import single_threaded_blas
 
@@ -38,13 +36,13 @@ class MomentSide(NamedTuple):
 
     def eigenpair(self, pairs: PairedRows) -> Eigenpair:
         """Return v itself."""
-        return Eigenpair(self.value, pairs.map(bilinear, matrix=self.matrix, scale=1 / self.length))
+        return Eigenpair(self.value, pairs.bilinear(self.matrix, 1 / self.length))
 
 
 def eigenpair_by_moments(pairs: PairedRows) -> Eigenpair | MomentSide:
     """Form K^T K (d_x d_y square) in one pass; its leading eigenvector u gives v = K u / |K u|."""
-    products, all_ones = pairs.sums(product_moment, cross_moment)
-    value, u = _leading_of_dense(kronecker_moment(products, *pairs.dimensions))
+    products, all_ones = pairs.product_moments()
+    value, u = _leading_of_dense(_kronecker_moment(products, *pairs.dimensions))
     return _from_side_of_moments(pairs, value, u, all_ones)
 
 
@@ -63,16 +61,16 @@ def _by_operator(pairs: PairedRows) -> Eigenpair | MomentSide:
     d_x, d_y = pairs.dimensions
 
     def step_in_moments(u: FloatArray) -> FloatArray:
-        return pairs.sum(gram_step, matrix=u.reshape(d_x, d_y)).ravel()
+        return pairs.gram_step(u.reshape(d_x, d_y)).ravel()
 
     def step_in_pairs(v: FloatArray) -> FloatArray:
-        return to_host(pairs.map(bilinear, matrix=pairs.sum(cross_moment, v)))
+        return to_host(pairs.bilinear(pairs.cross_moment(v)))
 
-    all_ones = pairs.sum(cross_moment)  # K^T 1: the row sums already point at the inliers
+    all_ones = pairs.cross_moment()  # K^T 1: the row sums already point at the inliers
     if d_x * d_y <= pairs.n_pairs:
         value, u = _leading_by_lanczos(step_in_moments, all_ones.ravel())
         return _from_side_of_moments(pairs, value, u, all_ones)
-    start = to_host(pairs.map(bilinear, matrix=all_ones))
+    start = to_host(pairs.bilinear(all_ones))
     value, v = _leading_by_lanczos(step_in_pairs, start)
     return Eigenpair(value, _oriented(v))
 
@@ -96,8 +94,22 @@ def _from_side_of_moments(
     length = float(np.sqrt(value))
     total = float(np.vdot(matrix, all_ones)) / length
     if abs(total) <= _UNDECIDED * np.sqrt(pairs.n_pairs):
-        total = sum(pairs.place.total(Extremes(), pairs.map(bilinear, matrix=matrix)))
+        total = sum(pairs.store.total(Extremes(), pairs.bilinear(matrix)))
     return MomentSide(value, -matrix if total < 0 else matrix, length)
+
+
+def _kronecker_moment(product_moment: FloatArray, d_x: int, d_y: int) -> FloatArray:
+    """K^T K, (d_x d_y, d_x d_y), from its distinct entries: entry (ab, ce) is the sum of x_a y_b x_c y_e."""
+    blocks = product_moment[_product_index(d_x)[:, :, None, None], _product_index(d_y)]  # a, c, b, e
+    return blocks.transpose(0, 2, 1, 3).reshape(d_x * d_y, d_x * d_y)
+
+
+def _product_index(d: int) -> Array:
+    """Where the product of coordinates a and c stands among the distinct ones."""
+    index = np.empty((d, d), dtype=np.intp)
+    first, second = np.triu_indices(d)
+    index[first, second] = index[second, first] = np.arange(first.size)
+    return index
 
 
 def _leading_of_dense(matrix: FloatArray) -> tuple[float, FloatArray]:
@@ -111,7 +123,7 @@ def _leading_by_lanczos(step: Callable[[FloatArray], FloatArray], start: FloatAr
     if size < _SMALLEST_FOR_LANCZOS:
         matrix = np.stack([step(column) for column in np.eye(size)])
         return _leading_of_dense((matrix + matrix.T) / 2)
-    # A pinch of fixed noise: a start orthogonal to the answer would never find it.
+    # A little fixed noise: a start orthogonal to the answer would never find it.
     noise = np.random.default_rng(0).standard_normal(size)
     scale = np.linalg.norm(start) or 1.0
     start = start / scale + 1e-3 * noise / np.linalg.norm(noise)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from inlier._checks import as_table, check_choice, check_finite, check_paired
+from inlier._checks import check_choice, check_paired
 from inlier._typing import FloatArray
 from inlier.overlap.cost_rule import (
     DEFAULT_MEMORY_BUDGET,
@@ -28,10 +28,8 @@ from inlier.overlap.eigenvector import (
     eigenpair_by_operator,
     eigenpair_of_dense,
 )
-from inlier.rows import ColumnSummary, PairedRows, summarise_columns
-from inlier.rows.algebra import bilinear, cross_moment, leave_one_out, norm_product
+from inlier.rows import ColumnSummary, PairedRows, Scores, as_table, check_finite, summarise_columns
 from inlier.rows.namespaces import to_host
-from inlier.rows.scores import Scores
 
 _ROWS_OF_H = 256  # formed at a time for dense row sums
 
@@ -98,7 +96,7 @@ class GramOverlap:
     def matvec(self, v: Any) -> FloatArray:
         """H v = rowsum((X M_v) * Y) with M_v = X^T diag(v) Y: two thin products."""
         v = self._as_vector(v)
-        return self._pairs.map(bilinear, matrix=self._pairs.sum(cross_moment, v))
+        return self._pairs.bilinear(self._pairs.cross_moment(v))
 
     def matmat(self, V: Any) -> FloatArray:
         """H V, one column at a time."""
@@ -111,35 +109,34 @@ class GramOverlap:
         """S = H 1, i.e. S_i = x_i^T (X^T Y) y_i."""
         if self._row_sum_solver(solver) == "dense":
             return self._dense_row_sums()
-        return self._pairs.map(bilinear, matrix=self._pairs.sum(cross_moment))
+        return self._pairs.bilinear(self._pairs.cross_moment())
 
     def leave_one_out_row_sums(self, solver: str = "auto") -> FloatArray:
         """S_i - H_ii: each pair's agreement with all the others, its own share left out."""
         if self._row_sum_solver(solver) == "dense":
             return self._dense_row_sums() - to_host(self.diagonal())
-        return self._pairs.map(leave_one_out, matrix=self._pairs.sum(cross_moment))
+        return self._pairs.leave_one_out(self._pairs.cross_moment())
 
     def row_sum_scores(self, solver: str = "auto") -> Scores:
         """d_x d_y (S_i - H_ii), the paper's S_i - d^2, for rows of unit length."""
         d_x, d_y = self._pairs.dimensions
         if self._row_sum_solver(solver) == "dense":
             return self._scores_of(d_x * d_y * (self._dense_row_sums() - to_host(self.diagonal())))
-        return self._pairs.scores(leave_one_out, matrix=self._pairs.sum(cross_moment), scale=d_x * d_y)
+        return self._pairs.leave_one_out_scores(self._pairs.cross_moment(), d_x * d_y)
 
     def eigenvector_scores(self, solver: str = "auto") -> Scores:
         """sqrt(n) v_i, for rows of unit length."""
         found = self._leading(solver)
         if isinstance(found, MomentSide):
-            matrix, scale = found.matrix, np.sqrt(self.shape[0]) / found.length
-            return self._pairs.scores(bilinear, matrix=matrix, scale=scale)
+            return self._pairs.bilinear_scores(found.matrix, np.sqrt(self.shape[0]) / found.length)
         return self._scores_of(np.sqrt(self.shape[0]) * found.vector)
 
     def _scores_of(self, values: FloatArray) -> Scores:
-        return Scores.of_values(self._pairs.place.from_host(values, self._pairs.X))
+        return Scores.of_values(self._pairs.store.from_host(values, self._pairs.X))
 
     def diagonal(self) -> FloatArray:
         """H_ii = |x_i|^2 |y_i|^2."""
-        return self._pairs.map(norm_product)
+        return self._pairs.norm_product()
 
     def trace(self) -> float:
         """Sum of the diagonal, which is also the sum of the eigenvalues."""
@@ -154,18 +151,13 @@ class GramOverlap:
         check_choice(solver, SOLVERS, "solver")
         n, (d_x, d_y) = self._pairs.n_pairs, self._pairs.dimensions
         if solver == "auto":
-            solver = choose_eigen_solver(n, d_x, d_y, self.memory_budget, self._in_memory)
+            solver = choose_eigen_solver(n, d_x, d_y, self.memory_budget, self._pairs.store.in_memory)
         check_fits(solver, n, d_x, d_y, self.memory_budget)
         if solver == "moments":
             return eigenpair_by_moments(self._pairs)
         if solver == "operator":
             return eigenpair_by_operator(self._pairs)
         return eigenpair_of_dense(self.to_dense())
-
-    @property
-    def _in_memory(self) -> bool:
-        """Whether reading the rows many times, two blocks of them at once, costs nothing to speak of."""
-        return self._pairs.place.name == "memory"
 
     def to_dense(self) -> FloatArray:
         """H itself, n x n, if it fits the memory budget."""
@@ -183,7 +175,7 @@ class GramOverlap:
     def _row_sum_solver(self, solver: str) -> str:
         check_choice(solver, SOLVERS, "solver")
         if solver == "auto":
-            return choose_row_sum_solver(self._pairs.n_pairs, *self._pairs.dimensions, self._in_memory)
+            return choose_row_sum_solver(self._pairs.n_pairs, *self._pairs.dimensions, self._pairs.store.in_memory)
         return solver
 
     def _dense_row_sums(self) -> FloatArray:

@@ -1,23 +1,38 @@
-"""Where the rows live: they are read one block at a time, mapped, and summed.
+"""Where the rows are stored: they are read one block at a time, mapped, and summed.
 
 Nothing here knows what a matcher is; nothing above knows how rows are stored.
 """
 
-from inlier.rows.columns import ColumnSummary, effective_dimension, principal_directions, summarise_columns
-from inlier.rows.paired_rows import PairedRows
-from inlier.rows.places import as_elsewhere, place_of
+from inlier.rows.columns import (
+    ColumnSummary,
+    check_coordinates,
+    check_finite,
+    check_varies,
+    effective_dimension,
+    principal_directions,
+    summarise_columns,
+)
+from inlier.rows.paired_rows import AtLeast, Extremes, PairedRows, Scores
 from inlier.rows.row_maps import RowMap, identity_rows, model_rows, unit_rows, whitened_rows
+from inlier.rows.stores import as_stored, as_table, store_of
 
 __all__ = [
+    "AtLeast",
     "ColumnSummary",
+    "Extremes",
     "PairedRows",
     "RowMap",
-    "as_elsewhere",
+    "Scores",
+    "as_stored",
+    "as_table",
+    "check_coordinates",
+    "check_finite",
+    "check_varies",
     "effective_dimension",
     "identity_rows",
     "model_rows",
-    "place_of",
     "principal_directions",
+    "store_of",
     "summarise_columns",
     "unit_rows",
     "whitened_rows",

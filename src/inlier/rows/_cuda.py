@@ -1,4 +1,4 @@
-"""Choose and launch the CUDA kernels: rows on a CUDA device, numba able to reach it.
+"""The backend for rows on a CUDA device: chooses and launches the kernels that numba compiles for it.
 
 Room on the device comes from the library of the rows, which keeps what was freed for the next time; numba's own
 allocations would wait for the device each time.
@@ -10,33 +10,131 @@ import logging
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.rows.algebra import cross_moment
-from inlier.rows.blocks import compute_dtype, device_blocks
-from inlier.rows.namespaces import dtype_name, from_host, is_host_array, namespace, to_host
-
-if TYPE_CHECKING:
-    from inlier.rows.block_work import PairMap, PairSum
+from inlier.rows.algebra import Maps, Plain, Rows, cross_moment
+from inlier.rows.namespaces import compute_dtype, dtype_name, from_host, is_host_array, namespace, to_host
+from inlier.rows.threads import pieces
 
 _LOG = logging.getLogger(__name__)
 
-WIDEST_ROW = 16
+_WIDEST_ROW = 16  # that a thread takes whole
 _MOST_PRODUCTS = 40  # sums that a thread can keep in registers
 _BLOCKS = 1056  # eight for each of 132 multiprocessors
 _STRIPS = 264  # of rows, for the columns of wide tables
 _LANES = 32, 64  # threads that share a wide row, and a very wide one
 _MOST_KEPT = 16  # of a row's values that a thread keeps
-_COMMON_STREAM = 1  # CUDA's name for the stream on which work is done unless told otherwise
 _MOST_INSIDE = 4_000_000  # values of a window that come to the host
+_COMMON_STREAM = 1  # CUDA's name for the stream on which work is done unless told otherwise
+
+
+class Cuda(Plain):
+    """Arrays on a CUDA device, torch's or CuPy's, where numba can compile for it."""
+
+    def takes(self, *blocks: Any) -> bool:
+        """Whether the blocks are on a CUDA device and of a form that the kernels read."""
+        return all(map(_suits, blocks)) and _kernels() is not None
+
+    def prepared(self, X: Any, Y: Any, maps: Maps) -> Iterator[tuple[slice, Rows, Rows]]:
+        """Yield prepared rows; means are sent once and nothing between pieces, so that the device need not wait."""
+        tables = zip((X, Y), maps, strict=True)
+        sides = [(T, m, None if m.mean is None or not _is_unit(m) else from_host(m.mean, T)) for T, m in tables]
+        for rows in pieces(X, Y):
+            x, y = (m(T[rows, :]) if mean is None else _unit_rows(T[rows, :], mean, m.shortest) for T, m, mean in sides)
+            yield rows, x, y
+
+    def cross_moment(self, X: Any, Y: Any, maps: Maps, weights: Any = None) -> FloatArray:
+        """Sum of w_i x_i y_i^T; narrow rows without weights by a kernel."""
+        if weights is not None or not _is_narrow(X, Y, maps):
+            return super().cross_moment(X, Y, maps, weights)
+        return _pair_sums("cross_moment", X, Y, maps, (X.shape[1], Y.shape[1]))
+
+    def gram_step(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray) -> FloatArray:
+        """Sum of (x_i^T U y_i) x_i y_i^T."""
+        if _is_narrow(X, Y, maps):
+            return _pair_sums("gram_step", X, Y, maps, (X.shape[1], Y.shape[1]), matrix)
+        if not _is_wide(X, Y, maps):
+            return super().gram_step(X, Y, maps, matrix)
+        sent = _matrix_for(matrix, X)
+        return self._summed(
+            X, Y, maps, lambda rows, x, y: cross_moment(x, y, _scored(x, y, sent, 1.0, False, _empty(X, x.shape[0])))
+        )
+
+    def product_moments(self, X: Any, Y: Any, maps: Maps) -> tuple[FloatArray, FloatArray]:
+        """Sums of the distinct products x_a x_c y_b y_e, and of x_a y_b."""
+        shape = tuple(d * (d + 1) // 2 for d in (X.shape[1], Y.shape[1]))
+        if not _is_narrow(X, Y, maps) or shape[0] * shape[1] > _MOST_PRODUCTS:
+            return super().product_moments(X, Y, maps)
+        return _pair_sums("product_moment", X, Y, maps, shape), self.cross_moment(X, Y, maps)
+
+    def bilinear(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float) -> Any:
+        """Return ``scale`` x_i^T U y_i of each pair."""
+        scores = self._scores(X, Y, maps, matrix, scale, leave_out=False)
+        return super().bilinear(X, Y, maps, matrix, scale) if scores is None else scores
+
+    def leave_one_out(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float) -> Any:
+        """Return ``scale`` (x_i^T U y_i - |x_i|^2 |y_i|^2) of each pair."""
+        scores = self._scores(X, Y, maps, matrix, scale, leave_out=True)
+        return super().leave_one_out(X, Y, maps, matrix, scale) if scores is None else scores
+
+    def _scores(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float, leave_out: bool) -> Any:
+        scores = _empty(X, int(X.shape[0]))
+        if _is_narrow(X, Y, maps):
+            kernel = _kernels().pair_kernels(int(X.shape[1]), int(Y.shape[1]))["scores"]
+            _launch(kernel, X, Y, _fixed(maps, matrix), float(scale), leave_out, scores)
+        elif _is_wide(X, Y, maps):
+            sent = _matrix_for(matrix, X)
+            for rows, x, y in self.prepared(X, Y, maps):
+                _scored(x, y, sent, float(scale), leave_out, scores[rows])
+        else:
+            return None
+        return scores
+
+    def columns(self, block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sum, minimum and maximum of each column."""
+        d, xp = int(block.shape[1]), namespace(block)
+        if d > _WIDEST_ROW:
+            lines = _empty(block, _STRIPS, 3 * d)
+            _launch(_kernels().wide_columns, block, lines, grid=(_STRIPS, -(-d // _kernels().THREADS)))
+        else:
+            lines, xp = _empty(block, _BLOCKS, 3 * d), np
+            _launch(_kernels().column_kernel(d), block, lines)
+            lines = to_host(lines)  # few, and fetched in one go
+        total, low, high = lines[:, :d], lines[:, d : 2 * d], lines[:, 2 * d :]
+        return to_host(xp.sum(total, axis=0)), to_host(xp.min(low, axis=0)), to_host(xp.max(high, axis=0))
+
+    def histogram(self, values: Any, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
+        """Counts and sums in buckets; where a value lies in its bucket is rounded to one of ``STEPS`` steps."""
+        kernels, width = _kernels(), (high - low) / n_buckets
+        if n_buckets != kernels.BUCKETS or not np.isfinite(1 / width):
+            return super().histogram(values, low, high, n_buckets)
+        found = namespace(values).zeros(2 * n_buckets + 3, dtype=namespace(values).float64, device=values.device)
+        grid = max(_BLOCKS, -(-int(values.shape[0]) // kernels.ROWS_PER_BLOCK))
+        _launch(kernels.histogram, values, float(low), 1 / width, found, grid=grid)
+        counts, steps, (zeros, beneath, beyond) = np.split(to_host(found), [n_buckets, 2 * n_buckets])
+        within = (steps + counts / 2) / kernels.STEPS  # each was rounded down, by half a step on average
+        within[[0, -1]] += beneath, beyond
+        sums = counts * (low + width * np.arange(n_buckets)) + width * within
+        return counts.astype(np.int64), sums, int(zeros)
+
+    def window(self, values: Any, low: float, high: float) -> tuple[int, float, FloatArray, int, float]:
+        """Number and sum below, the values inside, number and sum above."""
+        xp = namespace(values)
+        inside, n_inside = _empty(values, _MOST_INSIDE), xp.zeros(1, dtype=xp.int64, device=values.device)
+        lines = _empty(values, _BLOCKS, 4)
+        _launch(_kernels().window, values, float(low), float(high), lines, inside, n_inside)
+        found = int(n_inside[0])
+        if found > _MOST_INSIDE:
+            return super().window(values, low, high)
+        n_below, sum_below, n_above, sum_above = to_host(lines).sum(axis=0).tolist()
+        return int(n_below), sum_below, to_host(inside[:found]), int(n_above), sum_above
 
 
 @cache
-def _kernels() -> ModuleType | None:
+def _kernels() -> Any:
     """Return the kernels, or None where numba is missing, sees no device, or cannot compile for it."""
     try:
         cuda = import_module("numba.cuda")
@@ -54,180 +152,63 @@ def _kernels() -> ModuleType | None:
     return kernels
 
 
-def kernels_on_cuda(*tables: Any) -> ModuleType | None:
-    """Return the kernels if these arrays are on a CUDA device and of a form that they read."""
-    return _kernels() if all(map(_suits, tables)) else None
-
-
-def _suits(table: Any) -> bool:
-    interface = getattr(table, "__cuda_array_interface__", None)
+def _suits(block: Any) -> bool:
+    interface = getattr(block, "__cuda_array_interface__", None)
     contiguous = interface is not None and interface.get("strides") is None
-    return contiguous and dtype_name(table) in ("float32", "float64", "uint8")
+    return contiguous and dtype_name(block) in ("float32", "float64", "uint8")
 
 
-def cuda_sum(work: PairSum, X: Any, Y: Any, vectors: tuple[Any, ...]) -> FloatArray | None:
-    """Sum over pairs, if there is a kernel for this moment."""
-    d_x, d_y = int(X.shape[1]), int(Y.shape[1])
-    n_x, n_y = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
-    shapes = {"cross_moment": (d_x, d_y), "gram_step": (d_x, d_y), "product_moment": (n_x, n_y)}
-    name = work.moment.__name__
-    kernels = kernels_on_cuda(X, Y) if _is_simple(work) and not vectors else None
-    if kernels is None or name not in shapes:
-        return None
-    if max(d_x, d_y) > WIDEST_ROW:
-        return _wide_sum(kernels, work, X, Y) if name != "product_moment" and _is_wide_work(work, X, Y) else None
-    if name == "product_moment" and n_x * n_y > _MOST_PRODUCTS:
-        return None
-    n_x, n_y = shapes[name]
-    lines = _lines(kernels, _pair_kernels(d_x, d_y)[name], n_x * n_y, X, Y, _fixed(work, d_x, d_y))
-    return lines.sum(axis=0).reshape(n_x, n_y)
+def _is_narrow(X: Any, Y: Any, maps: Maps) -> bool:
+    return max(X.shape[1], Y.shape[1]) <= _WIDEST_ROW and maps.only_centre
 
 
-def cuda_map(work: PairMap, X: Any, Y: Any) -> Any:
-    """Score pairs on the device, if there is a kernel for this score."""
-    name = getattr(work.score, "__name__", "")
-    kernels = kernels_on_cuda(X, Y) if _is_simple(work) and name in ("bilinear", "leave_one_out") else None
-    if kernels is None or work.matrix is None:
-        return None
-    d_x, d_y = int(X.shape[1]), int(Y.shape[1])
-    scores = _empty(X, int(X.shape[0]))
-    leave_out = name == "leave_one_out"
-    if max(d_x, d_y) <= WIDEST_ROW:
-        _pair_kernels(d_x, d_y)["scores"][_BLOCKS, kernels.THREADS](
-            _view(X), _view(Y), _view(from_host(_fixed(work, d_x, d_y), X)), work.scale, leave_out, _view(scores)
-        )
-    elif _is_wide_work(work, X, Y):
-        matrix = _matrix_for(work, X)
-        for rows, x, y in _unit_pieces(kernels, work, X, Y):
-            _score_rows(kernels, x @ matrix, x, y, work.scale, leave_out, scores[rows])
-    else:
-        return None
-    return scores
+def _is_wide(X: Any, Y: Any, maps: Maps) -> bool:
+    """Whether both sides are scaled to rows of unit length, and of one type."""
+    return all(map(_is_unit, maps)) and compute_dtype(dtype_name(X)) == compute_dtype(dtype_name(Y))
 
 
-def cuda_unit_rows(X: Any, mean: FloatArray, shortest: float, dtype: Any) -> Any:
-    """Centred rows of unit length, on the device, in one reading; None where there is no kernel for them."""
-    kernels = kernels_on_cuda(X)
-    if kernels is None:
-        return None
-    return _unit_rows(kernels, X, from_host(mean, X), shortest, dtype)
+def _is_unit(row_map: Any) -> bool:
+    return bool(row_map.only_centres and row_map.unit_length)
 
 
-def cuda_columns(kernels: ModuleType, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sum, minimum and maximum of each column."""
-    d = int(X.shape[1])
-    if d > WIDEST_ROW:
-        xp, lines = namespace(X), _empty(X, _STRIPS, 3 * d)
-        kernels.wide_columns[(_STRIPS, -(-d // kernels.THREADS)), kernels.THREADS](_view(X), _view(lines))
-        total, low, high = lines[:, :d], lines[:, d : 2 * d], lines[:, 2 * d :]
-        return to_host(xp.sum(total, axis=0)), to_host(xp.min(low, axis=0)), to_host(xp.max(high, axis=0))
-    lines = _lines(kernels, kernels.column_kernel(d), 3 * d, X)
-    return lines[:, :d].sum(axis=0), lines[:, d : 2 * d].min(axis=0), lines[:, 2 * d :].max(axis=0)
+def _pair_sums(name: str, X: Any, Y: Any, maps: Maps, shape: tuple[int, ...], matrix: Any = None) -> FloatArray:
+    """Launch a kernel that writes a line of numbers for each block, and add up the lines."""
+    lines = _empty(X, _BLOCKS, shape[0] * shape[1])
+    _launch(_kernels().pair_kernels(int(X.shape[1]), int(Y.shape[1]))[name], X, Y, _fixed(maps, matrix), lines)
+    return to_host(lines).sum(axis=0).reshape(shape)
 
 
-def cuda_histogram(kernels: ModuleType, values: Any, low: float, high: float) -> tuple[Array, FloatArray, int]:
-    """Counts and sums in buckets; a value's place in its bucket is rounded to one of ``FRACTION`` steps."""
-    n_buckets = kernels.BUCKETS
-    width = (high - low) / n_buckets
-    found = namespace(values).zeros(2 * n_buckets + 3, dtype=namespace(values).float64, device=values.device)
-    blocks = max(_BLOCKS, -(-int(values.shape[0]) // kernels.ROWS_PER_BLOCK))
-    kernels.histogram[blocks, kernels.THREADS](_view(values), low, 1 / width, _view(found))
-    counts, fractions, (zeros, beneath, beyond) = np.split(to_host(found), [n_buckets, 2 * n_buckets])
-    within = (fractions + counts / 2) / kernels.FRACTION  # each was rounded down, by half a step on average
-    within[[0, -1]] += beneath, beyond
-    sums = counts * (low + width * np.arange(n_buckets)) + width * within
-    return counts.astype(np.int64), sums, int(zeros)
-
-
-def cuda_window(kernels: ModuleType, values: Any, low: float, high: float) -> tuple[Any, FloatArray, Any] | None:
-    """Tails and inside of a window; None where too many are inside."""
-    xp = namespace(values)
-    inside, n_inside = _empty(values, _MOST_INSIDE), xp.zeros(1, dtype=xp.int64, device=values.device)
-    lines = _lines(kernels, kernels.window, 6, values, low, high, after=(inside, n_inside))
-    found = int(n_inside[0])
-    if found > _MOST_INSIDE:
-        return None
-    below = (int(lines[:, 0].sum()), float(lines[:, 1].sum()), float(lines[:, 2].max()))
-    above = (int(lines[:, 3].sum()), float(lines[:, 4].sum()), float(lines[:, 5].min()))
-    return below, to_host(inside[:found]), above
-
-
-def _pair_kernels(d_x: int, d_y: int) -> Any:
-    return import_module("inlier.rows._cuda_pairs").pair_kernels(d_x, d_y)
-
-
-def _lines(kernels: ModuleType, kernel: Any, width: int, X: Any, *others: Any, after: tuple[Any, ...] = ()) -> Array:
-    """Launch a kernel that writes a line of numbers for each block, and fetch the lines."""
-    partial = _empty(X, _BLOCKS, width)
-    sent = (from_host(other, X) if is_host_array(other) else other for other in others)
-    kernel[_BLOCKS, kernels.THREADS](*map(_view, (X, *sent, partial, *after)))
-    return to_host(partial)
-
-
-def _wide_sum(kernels: ModuleType, work: PairSum, X: Any, Y: Any) -> FloatArray:
-    """Sum of x y^T, or with a matrix of (x^T U y) x y^T, over wide rows."""
-    xp = namespace(X)
-    matrix = None if work.matrix is None else _matrix_for(work, X)
-    total: Any = 0.0
-    for _, x, y in _unit_pieces(kernels, work, X, Y):
-        weights = None
-        if matrix is not None:
-            weights = _empty(X, int(x.shape[0]))
-            _score_rows(kernels, x @ matrix, x, y, 1.0, False, weights)
-        total = xp.astype(cross_moment(x, y, weights), xp.float64) + total
-    return to_host(total)
-
-
-def _matrix_for(work: PairSum | PairMap, X: Any) -> Any:
-    return from_host(np.asarray(work.matrix, dtype=compute_dtype(dtype_name(X))), X)
-
-
-def _unit_pieces(kernels: ModuleType, work: PairSum | PairMap, X: Any, Y: Any) -> Iterator[tuple[slice, Any, Any]]:
-    """Prepared wide rows, a piece at a time; nothing is sent between pieces, so that the device need not wait."""
-    dtype = getattr(namespace(X), compute_dtype(dtype_name(X)).name)
-    sides = [(T, from_host(m.mean, T), m.shortest) for T, m in ((X, work.map_x), (Y, work.map_y)) if m.mean is not None]
-    for rows in device_blocks(int(X.shape[0]), int(X.shape[1] + Y.shape[1])):
-        x, y = (_unit_rows(kernels, T[rows, :], mean, shortest, dtype) for T, mean, shortest in sides)
-        yield rows, x, y
-
-
-def _unit_rows(kernels: ModuleType, X: Any, mean: Any, shortest: float, dtype: Any) -> Any:
-    out = namespace(X).empty(tuple(X.shape), dtype=dtype, device=X.device)
-    launch = _row_kernels(kernels, X)["unit_rows"][_BLOCKS, kernels.THREADS]
-    launch(_view(X), _view(mean), float(shortest) ** 2, _view(out))
+def _unit_rows(X: Any, mean: Any, shortest: float) -> Any:
+    d, xp = int(X.shape[1]), namespace(X)
+    out = xp.empty(tuple(X.shape), dtype=getattr(xp, compute_dtype(dtype_name(X)).name), device=X.device)
+    lanes = 1 if d <= _WIDEST_ROW else min(_LANES[d > _LANES[0] * _MOST_KEPT], int(_kernels().THREADS))
+    kernel = _kernels().unit_rows_kernel(lanes, min(d // lanes, _MOST_KEPT))
+    _launch(kernel, X, mean, float(shortest) ** 2, out)
     return out
 
 
-def _score_rows(kernels: ModuleType, turned: Any, x: Any, y: Any, scale: float, leave_out: bool, out: Any) -> None:
-    lanes = min(_LANES[0], int(kernels.THREADS))
-    launch = kernels.row_kernels(lanes, 0)["row_scores"][_BLOCKS, kernels.THREADS]
-    launch(*map(_view, (turned, x, y)), scale, leave_out, _view(out))
+def _scored(x: Any, y: Any, matrix: Any, scale: float, leave_out: bool, out: Any) -> Any:
+    """Scores of prepared wide rows, written to ``out``."""
+    kernel = _kernels().row_scores_kernel(min(_LANES[0], int(_kernels().THREADS)))
+    _launch(kernel, x @ matrix, x, y, scale, leave_out, out)
+    return out
 
 
-def _row_kernels(kernels: ModuleType, X: Any) -> Any:
-    d = int(X.shape[1])
-    lanes = 1 if d <= WIDEST_ROW else min(_LANES[d > _LANES[0] * _MOST_KEPT], int(kernels.THREADS))
-    return kernels.row_kernels(lanes, min(d // lanes, _MOST_KEPT))
+def _matrix_for(matrix: FloatArray, X: Any) -> Any:
+    return from_host(np.asarray(matrix, dtype=compute_dtype(dtype_name(X))), X)
 
 
-def _is_simple(work: PairSum | PairMap) -> bool:
-    maps = work.map_x, work.map_y
-    unchanged = all(row_map.linear is None and row_map.scale == 1.0 for row_map in maps)
-    return unchanged and maps[0].unit_length == maps[1].unit_length
-
-
-def _is_wide_work(work: PairSum | PairMap, X: Any, Y: Any) -> bool:
-    """Whether both sides are scaled to rows of unit length, and of one type."""
-    unit = all(row_map.unit_length and row_map.mean is not None for row_map in (work.map_x, work.map_y))
-    return unit and compute_dtype(dtype_name(X)) == compute_dtype(dtype_name(Y))
-
-
-def _fixed(work: PairSum | PairMap, d_x: int, d_y: int) -> FloatArray:
+def _fixed(maps: Maps, matrix: FloatArray | None) -> FloatArray:
     """Means of both sides, the least squared lengths with a direction, whether rows get unit length, the matrix."""
-    means = [np.zeros(d) if m.mean is None else m.mean for m, d in ((work.map_x, d_x), (work.map_y, d_y))]
-    least = [work.map_x.shortest**2, work.map_y.shortest**2, float(work.map_x.unit_length)]
-    matrix = np.zeros(0) if work.matrix is None else np.asarray(work.matrix, dtype=np.float64).ravel()
-    return np.concatenate([*means, least, matrix])
+    means = [np.zeros(m.n_columns) if m.mean is None else m.mean for m in maps]
+    least = [maps.x.shortest**2, maps.y.shortest**2, float(maps.x.unit_length)]
+    return np.concatenate([*means, least, [] if matrix is None else np.asarray(matrix, dtype=np.float64).ravel()])
+
+
+def _launch(kernel: Any, first: Any, *others: Any, grid: Any = None) -> None:
+    """Launch a kernel on arrays that are there, numbers, and NumPy arrays, which are sent."""
+    sent = (from_host(other, first) if is_host_array(other) else other for other in others)
+    kernel[_BLOCKS if grid is None else grid, _kernels().THREADS](*map(_view, (first, *sent)))
 
 
 def _empty(like: Any, *shape: int) -> Any:

@@ -2,24 +2,24 @@
 
 A thread takes every so many-th row and keeps its sums in registers; the threads of a block add theirs up in shared
 memory, and each block writes one line, so that sums do not depend on who came first. All arithmetic is float64. The
-arrays may be torch's or CuPy's: numba reads both where they are. What is done to pairs of narrow rows is in
-`inlier.rows._cuda_pairs`.
+arrays may be torch's or CuPy's: numba reads both where they are. For pairs of narrow rows the dimensions are part of
+the compiled code.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda, float64, uint32
 
 THREADS = 256  # a power of two: halves are added to halves
 BUCKETS = 1024
-FRACTION = (
-    32768  # steps within a bucket in which sums are kept, so that integers do: 32-bit ones are fast in shared memory
-)
-ROWS_PER_BLOCK = 100_000  # at most: more could overflow those sums
+STEPS = 2**15  # within a bucket: sums are kept as 32-bit whole numbers, fast in shared memory and the same in any order
+ROWS_PER_BLOCK = 100_000  # at most: more could overflow the steps
+_MOST_KEPT = 24  # numbers common to all rows that a thread copies to registers
 
 
 @cuda.jit(device=True)
@@ -116,15 +116,6 @@ def wide_columns(X, partial):
 
 
 @cache
-def row_kernels(lanes, n_kept):
-    """Kernels for which ``lanes`` neighbouring threads share a row: one for narrow rows, more for wide ones.
-
-    Of each row a thread keeps ``n_kept`` values, no more than it has, in registers.
-    """
-    return {"unit_rows": _unit_rows_kernel(lanes, n_kept), "row_scores": _row_scores_kernel(lanes)}
-
-
-@cache
 def _lane_sum(lanes):
     """Device function that adds up a number over the threads of a row."""
 
@@ -150,7 +141,12 @@ def _lane_sum(lanes):
     return add_up_lanes
 
 
-def _unit_rows_kernel(lanes, n_kept):
+@cache
+def unit_rows_kernel(lanes, n_kept):
+    """Kernel for which ``lanes`` neighbouring threads share a row: one for narrow rows, more for wide ones.
+
+    Of each row a thread keeps ``n_kept`` values, no more than it has, in registers.
+    """
     add_up_lanes = _lane_sum(lanes)
 
     @cuda.jit
@@ -185,7 +181,9 @@ def _unit_rows_kernel(lanes, n_kept):
     return unit_rows
 
 
-def _row_scores_kernel(lanes):
+@cache
+def row_scores_kernel(lanes):
+    """Kernel that scores prepared wide rows."""
     add_up_lanes = _lane_sum(lanes)
 
     @cuda.jit
@@ -226,32 +224,32 @@ def histogram(values, low, per_bucket, found):
     exceed them, in buckets: in the first and last bucket they count as if at the end.
     """
     count = cuda.shared.array(BUCKETS, uint32)  # a line each: the simulator tells shared arrays apart by their line
-    fraction = cuda.shared.array(BUCKETS, uint32)
+    steps = cuda.shared.array(BUCKETS, uint32)
     scratch = cuda.shared.array(THREADS, float64)
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
         count[k] = 0
-        fraction[k] = 0
+        steps[k] = 0
     cuda.syncthreads()
     n_zeros, beneath, beyond = 0, 0.0, 0.0
     for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
         value = values[i]
-        place = (value - low) * per_bucket
-        if place < 0.0:
-            beneath += place
-        place = place if place > 0.0 else 0.0  # written so that NaN, too, has a bucket
-        if place > BUCKETS - 1e-6:
-            beyond += place - (BUCKETS - 1e-6)
-            place = BUCKETS - 1e-6
-        bucket = uint32(place)
+        where = (value - low) * per_bucket
+        if where < 0.0:
+            beneath += where
+        where = where if where > 0.0 else 0.0  # written so that NaN, too, has a bucket
+        if where > BUCKETS - 1e-6:
+            beyond += where - (BUCKETS - 1e-6)
+            where = BUCKETS - 1e-6
+        bucket = uint32(where)
         cuda.atomic.add(count, bucket, uint32(1))
-        cuda.atomic.add(fraction, bucket, uint32((place - bucket) * FRACTION))
+        cuda.atomic.add(steps, bucket, uint32((where - bucket) * STEPS))
         if value == 0.0:
             n_zeros += 1
     cuda.syncthreads()
     for k in range(cuda.threadIdx.x, BUCKETS, cuda.blockDim.x):
         if count[k] > 0:
             cuda.atomic.add(found, k, float64(count[k]))  # whole numbers: exact in any order
-            cuda.atomic.add(found, BUCKETS + k, float64(fraction[k]))
+            cuda.atomic.add(found, BUCKETS + k, float64(steps[k]))
     if n_zeros > 0:
         cuda.atomic.add(found, 2 * BUCKETS, float64(n_zeros))
     beneath = add_up(beneath, scratch)
@@ -263,36 +261,200 @@ def histogram(values, low, per_bucket, found):
 
 @cuda.jit
 def window(values, low, high, partial, inside, n_inside):
-    """Number, sum and largest below, number, sum and smallest above, a line per block; the rest into ``inside``."""
+    """Number and sum of what lies below and of what lies above, a line per block; the rest goes to ``inside``."""
     scratch = cuda.shared.array(THREADS, float64)
-    n_below, sum_below, largest, n_above, sum_above, smallest = 0.0, 0.0, -np.inf, 0.0, 0.0, np.inf
+    n_below, sum_below, n_above, sum_above = 0.0, 0.0, 0.0, 0.0
     for i in range(cuda.grid(1), values.shape[0], cuda.gridsize(1)):
         value = values[i]
         if value < low:
             n_below += 1.0
             sum_below += value
-            largest = value if value > largest else largest
         elif value >= high:
             n_above += 1.0
             sum_above += value
-            smallest = value if value < smallest else smallest
         else:
-            place = cuda.atomic.add(n_inside, 0, 1)
-            if place < inside.shape[0]:
-                inside[place] = value
-    line = partial[cuda.blockIdx.x]
-    for k in range(6):
-        if k == 0:
-            found = add_up(n_below, scratch)
-        elif k == 1:
-            found = add_up(sum_below, scratch)
-        elif k == 2:
-            found = greatest(largest, scratch)
-        elif k == 3:
-            found = add_up(n_above, scratch)
-        elif k == 4:
-            found = add_up(sum_above, scratch)
-        else:
-            found = -greatest(-smallest, scratch)
+            rank = cuda.atomic.add(n_inside, 0, 1)
+            if rank < inside.shape[0]:
+                inside[rank] = value
+    for k in range(4):
+        found = add_up(n_below if k == 0 else sum_below if k == 1 else n_above if k == 2 else sum_above, scratch)
         if cuda.threadIdx.x == 0:
-            line[k] = found
+            partial[cuda.blockIdx.x, k] = found
+
+
+class _Layout(NamedTuple):
+    """Where the numbers common to all rows stand in the line ``fixed`` that a kernel is given.
+
+    Both means, the least squared lengths of a row with a direction (from ``least`` on), whether rows get unit length,
+    and the matrix U (from ``matrix`` on). A thread copies ``n_kept`` of them to registers, or reads them in place if
+    they are too many.
+    """
+
+    least: int
+    matrix: int
+    n_kept: int
+
+    @classmethod
+    def of(cls, d_x, d_y):
+        matrix = d_x + d_y + 3
+        size = matrix + d_x * d_y
+        return cls(d_x + d_y, matrix, size if size <= _MOST_KEPT else 1)
+
+
+@cache
+def pair_kernels(d_x, d_y):
+    """Kernels for pairs of these dimensions, which are part of the compiled code."""
+    return {
+        "cross_moment": _moment_kernel(d_x, d_y, stepping=False),
+        "gram_step": _moment_kernel(d_x, d_y, stepping=True),
+        "product_moment": _products_kernel(d_x, d_y),
+        "scores": _scores_kernel(d_x, d_y),
+    }
+
+
+@cache
+def _access(n_kept):
+    """Device functions that copy the line ``fixed`` to registers, and that read an entry of it."""
+
+    @cuda.jit(device=True)
+    def keep(fixed, kept):
+        for k in range(n_kept):
+            kept[k] = fixed[k] if k < fixed.shape[0] else 0.0
+
+    @cuda.jit(device=True)
+    def from_registers(fixed, kept, k):
+        return kept[k]
+
+    @cuda.jit(device=True)
+    def in_place(fixed, kept, k):
+        return fixed[k]
+
+    return keep, from_registers if n_kept > 1 else in_place
+
+
+@cache
+def _loader(d_x, d_y):
+    """Device function that reads and centres a pair."""
+    least, _, n_kept = _Layout.of(d_x, d_y)
+    _, at = _access(n_kept)
+
+    @cuda.jit(device=True)
+    def load(X, Y, row, fixed, kept, x, y, own):
+        """Centred rows into x and y, |x|^2 |y|^2 f^2 into own; f = 1 / (|x| |y|), 0 without direction, 1 if as is."""
+        squared_x = 0.0
+        for a in range(d_x):
+            x[a] = float64(X[row, a]) - at(fixed, kept, a)
+            squared_x += x[a] * x[a]
+        squared_y = 0.0
+        for b in range(d_y):
+            y[b] = float64(Y[row, b]) - at(fixed, kept, d_x + b)
+            squared_y += y[b] * y[b]
+        factor = 1.0
+        if at(fixed, kept, least + 2) > 0.0:
+            factor = 0.0
+            if squared_x > at(fixed, kept, least) and squared_y > at(fixed, kept, least + 1):
+                factor = 1.0 / math.sqrt(squared_x * squared_y)
+        own[0] = squared_x * squared_y * factor * factor
+        return factor
+
+    return load
+
+
+@cache
+def _product_with_matrix(d_x, d_y):
+    """Device function for x^T U y."""
+    _, matrix, n_kept = _Layout.of(d_x, d_y)
+    _, at = _access(n_kept)
+
+    @cuda.jit(device=True)
+    def product_with_matrix(fixed, kept, x, y):
+        score = 0.0
+        for a in range(d_x):
+            along = 0.0
+            for b in range(d_y):
+                along += at(fixed, kept, matrix + a * d_y + b) * y[b]
+            score += x[a] * along
+        return score
+
+    return product_with_matrix
+
+
+def _moment_kernel(d_x, d_y, stepping):
+    n_kept = _Layout.of(d_x, d_y).n_kept
+    n_threads, n_moment = THREADS, d_x * d_y  # sizes of arrays must be constants
+    (keep, _), load, product_with_matrix = _access(n_kept), _loader(d_x, d_y), _product_with_matrix(d_x, d_y)
+
+    @cuda.jit
+    def moment(X, Y, fixed, partial):
+        """Sum of f x y^T, or with ``stepping`` of (f x^T U y) f x y^T, a line per block."""
+        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        total, kept = cuda.local.array(n_moment, float64), cuda.local.array(n_kept, float64)
+        scratch = cuda.shared.array(n_threads, float64)
+        keep(fixed, kept)
+        for k in range(n_moment):
+            total[k] = 0.0
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            weight = load(X, Y, row, fixed, kept, x, y, own)
+            if stepping:
+                weight *= product_with_matrix(fixed, kept, x, y) * weight
+            for a in range(d_x):
+                for b in range(d_y):
+                    total[a * d_y + b] += (weight * x[a]) * y[b]
+        for k in range(n_moment):
+            found = add_up(total[k], scratch)
+            if cuda.threadIdx.x == 0:
+                partial[cuda.blockIdx.x, k] = found
+
+    return moment
+
+
+def _products_kernel(d_x, d_y):
+    n_kept = _Layout.of(d_x, d_y).n_kept
+    n_threads, n_products = THREADS, d_x * (d_x + 1) // 2 * (d_y * (d_y + 1) // 2)
+    (keep, _), load = _access(n_kept), _loader(d_x, d_y)
+
+    @cuda.jit
+    def products(X, Y, fixed, partial):
+        """Sum of all x_a x_c y_b y_e with a <= c and b <= e, times f^2, a line per block."""
+        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        total, kept = cuda.local.array(n_products, float64), cuda.local.array(n_kept, float64)
+        scratch = cuda.shared.array(n_threads, float64)
+        keep(fixed, kept)
+        for k in range(n_products):
+            total[k] = 0.0
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            factor = load(X, Y, row, fixed, kept, x, y, own)
+            k = 0
+            for a in range(d_x):
+                for c in range(a, d_x):
+                    product = x[a] * x[c] * factor * factor
+                    for b in range(d_y):
+                        for e in range(b, d_y):
+                            total[k] += product * (y[b] * y[e])
+                            k += 1
+        for k in range(n_products):
+            found = add_up(total[k], scratch)
+            if cuda.threadIdx.x == 0:
+                partial[cuda.blockIdx.x, k] = found
+
+    return products
+
+
+def _scores_kernel(d_x, d_y):
+    n_kept = _Layout.of(d_x, d_y).n_kept
+    (keep, _), load, product_with_matrix = _access(n_kept), _loader(d_x, d_y), _product_with_matrix(d_x, d_y)
+
+    @cuda.jit
+    def scores(X, Y, fixed, scale, leave_out, out):
+        """Write scale (f x^T U y), or scale (f x^T U y - f^2 |x|^2 |y|^2) with ``leave_out``."""
+        x, y, own = cuda.local.array(d_x, float64), cuda.local.array(d_y, float64), cuda.local.array(1, float64)
+        kept = cuda.local.array(n_kept, float64)
+        keep(fixed, kept)
+        for row in range(cuda.grid(1), X.shape[0], cuda.gridsize(1)):
+            factor = load(X, Y, row, fixed, kept, x, y, own)
+            score = factor * product_with_matrix(fixed, kept, x, y)
+            if leave_out:
+                score -= own[0]
+            out[row] = scale * score
+
+    return scores

@@ -1,22 +1,40 @@
-"""The vocabulary: what one block of paired rows (x, y) adds to a sum, or is mapped to.
+"""What one block of paired rows (x, y) adds to a sum, or is mapped to: on any array of the array API.
 
 Row i of the face-splitting product K is the Kronecker product of x_i and y_i, so that the overlap
-H = (X X^T) o (Y Y^T) is K K^T, and with u = vec(U) the product K u is x_i^T U y_i. Every function below is
-a line of algebra on one block; `inlier.rows._numba` holds compiled versions for narrow rows.
+H = (X X^T) o (Y Y^T) is K K^T, and with u = vec(U) the product K u is x_i^T U y_i. The functions are lines of algebra
+on prepared rows; `Plain` applies them to a block of rows as they are stored, in pieces with room for temporaries.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.rows.namespaces import from_host, namespace
+from inlier.rows.namespaces import from_host, namespace, to_host
+from inlier.rows.threads import pieces
 
-_ROWS_PER_PRODUCT = 4096
+if TYPE_CHECKING:
+    from inlier.rows.row_maps import RowMap
+
+HISTOGRAM_ROUNDING = 2e-8  # of the range, per value: what the sums of any backend's histogram may be off by
+_ROWS_PER_PRODUCT = 4096  # of a float32 product, before it is added up in float64
 
 Rows = Any  # a table of prepared rows: a NumPy array, or any array of the array API
+
+
+class Maps(NamedTuple):
+    """What is done to the rows of both sides when they are read."""
+
+    x: RowMap
+    y: RowMap
+
+    @property
+    def only_centre(self) -> bool:
+        """Whether rows on both sides are at most centred, and of unit length on both or on neither."""
+        return self.x.only_centres and self.y.only_centres and self.x.unit_length == self.y.unit_length
 
 
 def cross_moment(x: Rows, y: Rows, weights: Any = None) -> Any:
@@ -35,9 +53,9 @@ def cross_moment(x: Rows, y: Rows, weights: Any = None) -> Any:
     return total + xp.astype(x[whole:, :].T @ y[whole:, :], xp.float64)
 
 
-def gram_step(x: Rows, y: Rows, *, matrix: FloatArray) -> Any:
+def gram_step(x: Rows, y: Rows, matrix: FloatArray) -> Any:
     """K^T K u as a (d_x, d_y) matrix: one power step in one reading of the rows."""
-    return cross_moment(x, y, bilinear(x, y, matrix=matrix))
+    return cross_moment(x, y, bilinear(x, y, matrix))
 
 
 def product_moment(x: Rows, y: Rows) -> Any:
@@ -48,7 +66,13 @@ def product_moment(x: Rows, y: Rows) -> Any:
     return cross_moment(_products(x), _products(y))
 
 
-def bilinear(x: Rows, y: Rows, *, matrix: FloatArray) -> Any:
+def _products(x: Rows) -> Any:
+    xp = namespace(x)
+    first, second = (from_host(index, x) for index in np.triu_indices(x.shape[1]))
+    return xp.take(x, first, axis=1) * xp.take(x, second, axis=1)
+
+
+def bilinear(x: Rows, y: Rows, matrix: FloatArray) -> Any:
     """x_i^T U y_i for each pair: K u."""
     xp = namespace(x)
     dtype = xp.result_type(x, y)
@@ -62,26 +86,93 @@ def norm_product(x: Rows, y: Rows) -> Any:
     return xp.vecdot(x, x) * xp.vecdot(y, y)
 
 
-def leave_one_out(x: Rows, y: Rows, *, matrix: FloatArray) -> Any:
+def leave_one_out(x: Rows, y: Rows, matrix: FloatArray) -> Any:
     """x_i^T U y_i - |x_i|^2 |y_i|^2: with U = X^T Y, the row sum of H without its diagonal."""
-    return bilinear(x, y, matrix=matrix) - norm_product(x, y)
+    return bilinear(x, y, matrix) - norm_product(x, y)
 
 
-def kronecker_moment(product_moment: FloatArray, d_x: int, d_y: int) -> FloatArray:
-    """K^T K, (d_x d_y, d_x d_y), from its distinct entries: entry (ab, ce) is the sum of x_a y_b x_c y_e."""
-    blocks = product_moment[_product_index(d_x)[:, :, None, None], _product_index(d_y)]  # a, c, b, e
-    return blocks.transpose(0, 2, 1, 3).reshape(d_x * d_y, d_x * d_y)
+class Plain:
+    """The block functions by array algebra, for every kind of array; a faster backend overrides what it can do.
 
+    Blocks hold rows as they are stored; sums come as small NumPy arrays, maps as arrays of the block's own kind.
+    """
 
-def _products(x: Rows) -> Any:
-    xp = namespace(x)
-    first, second = (from_host(index, x) for index in np.triu_indices(x.shape[1]))
-    return xp.take(x, first, axis=1) * xp.take(x, second, axis=1)
+    def takes(self, *blocks: Any) -> bool:
+        """Whether this backend computes on these blocks."""
+        return True
 
+    def prepared(self, X: Any, Y: Any, maps: Maps) -> Iterator[tuple[slice, Rows, Rows]]:
+        """Yield the rows of each piece of a block of pairs, and both sides of it prepared, until the next piece."""
+        for rows in pieces(X, Y):
+            yield rows, maps.x(X[rows, :]), maps.y(Y[rows, :])
 
-def _product_index(d: int) -> Array:
-    """Where the product of coordinates a and c stands in a row of `_products`."""
-    index = np.empty((d, d), dtype=np.intp)
-    first, second = np.triu_indices(d)
-    index[first, second] = index[second, first] = np.arange(first.size)
-    return index
+    def cross_moment(self, X: Any, Y: Any, maps: Maps, weights: Any = None) -> FloatArray:
+        """Sum of w_i x_i y_i^T; without weights all are 1."""
+        return self._summed(
+            X, Y, maps, lambda rows, x, y: cross_moment(x, y, None if weights is None else weights[rows])
+        )
+
+    def gram_step(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray) -> FloatArray:
+        """Sum of (x_i^T U y_i) x_i y_i^T."""
+        return self._summed(X, Y, maps, lambda rows, x, y: gram_step(x, y, matrix))
+
+    def product_moments(self, X: Any, Y: Any, maps: Maps) -> tuple[FloatArray, FloatArray]:
+        """Sums of the distinct products x_a x_c y_b y_e, and of x_a y_b."""
+        products = self._summed(X, Y, maps, lambda rows, x, y: product_moment(x, y))
+        return products, self.cross_moment(X, Y, maps)
+
+    def bilinear(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float) -> Any:
+        """Return ``scale`` x_i^T U y_i of each pair."""
+        return self.mapped(X, Y, maps, lambda x, y: bilinear(x, y, matrix), scale)
+
+    def leave_one_out(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float) -> Any:
+        """Return ``scale`` (x_i^T U y_i - |x_i|^2 |y_i|^2) of each pair."""
+        return self.mapped(X, Y, maps, lambda x, y: leave_one_out(x, y, matrix), scale)
+
+    def mapped(self, X: Any, Y: Any, maps: Maps, function: Callable[[Rows, Rows], Any], scale: float = 1.0) -> Any:
+        """Return ``scale`` times any function of prepared rows, in float64."""
+        xp = namespace(X)
+        values = [xp.astype(function(x, y), xp.float64) * scale for _, x, y in self.prepared(X, Y, maps)]
+        return values[0] if len(values) == 1 else xp.concat(values)
+
+    def _summed(self, X: Any, Y: Any, maps: Maps, moment: Callable[[slice, Rows, Rows], Any]) -> FloatArray:
+        xp, total = namespace(X), None
+        for rows, x, y in self.prepared(X, Y, maps):
+            part = moment(rows, x, y)
+            total = xp.astype(part, xp.float64) if total is None else total + part
+        return to_host(total)
+
+    def columns(self, block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sum, minimum and maximum of each column."""
+        xp, d = namespace(block), block.shape[1]
+        total, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for rows in pieces(block):
+                piece = block[rows, :]
+                total += to_host(xp.sum(piece, axis=0, dtype=xp.float64))
+                low = np.minimum(low, to_host(xp.min(piece, axis=0)))
+                high = np.maximum(high, to_host(xp.max(piece, axis=0)))
+        return total, low, high
+
+    def histogram(self, values: Any, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
+        """Number and sum of the values in each of equal buckets, and how many are exactly 0.
+
+        Values beyond the ends count with the first and the last bucket. Sums may be off by `HISTOGRAM_ROUNDING` of the
+        range for each value, so that a device can keep them in whole numbers.
+        """
+        xp = namespace(values)
+        ordered = xp.sort(xp.astype(values, xp.float64))
+        ranks = xp.searchsorted(ordered, from_host(np.linspace(low, high, n_buckets + 1)[1:-1], values))
+        ends = np.concatenate([[0], to_host(ranks), [values.shape[0]]])
+        total = xp.cumulative_sum(ordered, include_initial=True)
+        zeros = int(xp.sum(xp.astype(values == 0, xp.int64)))
+        return np.diff(ends), np.diff(to_host(xp.take(total, from_host(ends, values)))), zeros
+
+    def window(self, values: Any, low: float, high: float) -> tuple[int, float, FloatArray, int, float]:
+        """Number and sum of the values below ``low``, those up to ``high``, number and sum of the others."""
+        xp = namespace(values)
+        is_below = xp.astype(values < low, values.dtype)
+        n_below, sum_below = int(xp.sum(is_below)), float(xp.sum(values * is_below))
+        inside = values[(values >= low) & (values < high)]
+        sum_above = float(xp.sum(values)) - sum_below - float(xp.sum(inside))
+        return n_below, sum_below, to_host(inside), int(values.shape[0] - n_below - inside.shape[0]), sum_above

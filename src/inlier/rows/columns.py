@@ -1,7 +1,8 @@
-"""One pass over one set of rows: what its columns look like."""
+"""One pass over one set of rows: what its columns look like, and what is refused of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
+from inlier._checks import warn
 from inlier._typing import Array, FloatArray
-from inlier.rows._cuda import cuda_columns, kernels_on_cuda
-from inlier.rows.blocks import device_blocks, row_blocks
-from inlier.rows.fused import as_line, kernels_for
-from inlier.rows.namespaces import from_host, is_host_array, namespace, rounding_of, to_host
-from inlier.rows.places import place_of
+from inlier.exceptions import ParameterError, ParameterWarning
+from inlier.rows.backend import backend_for
+from inlier.rows.namespaces import from_host, namespace, rounding_of, to_host
+from inlier.rows.stores import store_of
+from inlier.rows.threads import pieces, row_blocks
 
-_WIDEST_SUMMARY = 4096  # columns that the compiled summary takes
+_SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth powers are numbers still
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class ColumnSummary:
 
 def summarise_columns(X: Any) -> ColumnSummary:
     """Summarise the columns of ``X`` in one pass, in float64 whatever the type of ``X``."""
-    total, minimum, maximum = place_of(X).total(_ColumnParts(), X)
+    total, minimum, maximum = store_of(X).total(_ColumnParts(), X)
     n_rows = int(X.shape[0])
     with np.errstate(invalid="ignore", over="ignore"):  # judged by the caller, from the summary
         # Rounding may carry the mean of a nearly constant column outside its range; it never belongs there.
@@ -68,23 +70,7 @@ class _ColumnParts:
     """Sum, minimum and maximum of each column."""
 
     def __call__(self, block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        kernels = kernels_for(block, widest=_WIDEST_SUMMARY) if is_host_array(block) else None
-        if kernels is not None:
-            return kernels.column_summary(as_line(block), block.shape[1], 0, len(block))
-        if not is_host_array(block):
-            on_cuda = kernels_on_cuda(block)
-            if on_cuda is not None:
-                return cuda_columns(on_cuda, block)
-            return self.merge([self._of_piece(block[rows, :]) for rows in device_blocks(*block.shape)])
-        with np.errstate(invalid="ignore", over="ignore"):
-            return self.merge([self._of_piece(block[rows]) for rows in row_blocks(*block.shape)])
-
-    @staticmethod
-    def _of_piece(block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        xp = namespace(block)
-        parts = xp.sum(block, axis=0, dtype=xp.float64), xp.min(block, axis=0), xp.max(block, axis=0)
-        total, minimum, maximum = (to_host(part).astype(np.float64) for part in parts)
-        return total, minimum, maximum
+        return backend_for(block).columns(block)
 
     def merge(self, parts: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, FloatArray, FloatArray]:
         if len(parts) == 1:
@@ -105,9 +91,8 @@ class _Scatter:
     def __call__(self, block: Any) -> FloatArray:
         xp = namespace(block)
         mean, scale = from_host(self.mean, block), from_host(self.scale, block)
-        cut = row_blocks if is_host_array(block) else device_blocks
         total: Any = 0.0
-        for rows in cut(*block.shape):
+        for rows in pieces(block):
             z = (xp.astype(block[rows, :], xp.float64) - mean) / scale
             total = z.T @ z + total
         return to_host(total)
@@ -119,7 +104,7 @@ class _Scatter:
 def scatter_matrix(X: Any, summary: ColumnSummary, column_scale: FloatArray) -> FloatArray:
     """Sum over rows of z z^T with z = (x - mean) / column_scale, in float64."""
     scale = np.array(np.broadcast_to(column_scale, summary.mean.size))
-    scatter: FloatArray = place_of(X).total(_Scatter(summary.mean, scale), X)
+    scatter: FloatArray = store_of(X).total(_Scatter(summary.mean, scale), X)
     return scatter
 
 
@@ -135,7 +120,7 @@ def principal_directions(X: Any, summary: ColumnSummary, column_scale: FloatArra
         eigenvalues, directions = eigh(scatter_matrix(X, summary, scale))
     else:
         # Fewer rows than columns: few enough to bring here.
-        eigenvalues, directions = _directions_of_wide_rows(place_of(X).take(X, slice(0, n_rows)), summary, scale)
+        eigenvalues, directions = _directions_of_wide_rows(store_of(X).take(X, slice(0, n_rows)), summary, scale)
     input_rounding = rounding_of(X)
     noise = n_rows * float(np.max(input_rounding * summary.magnitude / scale)) ** 2
     cut = eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps + noise
@@ -154,7 +139,7 @@ def effective_dimension(X: Any, summary: ColumnSummary) -> float:
     n_rows, n_columns = X.shape
     one_scale = np.full(n_columns, summary.spread.max())
     if n_rows < n_columns:  # either matrix has the eigenvalues n w_k
-        matrix = inner_products(place_of(X).take(X, slice(0, n_rows)), summary, one_scale)
+        matrix = inner_products(store_of(X).take(X, slice(0, n_rows)), summary, one_scale)
     else:
         matrix = scatter_matrix(X, summary, one_scale)
     return float(np.trace(matrix) ** 2 / np.sum(matrix**2))
@@ -185,3 +170,86 @@ def _scaled_columns(X: Array, summary: ColumnSummary, scale: FloatArray, columns
     block = np.subtract(X[:, columns], summary.mean[columns], dtype=np.float64)
     block /= scale[columns]
     return block
+
+
+def check_coordinates(table: Array, name: str) -> None:
+    """Refuse NaN, infinity, equal rows and numbers whose powers overflow; warn about columns that say nothing."""
+    summary = summarise_columns(table)
+    check_finite(table, summary, name)
+    check_varies(summary, name)
+    check_size(summary, name)
+
+
+def check_size(summary: ColumnSummary, name: str) -> None:
+    """Refuse numbers so large or so small that their fourth powers are infinite or zero."""
+    largest = float(summary.magnitude.max())
+    if not _SMALLEST <= largest <= _LARGEST:
+        limit, or_else = (
+            ("infinity", ", or leave out the rows if only some are so large") if largest > 1 else ("zero", "")
+        )
+        raise ParameterError(
+            name,
+            f"is {largest:.3g}, and powers of such numbers cannot be told from {limit}. "
+            f"Divide X and y by a number of that size first{or_else}.",
+            before="The largest value of ",
+        )
+
+
+def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
+    """Refuse NaN, infinity and numbers whose sum overflows, and say where the first one is."""
+    largest = float(summary.magnitude.max())
+    if sys.float_info.max / summary.n_rows < largest < np.inf:
+        raise ParameterError(name, f"has values as large as {largest:g}, whose sum overflows. Divide it by that first.")
+    if not summary.is_finite:
+        (row, column, value), count = store_of(table).total(_NonFinite(), table)[1:]
+        raise ParameterError(
+            name,
+            f"contains NaN or infinity: {count} value(s), the first ({value}) in row {row}, column {column}. "
+            f"Drop or fill those rows in both sets.",
+        )
+
+
+def check_varies(summary: ColumnSummary, name: str) -> None:
+    """Refuse a table of equal rows; warn about columns that say nothing."""
+    if (summary.minimum < summary.maximum).all():
+        return
+    constant, total = summary.constant_columns, summary.mean.size
+    if constant.size == total:
+        raise ParameterError(
+            name,
+            f"is constant: all {summary.n_rows} rows are the same (n_features = {total}), so no row has a "
+            f"direction from their mean and no pair can be told from another. Check that the right columns were read.",
+        )
+    if constant.size:
+        shown = ", ".join(map(str, constant[:5])) + (", ..." if constant.size > 5 else "")
+        warn(
+            ParameterWarning(
+                name,
+                f"hold a single value (column {shown}). "
+                f"They say nothing about which pairs match and are ignored; drop them to silence this.",
+                before=f"{constant.size} of the {total} columns of ",
+            )
+        )
+
+
+@dataclass(frozen=True)
+class _NonFinite:
+    """How many rows there are, row, column and value of the first entry that is not finite, and their number."""
+
+    def __call__(self, block: Any) -> tuple[int, tuple[int, int, float] | None, int]:
+        first, count = None, 0
+        for rows in pieces(block):
+            part = to_host(block[rows, :])
+            bad = np.argwhere(~np.isfinite(part))
+            if len(bad) and first is None:
+                first = rows.start + int(bad[0, 0]), int(bad[0, 1]), float(part[tuple(bad[0])])
+            count += len(bad)
+        return int(block.shape[0]), first, count
+
+    def merge(self, parts: Sequence[tuple[int, tuple[int, int, float] | None, int]]) -> Any:
+        first, n_rows = None, 0
+        for n, found, _ in parts:
+            if first is None and found is not None:
+                first = n_rows + found[0], *found[1:]
+            n_rows += n
+        return n_rows, first, sum(count for _, _, count in parts)

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array
-from inlier.rows.memory import map_in_turn, total_in_turn
-from inlier.rows.places import MapWork, TotalWork
+from inlier.rows.stores import MapWork, TotalWork, map_in_turn, total_in_turn
 
 _MERGED_AT_ONCE = 8
 
 
-class DaskPlace:
+class DaskStore:
     """Dask arrays, cut into chunks of whole rows."""
 
-    name = "dask"
-    keeps_vectors = False
+    in_memory = False
+    at_hand = False
+    most_fetched = 10_000_000  # another look would compute all again
 
     def align(self, *tables: Any) -> tuple[Any, ...]:
         """Return the tables in chunks of the same whole rows; what is not a Dask array becomes one."""
@@ -68,12 +68,14 @@ class DaskPlace:
         taken[order] = table[np.asarray(rows)[order]].compute()
         return taken
 
+    near = take
+
     def from_host(self, values: Array, like: Any) -> Any:
         """Return the values as a Dask array in the chunks of ``like``."""
         return _in_chunks(values, _row_chunks(like))
 
 
-DASK = DaskPlace()
+DASK = DaskStore()
 
 
 def _row_chunks(table: Any) -> tuple[int, ...]:

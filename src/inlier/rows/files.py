@@ -6,14 +6,24 @@ the last bit as that of the same rows in memory.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array
-from inlier.rows.memory import MEMORY, blas_for, filled_in_threads, merged_parts, parts_in_threads, range_length
-from inlier.rows.places import MapWork, TotalWork
+from inlier.rows.stores import (
+    MEMORY,
+    MapWork,
+    TotalWork,
+    blas_for,
+    filled_in_threads,
+    merged_parts,
+    parts_in_threads,
+    range_length,
+)
 from inlier.rows.threads import one_ahead, thread_count
 
 _STRETCH_BYTES = 16 * 1024**2  # of all tables together, as float64
@@ -83,6 +93,55 @@ class StoredRows:
         return int(chunks[0]) if chunks else 1
 
 
+class NpyFile:
+    """A table in an ``.npy`` file: its pages are not mapped into memory."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        with self._path.open("rb") as stream:
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            self.shape, self._by_columns, self.dtype = read(stream)
+            self._start = stream.tell()
+        if self.dtype.hasobject:
+            raise ValueError(f"{self._path} holds Python objects, which are never loaded. Save it again as numbers.")
+        self.ndim = len(self.shape)
+        self._row_numbers = int(np.prod(self.shape[1:], dtype=np.int64))
+        if self._path.stat().st_size < self._start + self.shape[0] * self._row_numbers * self.dtype.itemsize:
+            present = (self._path.stat().st_size - self._start) // max(self._row_numbers * self.dtype.itemsize, 1)
+            missing = "column after column" if self._by_columns else f"row {present} is missing"
+            raise ValueError(f"{self._path} is cut short: {missing}. Copy or save it again.")
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> Array:
+        start, stop, _ = rows.indices(self.shape[0])
+        return self.read_into(rows, np.empty((max(stop - start, 0), *self.shape[1:]), dtype=self.dtype))
+
+    def read_into(self, rows: slice, out: Array) -> Array:
+        """Read some rows into an array that is there already: fresh memory costs as much as the reading."""
+        start = rows.indices(self.shape[0])[0]
+        with self._path.open("rb", buffering=0) as stream:
+            if not self._by_columns or self._row_numbers <= 1:
+                self._fill(stream, start * self._row_numbers, out.reshape(-1))
+                return out
+            table = np.empty((self._row_numbers, len(out)), dtype=self.dtype)
+            for number, column in enumerate(table):
+                self._fill(stream, number * self.shape[0] + start, column)
+        out[...] = table.T.reshape(out.shape, order="F")
+        return out
+
+    def _fill(self, stream: Any, first: int, out: Array) -> None:
+        stream.seek(self._start + first * self.dtype.itemsize)
+        left = out.view(np.uint8).data
+        while len(left):
+            n_read = stream.readinto(left)
+            if not n_read:
+                raise ValueError(f"{self._path} was cut short while it was read.")
+            left = left[n_read:]
+
+
 class ComputedRows:
     """n numbers that are computed from rows in files whenever some of them are read; ``np.asarray`` has them all."""
 
@@ -108,13 +167,15 @@ class ComputedRows:
         return values if dtype is None else values.astype(dtype)
 
 
-class FilePlace:
+class FileStore:
     """Rows in files: stretches in order, each handled as rows in memory are."""
 
-    def __init__(self, keeps_vectors: bool) -> None:
-        self.keeps_vectors = keeps_vectors
+    in_memory = False
+    at_hand = False
 
-    name = "files"
+    def __init__(self, keeps_vectors: bool) -> None:
+        self._keeps_vectors = keeps_vectors
+        self.most_fetched = MEMORY.most_fetched if keeps_vectors else 10_000_000  # another look would read all again
 
     def align(self, *tables: Any) -> tuple[Any, ...]:
         """Return the tables as they are."""
@@ -129,12 +190,12 @@ class FilePlace:
     def map(self, work: MapWork, *tables: Any) -> Any:
         """Return one entry per row, in memory or computed when read."""
         lazy = ComputedRows(work, tables)
-        return np.asarray(lazy) if self.keeps_vectors else lazy
+        return np.asarray(lazy) if self._keeps_vectors else lazy
 
     def map_and_total(self, work: MapWork, of_entries: TotalWork, *tables: Any) -> tuple[Any, Any]:
         """Return the map and a total over its entries, in one reading."""
         lazy = ComputedRows(work, tables)
-        kept = np.empty(lazy.shape, lazy.dtype) if self.keeps_vectors else None
+        kept = np.empty(lazy.shape, lazy.dtype) if self._keeps_vectors else None
 
         def parts() -> Iterator[Any]:
             for rows, blocks in blocks_of(*tables):
@@ -158,14 +219,16 @@ class FilePlace:
             taken[order[first:last]] = block[rising[first:last] - stretch.start]
         return taken
 
+    near = take
+
     def from_host(self, values: Array, like: Any) -> Any:
         """Return the values as they are."""
         return values
 
 
-def place_of_files(tables: tuple[Any, ...]) -> FilePlace:
-    """Return the place for tables of which at least one is in a file."""
-    return FilePlace(all(getattr(table, "keep_vectors", True) for table in tables))
+def store_of_files(tables: tuple[Any, ...]) -> FileStore:
+    """Return the store for tables of which at least one is in a file."""
+    return FileStore(all(getattr(table, "keep_vectors", True) for table in tables))
 
 
 def blocks_of(*tables: Any) -> Iterator[tuple[slice, list[Array]]]:

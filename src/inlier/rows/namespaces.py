@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from array_api_compat import (
     is_torch_array,
     to_device,
 )
+from numpy.typing import DTypeLike
+from scipy.linalg import cho_factor, cho_solve
 
 from inlier._typing import Array
 
@@ -56,8 +60,8 @@ def to_host(array: Any) -> Array:
 
 
 def from_host(values: Array, like: Any) -> Any:
-    """Return NumPy values as an array of the kind, and on the device, of ``like``."""
-    if is_host_array(like):
+    """Return NumPy values as an array of the kind, and on the device, of ``like``; as they are if it is on none."""
+    if not is_device_array(like):
         return values
     return array_namespace(like).asarray(np.ascontiguousarray(values), device=device(like))
 
@@ -98,3 +102,30 @@ def _rounding_of_type(name: str) -> float:
     if "float" not in name:
         return 0.0
     return 2.0**-7 if name == "bfloat16" else float(np.finfo(name).eps)
+
+
+def compute_dtype(dtype: DTypeLike) -> np.dtype[np.floating]:
+    """Return float32 where it holds every value of ``dtype`` exactly (float32, uint8, ...), else float64."""
+    if dtype == "bfloat16" or np.result_type(dtype, np.float32) == np.float32:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)
+
+
+def ridge_solver(moment: Any, ridge: float) -> Callable[[Any], Any]:
+    """Factor A = moment + ridge I once; the function that is returned maps B to A^-1 B.
+
+    By Cholesky's factors and not by the inverse: where A has directions of very different lengths, and B lies in the
+    long ones, the entries of the inverse are large, cancel, and take the digits along.
+    """
+    xp = namespace(moment)
+    matrix = moment + ridge * xp.eye(moment.shape[0], dtype=moment.dtype, device=device(moment))
+    if is_host_array(matrix):
+        factor = cho_factor(matrix, overwrite_a=True)
+        return lambda right: cho_solve(factor, right)
+    lower = xp.linalg.cholesky(matrix)
+    if is_torch_array(matrix):
+        return lambda right: import_module("torch").cholesky_solve(right, lower)
+    if is_cupy_array(matrix):
+        triangular = import_module("cupyx.scipy.linalg").solve_triangular
+        return lambda right: triangular(lower, triangular(lower, right, lower=True), trans=1, lower=True)
+    return lambda right: xp.linalg.solve(xp.matrix_transpose(lower), xp.linalg.solve(lower, right))

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.blocks import row_blocks
 from inlier.rows.namespaces import to_host
+from inlier.rows.threads import row_blocks
 
 _SAMPLE = 10_000  # rows that are looked at first in a long table; if none repeats, repeats are too rare to matter
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random

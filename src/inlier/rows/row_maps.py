@@ -12,10 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from inlier._typing import FloatArray
-from inlier.rows._cuda import cuda_unit_rows
-from inlier.rows.blocks import compute_dtype
 from inlier.rows.columns import ColumnSummary, principal_directions
-from inlier.rows.namespaces import dtype_name, from_host, is_host_array, namespace
+from inlier.rows.namespaces import compute_dtype, dtype_name, from_host, namespace
 
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps
@@ -33,16 +31,17 @@ class RowMap:
     shortest: float = 0.0  # rows that come out no longer than this are rounding error, and become zero
     units: FloatArray | None = None  # what ``linear`` divides the columns by before it turns them
 
+    @property
+    def only_centres(self) -> bool:
+        """Whether rows are neither turned nor scaled, except to unit length."""
+        return self.linear is None and self.scale == 1.0
+
     def __call__(self, block: Any) -> Any:
         """Map a block of rows, of any kind of array; a row without direction becomes zero."""
         xp = namespace(block)
         if self.mean is None:
             return xp.astype(block, xp.float64, copy=False)
         dtype = getattr(xp, compute_dtype(dtype_name(block)).name)
-        if self.unit_length and self.linear is None and self.scale == 1.0 and not is_host_array(block):
-            on_cuda = cuda_unit_rows(block, self.mean, self.shortest, dtype)
-            if on_cuda is not None:
-                return on_cuda
         # Turning may magnify what rounding is left, so it is done in float64; without it float32 data stays float32.
         dtype = dtype if self.linear is None or self.unit_length else xp.float64  # a model's rows stay as exact
         centred = self._centred(block, dtype if self.linear is None else xp.float64)

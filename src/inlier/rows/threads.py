@@ -1,4 +1,7 @@
-"""Threads: fixed ranges of rows for the kernels, and matrix products kept to one thread where that is faster."""
+"""Cut rows into blocks that stay in cache and into ranges for threads; keep matrix products to one thread.
+
+A *range* is what one thread does at a time; it is handled in *blocks*, which have room for temporaries.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,47 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from inlier.rows.namespaces import is_host_array
+
+_BLOCK_BYTES = 256 * 1024  # both sides of a block and its temporaries stay in a second-level cache
+_FEWEST_ROWS = 1024  # wide rows: enough of them that matrix products run at full speed ...
+_LARGEST_BLOCK = 32 * 1024**2  # ... as long as a block stays within this many bytes
+_MOST_ROWS = 32768
+_DEVICE_BLOCK_BYTES = 512 * 1024**2  # of temporaries; small enough to leave room, large enough to fill the device
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
 _MOST_AT_ONCE = 16  # short ranges handed to a thread in one go: handing over takes a good part of the time of one
 _TURNS = 4  # ... as long as every thread gets so many, for they do not all take equally long
+
+
+def rows_per_block(row_width: int) -> int:
+    """Rows of ``row_width`` float64 numbers that make one block."""
+    row_bytes = 8 * max(row_width, 1)
+    fewest = min(_FEWEST_ROWS, max(_LARGEST_BLOCK // row_bytes, 1))
+    return int(np.clip(_BLOCK_BYTES // row_bytes, fewest, _MOST_ROWS))
+
+
+def row_blocks(n_rows: int, row_width: int) -> Iterator[slice]:
+    """Consecutive slices that cover ``range(n_rows)``."""
+    return _slices(n_rows, rows_per_block(row_width))
+
+
+def pieces(*blocks: Any, n_rows: int | None = None) -> Iterator[slice]:
+    """Slices that cover the rows of these blocks, with room for temporaries: in cache, or in part of a device's memory.
+
+    With ``n_rows`` they cover so many rows of that width instead.
+    """
+    n = blocks[0].shape[0] if n_rows is None else n_rows
+    width = sum(block.shape[1] if block.ndim > 1 else 1 for block in blocks)
+    on_device = max(1, _DEVICE_BLOCK_BYTES // (8 * max(width, 1)))
+    return _slices(n, rows_per_block(width) if is_host_array(blocks[0]) else on_device)
+
+
+def _slices(n_rows: int, step: int) -> Iterator[slice]:
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 def rows_per_narrow_range() -> int:

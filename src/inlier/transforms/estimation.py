@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from inlier._checks import as_table, check_choice, check_finite, check_paired, check_weights
+from inlier._checks import check_choice, check_paired, check_weights
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import DegenerateConfigurationError
-from inlier.rows import summarise_columns
-from inlier.rows.blocks import row_blocks
+from inlier.rows import as_table, check_finite, summarise_columns
+from inlier.rows.threads import row_blocks
 from inlier.transforms.least_squares import MODELS, MapModel, rank_and_uniqueness
 from inlier.transforms.transformations import AffineTransformation, SimilarityTransformation, Transformation
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inlier._checks import as_table, check_choice, check_number, check_paired
+from inlier._checks import check_choice, check_number, check_paired
 from inlier._typing import Array, FloatArray
-from inlier.rows.blocks import row_blocks
+from inlier.rows import as_table
+from inlier.rows.threads import row_blocks
 
 SIMILARITY_MODELS = ("orthogonal", "rotation", "rigid", "similarity")
 _ORTHOGONAL_TO = 1e-5  # what R^T R may differ from I: rotations kept in float32 pass

@@ -1,4 +1,4 @@
-"""The compiled kernels give what plain NumPy gives, for every type and dimension they accept."""
+"""A fast backend gives what plain algebra gives, for every type and dimension it accepts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from hypothesis import strategies as st
 
 from inlier import EigenvectorMatcher, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.rows import PairedRows, fused, summarise_columns, threads, unit_rows
-from inlier.rows import algebra as moments
-from inlier.rows.scores import _WindowOf
+from inlier.rows import PairedRows, algebra, backend, summarise_columns, threads, unit_rows
+from inlier.rows.backend import Numba, backend_for
 from tests import reference
 
-# Every type, unrolled dimensions (1, 3, 6) and others (5, 7, 16); each row of this table is a compilation.
+# Every type, dimensions that are multiples of three and others, and two types side by side.
 KINDS = [
-    ("float64", 3, 3),
-    ("float32", 3, 3),
-    ("uint8", 3, 3),
-    ("float64", 1, 6),
-    ("float64", 7, 5),
-    ("float64", 16, 7),
-    ("float64", 3, 7),
+    ("float64", "float64", 3, 3),
+    ("float32", "float32", 3, 3),
+    ("uint8", "uint8", 3, 3),
+    ("uint8", "float64", 3, 2),
+    ("float64", "float64", 1, 6),
+    ("float64", "float64", 7, 5),
+    ("float64", "float64", 16, 7),
 ]
 
 
@@ -35,18 +34,18 @@ KINDS = [
 def kernels_on_small_tables():
     """Let tables of any length go through the kernels, in several threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "FEWEST_ROWS", 1)
+        patch.setattr(backend, "FEWEST_ROWS", 1)
         patch.setattr(threads, "_ROWS_PER_RANGE", 40)
         yield
 
 
 @st.composite
 def tables(draw):
-    """Two tables of one type; lengths around the tile and the stretch are drawn."""
+    """Two tables; lengths around the range and the tile are drawn."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n = draw(st.sampled_from([2, 3, 31, 32, 33, 127, 128, 129, 300]))
-    dtype, *dimensions = draw(st.sampled_from(KINDS))
-    return [(rng.standard_normal((n, d)) * 20 + 100).astype(dtype) for d in dimensions]
+    n = draw(st.sampled_from([2, 3, 39, 40, 41, 255, 256, 257, 300]))
+    *dtypes, d_x, d_y = draw(st.sampled_from(KINDS))
+    return [(rng.standard_normal((n, d)) * 20 + 100).astype(dtype) for dtype, d in zip(dtypes, (d_x, d_y), strict=True)]
 
 
 def both_ways(X, Y, unit_length):
@@ -62,68 +61,65 @@ def test_every_function_of_the_vocabulary(tables, unit_length, seed):
     pairs, (x, y) = both_ways(*tables, unit_length)
     rng = np.random.default_rng(seed)
     weights, U = rng.standard_normal(len(x)), rng.standard_normal((x.shape[1], y.shape[1]))
-    assert fused.kernels_for(*tables) is not None
+    assert isinstance(backend_for(*tables), Numba)
     tolerance = {"rtol": 1e-9, "atol": 1e-9 * (np.abs(x) ** 2).sum() * (np.abs(y) ** 2).sum()}
-    for moment, vectors, fixed in [
-        (moments.cross_moment, [], {}),
-        (moments.cross_moment, [weights], {}),
-        (moments.gram_step, [], {"matrix": U}),
-        (moments.product_moment, [], {}),
+    products, moment = pairs.product_moments()
+    for found, expected in [
+        (moment, algebra.cross_moment(x, y)),
+        (products, algebra.product_moment(x, y)),
+        (pairs.cross_moment(), algebra.cross_moment(x, y)),
+        (pairs.cross_moment(weights), algebra.cross_moment(x, y, weights)),
+        (pairs.gram_step(U), algebra.gram_step(x, y, U)),
+        (pairs.bilinear(U, 2.5), 2.5 * algebra.bilinear(x, y, U)),
+        (pairs.leave_one_out(U), algebra.leave_one_out(x, y, U)),
     ]:
-        found = pairs.sum(moment, *vectors, **fixed)
-        np.testing.assert_allclose(found, moment(x, y, *vectors, **fixed), **tolerance)
-    for score in (moments.bilinear, moments.leave_one_out):
-        np.testing.assert_allclose(pairs.map(score, matrix=U), score(x, y, matrix=U), **tolerance)
-    np.testing.assert_allclose(pairs.map(moments.norm_product), moments.norm_product(x, y), rtol=1e-5)
-
-
-@given(tables())
-def test_two_sums_in_one_reading(tables):
-    pairs, _ = both_ways(*tables, unit_length=True)
-    works = [moments.product_moment, moments.cross_moment]
-    for together, alone in zip(pairs.sums(*works), map(pairs.sum, works), strict=True):
-        np.testing.assert_allclose(together, alone, rtol=1e-12, atol=1e-12 * len(tables[0]))
+        np.testing.assert_allclose(found, expected, **tolerance)
+    np.testing.assert_allclose(pairs.norm_product(), algebra.norm_product(x, y), rtol=1e-5)
 
 
 @given(
     st.lists(st.floats(-10, 10).map(lambda value: round(value, 1)), min_size=1, max_size=150),
     st.floats(-11, 11).map(lambda value: round(value, 1)),
-    st.floats(0, 5),
+    st.floats(0.1, 5),
 )
-def test_a_window_is_what_numpy_sees_through_it(values, low, width):
+def test_histogram_and_window_are_those_of_numpy(values, low, width):
     values, high = np.array(values), low + width
-    below, inside, above = _WindowOf(low, high)(values)
-    assert fused.kernels_for(values) is not None
+    assert isinstance(backend_for(values), Numba)
+    n_below, sum_below, inside, n_above, sum_above = backend_for(values).window(values, low, high)
+    below, above = values[values < low], values[values >= high]
     assert inside.tolist() == values[(values >= low) & (values < high)].tolist()
-    for tail, there, nearest in ((below, values[values < low], max), (above, values[values >= high], min)):
-        assert tail.number == there.size
-        assert tail.sum == pytest.approx(there.sum(), abs=1e-9)
-        assert tail.nearest == (nearest(there) if there.size else {max: -np.inf, min: np.inf}[nearest])
+    assert (n_below, n_above) == (below.size, above.size)
+    assert (sum_below, sum_above) == pytest.approx((below.sum(), above.sum()), abs=1e-9)
+    by_sorting, by_kernel = (way.histogram(values, low, high, 7) for way in (algebra.Plain(), Numba()))
+    assert by_kernel[0].sum() == values.size
+    assert by_kernel[2] == by_sorting[2] == (values == 0).sum()
+    edges = np.linspace(low, high, 8)[1:-1]
+    if np.abs(values[:, None] - edges).min() > 1e-9:  # else rounding decides
+        np.testing.assert_array_equal(by_kernel[0], by_sorting[0])
+        np.testing.assert_allclose(by_kernel[1], by_sorting[1], atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_wide_rows_far_from_the_origin_are_prepared_as_by_numpy(dtype):
+def test_wide_rows_far_from_the_origin_are_prepared_as_by_numpy(dtype, small_blocks):
     half = np.random.default_rng(0).integers(-50, 50, (100, 20)) / 8
     X = (1000.5 + np.vstack([half, -half, np.zeros((1, 20))])).astype(dtype)
     row_map = unit_rows(summarise_columns(X.astype(np.float64)))
     exact = row_map(X.astype(np.float64))
-    prepared = fused.PreparedRows(row_map, X)
-    assert prepared._kernels is not None
-    for rows in (slice(0, 150), slice(150, 201)):  # the second block is shorter than the first
-        found = prepared(X[rows])
-        assert found.dtype == dtype
-        np.testing.assert_allclose(found, exact[rows], atol=16 * np.finfo(dtype).eps)
-    assert not prepared(X[-1:]).any()  # it is the mean
+    small_blocks(150)  # the second piece is shorter than the first
+    for rows, x, _ in backend_for(X, X).prepared(X, X, algebra.Maps(row_map, row_map)):
+        assert x.dtype == dtype
+        np.testing.assert_allclose(x, exact[rows], atol=16 * np.finfo(dtype).eps)
+    assert not x[-1].any()  # it is the mean
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_sums_do_not_depend_on_the_number_of_threads(count, monkeypatch):
     X = np.random.default_rng(0).standard_normal((1000, 3))
     pairs = PairedRows(X, X, *[unit_rows(summarise_columns(X))] * 2)
-    expected = pairs.sum(moments.cross_moment)
+    expected = pairs.cross_moment()
     monkeypatch.setattr(threads, "thread_count", lambda: count)
     monkeypatch.setattr(threads, "_pool", lambda: ThreadPoolExecutor(count))
-    np.testing.assert_array_equal(pairs.sum(moments.cross_moment), expected)
+    np.testing.assert_array_equal(pairs.cross_moment(), expected)
 
 
 @given(tables())
@@ -148,24 +144,23 @@ def test_a_row_without_direction():
     half = np.random.default_rng(0).standard_normal((200, 3))
     X = np.vstack([half, -half, np.zeros((1, 3))])
     pairs = PairedRows(X, X, *[unit_rows(summarise_columns(X))] * 2)
-    assert fused.kernels_for(X) is not None
-    assert pairs.map(moments.leave_one_out, matrix=np.eye(3))[-1] == 0
-    assert np.isfinite(pairs.sum(moments.product_moment)).all()
+    assert isinstance(backend_for(X), Numba)
+    assert pairs.leave_one_out(np.eye(3))[-1] == 0
+    assert all(np.isfinite(found).all() for found in pairs.product_moments())
 
 
 @pytest.mark.parametrize(
     "table",
     [
         np.asfortranarray(np.ones((50, 3))),
-        np.ones((50, 17)),
         np.ones((50, 3), dtype=np.int32),
         np.ones((50, 3), dtype=">f8"),
         np.ones((100, 3))[::2],
     ],
-    ids=["column order", "wide", "integers", "foreign bytes", "strided"],
+    ids=["column order", "integers", "foreign bytes", "strided"],
 )
 def test_tables_that_the_kernels_cannot_read_go_through_numpy(table):
-    assert fused.kernels_for(table) is None
+    assert type(backend_for(table)) is algebra.Plain
     assert summarise_columns(table).mean.tolist() == [1] * table.shape[1]
 
 
@@ -174,7 +169,7 @@ def test_tables_that_the_kernels_cannot_read_go_through_numpy(table):
 def test_matchers_agree_with_and_without_kernels(Matcher, d, monkeypatch):
     data = make_gaussian_pairs(2000, d, 0.7, noise=0.1, rng=0)
     with_kernels = Matcher().fit(data.X, data.Y)
-    monkeypatch.setattr(fused, "_kernels", lambda: None)
+    monkeypatch.setattr(backend, "_kernels", lambda: None)
     without = Matcher().fit(data.X, data.Y)
     np.testing.assert_allclose(with_kernels.scores_, without.scores_, atol=1e-10 * np.abs(without.scores_).max())
     np.testing.assert_array_equal(with_kernels.inlier_mask_, without.inlier_mask_)
@@ -188,26 +183,15 @@ def test_numba_may_be_disabled_or_missing(switch_off):
         f"{switch_off}\n"
         "from inlier import RowSumMatcher\n"
         "from inlier.datasets import make_gaussian_pairs\n"
-        "from inlier.rows import fused\n"
+        "from inlier.rows.algebra import Plain\n"
+        "from inlier.rows.backend import backend_for\n"
         "data = make_gaussian_pairs(5000, 60, 0.6, rng=0)\n"
-        "assert fused.kernels_for(data.X[:, :3].copy()) is None\n"
+        "assert type(backend_for(data.X)) is Plain\n"
         "assert (RowSumMatcher().fit(data.X, data.Y).inlier_mask_ == data.inlier_mask).all()\n"
     )
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-
-
-def test_no_folder_for_compiled_code_means_no_kernels(monkeypatch):
-    def nowhere_to_write(name):
-        raise RuntimeError("cannot cache function: no locator available")
-
-    monkeypatch.setattr(fused, "import_module", nowhere_to_write)
-    fused._kernels.cache_clear()
-    try:
-        assert fused.kernels_for(np.ones((10, 3))) is None
-    finally:
-        fused._kernels.cache_clear()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

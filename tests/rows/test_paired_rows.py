@@ -4,8 +4,8 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from inlier.rows.scores import score_bound
-from tests.places import STRICT_DEVICE
+from inlier.rows.paired_rows import score_bound
+from tests.stores import STRICT_DEVICE
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (65, 65), (300, 80), (80, 300)])

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import zarr
 
-from inlier.rows.files import StoredRows
+from inlier.rows.files import NpyFile, StoredRows
 from inlier.rows.namespaces import to_host
-from inlier.rows.npy_files import NpyFile
 
 STRICT_DEVICE = array_api_strict.Device("device1")  # not the one on which arrays are made unless told
 
@@ -54,7 +53,7 @@ def in_torch(table, folder, name):
     return torch.from_numpy(table)
 
 
-PLACES = [
+STORES = [
     in_memory,
     in_memory_map,
     in_npy_file,
@@ -68,4 +67,4 @@ PLACES = [
     ),
 ]
 
-__all__ = ["PLACES", "STRICT_DEVICE", "in_dask", "in_npy_file", "to_host"]
+__all__ = ["STORES", "STRICT_DEVICE", "in_dask", "in_npy_file", "to_host"]

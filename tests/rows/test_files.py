@@ -10,10 +10,9 @@ import pytest
 from inlier import RowSumMatcher, SplitMatcher, estimate_transformation
 from inlier.datasets import make_gaussian_pairs
 from inlier.overlap.cost_rule import choose_eigen_solver, choose_row_sum_solver
-from inlier.rows import as_elsewhere, threads
+from inlier.rows import as_stored, threads
 from inlier.rows import files as in_files
-from inlier.rows.files import StoredRows, stretches
-from inlier.rows.npy_files import NpyFile
+from inlier.rows.files import NpyFile, StoredRows, stretches
 
 
 def test_a_numpy_array_beside_a_dask_array_becomes_one():
@@ -22,9 +21,9 @@ def test_a_numpy_array_beside_a_dask_array_becomes_one():
     np.testing.assert_array_equal(fitted.inlier_mask_.compute(), RowSumMatcher().fit(data.X, data.Y).inlier_mask_)
 
 
-def test_two_places_are_not_mixed():
+def test_two_stores_are_not_mixed():
     X = np.random.default_rng(0).standard_normal((30, 2))
-    with pytest.raises(ValueError, match="different places"):
+    with pytest.raises(ValueError, match=r"stored in different ways: array_api_strict.* and numpy\.ndarray"):
         RowSumMatcher().fit(array_api_strict.asarray(X), X)
 
 
@@ -40,8 +39,8 @@ def test_complex_numbers_are_refused_wherever_they_are():
 
 
 def test_lists_and_frames_are_left_to_numpy():
-    assert as_elsewhere([[1, 2]]) is None
-    assert as_elsewhere(np.ones(3)) is None
+    assert as_stored([[1, 2]]) is None
+    assert as_stored(np.ones(3)) is None
 
 
 @pytest.mark.parametrize("shape", [(10, 1000), (100, 3), (5, 5)])

@@ -1,4 +1,4 @@
-"""One answer wherever the rows live, and in kind."""
+"""One answer wherever the rows are stored, and in kind."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 
 from inlier import EigenvectorMatcher, GramOverlap, RowSumMatcher
-from inlier._checks import as_table
 from inlier.datasets import make_gaussian_pairs
-from inlier.rows import PairedRows, summarise_columns, threads
-from inlier.rows import algebra as moments
+from inlier.rows import PairedRows, algebra, as_table, summarise_columns, threads
 from inlier.rows import files as in_files
 from inlier.rows.columns import scatter_matrix
 from inlier.rows.namespaces import to_host
-from tests.places import PLACES, STRICT_DEVICE, in_dask, on_strict_device
+from tests.stores import STORES, STRICT_DEVICE, in_dask, on_strict_device
 
-pytestmark = pytest.mark.parametrize("put", PLACES)
+pytestmark = pytest.mark.parametrize("put", STORES)
 
 
 @pytest.fixture
 def put_pairs(put, tmp_path, monkeypatch):
-    """Put two tables in a place, cut so that there are several stretches."""
+    """Store two tables, cut so that there are several stretches."""
     monkeypatch.setattr(in_files, "_STRETCH_BYTES", 8 * 6 * 100)
     monkeypatch.setattr(threads, "_ROWS_PER_RANGE", 50)
     return lambda X, Y: (put(X, tmp_path, "X"), put(Y, tmp_path, "Y"))
@@ -90,11 +88,11 @@ def test_sums_and_maps(put_pairs):
     X, Y = rng.standard_normal((301, 2)), rng.standard_normal((301, 4))
     w, U = rng.standard_normal(301), rng.standard_normal((2, 4))
     pairs = PairedRows(*put_pairs(X, Y))
-    np.testing.assert_allclose(pairs.sum(moments.cross_moment, w), X.T @ (w[:, None] * Y), atol=1e-12)
-    both = pairs.sums(moments.product_moment, moments.cross_moment)
-    np.testing.assert_allclose(both[0], moments.product_moment(X, Y), atol=1e-10)
+    np.testing.assert_allclose(pairs.cross_moment(w), X.T @ (w[:, None] * Y), atol=1e-12)
+    both = pairs.product_moments()
+    np.testing.assert_allclose(both[0], algebra.product_moment(X, Y), atol=1e-10)
     np.testing.assert_allclose(both[1], X.T @ Y, atol=1e-12)
-    np.testing.assert_allclose(to_host(pairs.map(moments.bilinear, matrix=U)), np.diag(X @ U @ Y.T), atol=1e-12)
+    np.testing.assert_allclose(to_host(pairs.bilinear(U)), np.diag(X @ U @ Y.T), atol=1e-12)
 
 
 def test_rows_can_be_taken_in_any_order(put_pairs):

@@ -4,9 +4,8 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from inlier.rows.namespaces import to_host
-from inlier.rows.solving import ridge_solver
-from tests.places import STRICT_DEVICE
+from inlier.rows.namespaces import ridge_solver, to_host
+from tests.stores import STRICT_DEVICE
 
 
 def here(table):
