@@ -129,12 +129,15 @@ def unit_rows(X, mean, shortest, out):
 
 
 @compiled
-def columns(line, width, sums, low, high):
-    """Sum, minimum and maximum of the numbers at each of ``width`` positions of a long line.
+def columns(line, d, rows_beside):
+    """Sum, minimum and maximum of each of ``d`` columns of a table that is one long line.
 
-    Several rows of a narrow table are taken as one, so that the inner loop is long and vectorises.
+    Some rows of a narrow table are taken as one, so that the inner loop is long and vectorises.
     """
-    for first in range(0, line.size - 3 * width, 4 * width):
+    width = rows_beside * d
+    sums, low, high = np.zeros(width), np.full(width, np.inf), np.full(width, -np.inf)
+    whole = line.size // (4 * width) * (4 * width)
+    for first in range(0, whole, 4 * width):
         # Four at a time: running values are read and written once for all four.
         one, two = line[first : first + width], line[first + width : first + 2 * width]
         three, four = line[first + 2 * width : first + 3 * width], line[first + 3 * width : first + 4 * width]
@@ -144,6 +147,18 @@ def columns(line, width, sums, low, high):
             low[k] = min(low[k], min(min(one[k], two[k]), min(three[k], four[k])))
         for k in range(width):
             high[k] = max(high[k], max(max(one[k], two[k]), max(three[k], four[k])))
+    for k in range(whole, line.size):
+        column, value = (k - whole) % d, np.float64(line[k])
+        sums[column], low[column], high[column] = (
+            sums[column] + value,
+            min(low[column], value),
+            max(high[column], value),
+        )
+    for k in range(d, width):
+        column = k % d
+        sums[column] += sums[k]
+        low[column], high[column] = min(low[column], low[k]), max(high[column], high[k])
+    return sums[:d], low[:d], high[:d]
 
 
 @compiled

@@ -88,18 +88,14 @@ class Numba(Plain):
         return _read(X, Y, maps, matrix=matrix, scores=np.empty(len(X)), scale=scale, own_share=1.0)
 
     def columns(self, block: Array) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sum, minimum and maximum of each column; what does not fill four stretches of rows is left to NumPy."""
+        """Sum, minimum and maximum of each column."""
         d = block.shape[1]
         if d > _WIDEST_SUMMARY:
             return super().columns(block)
-        beside = _ROWS_BESIDE if d <= WIDEST_ROW else 1
-        whole = len(block) - len(block) % (4 * beside)
-        sums, low, high = np.zeros(beside * d), np.full(beside * d, np.inf), np.full(beside * d, -np.inf)
-        _kernels().columns(_as_line(block[:whole]), beside * d, sums, low, high)
-        rest = super().columns(block[whole:])
-        parts = (part.reshape(beside, d) for part in (sums, low, high))
-        total, least, most = (np.vstack(both) for both in zip(parts, rest, strict=True))
-        return total.sum(axis=0), least.min(axis=0), most.max(axis=0)
+        found: tuple[FloatArray, FloatArray, FloatArray] = _kernels().columns(
+            _as_line(block), d, _ROWS_BESIDE if d <= WIDEST_ROW else 1
+        )
+        return found
 
     def histogram(self, values: Array, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
         """Number and sum of the values in each bucket, and how many are exactly 0."""
