@@ -6,7 +6,7 @@ from pathlib import Path
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
-MOST_SPECIALISATIONS = 142  # each costs whoever installs the package about 0.15 s, whatever the optimiser does
+MOST_SPECIALISATIONS = 45  # each costs whoever installs the package about 0.15 s, whatever the optimiser does
 PROCESSOR_SECONDS_AGAIN = 1.0  # import and fit, from the compiled code that the first process has left
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlier.calibration.significance import Significance
-from tests.places import STRICT_DEVICE
+from tests.stores import STRICT_DEVICE
 
 
 def slow_berk_jones(p):

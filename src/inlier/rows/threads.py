@@ -137,4 +137,5 @@ def single_threaded_blas(unless: bool = False) -> Iterator[None]:
 @cache
 def _thread_pools() -> ThreadpoolController:
     """The libraries that have threads of their own; looking for them takes a hundred times as long as a limit."""
+    import_module("scipy.linalg")  # SciPy brings a BLAS of its own, which must be there to be found
     return ThreadpoolController()
