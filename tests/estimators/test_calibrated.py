@@ -249,7 +249,7 @@ def test_large_tables_are_learned_from_a_part(monkeypatch):
 def test_more_pairs_are_used_when_a_part_finds_nothing(monkeypatch):
     monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS", 50)
     monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS_PER_DIMENSION", 1)
-    recalls = [judged(make_gaussian_pairs(4000, 20, 0.05, rng=draw))[1] for draw in range(5)]
+    recalls = [judged(make_gaussian_pairs(4000, 20, 0.05, rng=draw))[1] for draw in range(7)]
     assert np.median(recalls) > 0.9  # now and then even the largest part finds nothing (draw 2)
 
 
