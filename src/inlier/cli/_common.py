@@ -94,32 +94,16 @@ def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Two files, where the answer about them goes, and what is to be said on the way.
-
-    Attributes
-    ----------
-    context : click.Context
-        The command and its options.
-    sources : tuple of str
-        The two files as the user named them.
-    output, report : Path, optional
-        Where the pairs and the page go.
-    as_json, quiet : bool
-        How the answer is printed.
-    others : dict of str to tuple
-        Further files to write: by their option, what they hold and their name.
-    notes : list of str
-        What was left out or noticed, in sentences.
-    """
+    """Two files, where the answer about them goes, and what is to be said on the way."""
 
     context: click.Context
-    sources: tuple[str, str]
-    output: Path | None
+    sources: tuple[str, str]  # as the user named them
+    output: Path | None  # of the pairs
     report: Path | None
     as_json: bool
     quiet: bool
-    others: dict[str, tuple[str, Path | None]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    others: dict[str, tuple[str, Path | None]] = field(default_factory=dict)  # by option: what to write, and where
+    notes: list[str] = field(default_factory=list)  # what was left out or noticed, in sentences
 
     @property
     def _written(self) -> dict[str, tuple[str, Path]]:
@@ -145,9 +129,12 @@ class Job:
                 raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
             named[option] = path
 
-    def check_inputs_stay(self, inputs: Iterable[Path]) -> None:
-        """Refuse to write over what is read."""
-        check_inputs_stay(inputs, (path for _, path in self._written.values()))
+    def check_inputs_stay(self, *further: str) -> None:
+        """Refuse to write over what is read: the two files, and further ones."""
+        from inlier.io import split_source
+
+        read = (split_source(name)[0] for name in (*self.sources, *further))
+        check_inputs_stay(read, (path for _, path in self._written.values()))
 
     @contextmanager
     def noting(self) -> Iterator[None]:

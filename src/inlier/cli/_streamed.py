@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlier.cli._common import STDOUT, BadInput, Job, columns_of_both, print_csv, write_json
@@ -12,8 +11,6 @@ from inlier.cli._common import STDOUT, BadInput, Job, columns_of_both, print_csv
 if TYPE_CHECKING:
     from inlier._typing import Array
     from inlier.estimators._base import PairMatcher
-    from inlier.estimators.streaming import FittedFiles
-    from inlier.io import StoredTable
     from inlier.report import StreamedSummary
     from inlier.rows.files import StoredRows
 
@@ -21,7 +18,7 @@ VARIABLE = "INLIER_STREAM_FROM"  # gibibytes
 _SHARE = 8  # tables of this part of the memory are read in stretches, and of a GiB: reading and fitting holds copies
 _BYTES_A_PAIR = 150  # that scores, p- and q-values and what is made of them take where all of them are held
 
-Stored = tuple["StoredTable", "StoredTable"]
+Stored = tuple["StoredRows", "StoredRows"]
 
 
 def stored_tables(job: Job, columns: tuple[str, ...], *, method: str, whole: dict[str, bool]) -> Stored | None:
@@ -39,14 +36,15 @@ def stored_tables(job: Job, columns: tuple[str, ...], *, method: str, whole: dic
         return None
     option = next((option for option, is_given in whole.items() if is_given), None)
     if option is not None:
-        _check_fits(first, second, f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows")
+        reason, cure = f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows"
+        _check_fits(job, first, second, reason, cure)
         return None
     if method == "calibrated":
         from inlier.estimators.calibrated import MOST_ONE_BY_ONE
 
         if len(first) <= MOST_ONE_BY_ONE:
             reason = f"--method calibrated looks at up to {MOST_ONE_BY_ONE:,} pairs at once"
-            _check_fits(first, second, reason, "Use --method row-sum or eigenvector, or fewer --columns")
+            _check_fits(job, first, second, reason, "Use --method row-sum or eigenvector, or fewer --columns")
             return None
     return first, second
 
@@ -58,42 +56,50 @@ def _stream_from() -> int:
     return bytes_set_by(VARIABLE, min(GIB, memory_allowed() // _SHARE))
 
 
-def _check_fits(first: StoredTable, second: StoredTable, reason: str, cure: str) -> None:
+def _check_fits(job: Job, first: StoredRows, second: StoredRows, reason: str, cure: str) -> None:
     from inlier.io.limits import GIB, memory_allowed
 
-    needed, allowed = len(first) * (_BYTES_A_PAIR + 16 * (first.n_columns + second.n_columns)), memory_allowed()
+    needed, allowed = len(first) * (_BYTES_A_PAIR + 16 * (first.shape[1] + second.shape[1])), memory_allowed()
     if needed > allowed:
         raise BadInput(
-            f"{reason}, which takes about {needed / GIB:.1f} GiB for the {len(first):,} pairs of {first.source} and "
-            f"{second.source}; there are {allowed / GIB:.1f} GiB of memory. {cure}."
+            f"{reason}, which takes about {needed / GIB:.1f} GiB for the {len(first):,} pairs of {job.sources[0]} and "
+            f"{job.sources[1]}; there are {allowed / GIB:.1f} GiB of memory. {cure}."
         )
-
-
-def open_rows(tables: Stored) -> tuple[StoredRows, StoredRows]:
-    """The rows of both tables as a matcher takes them: of the chosen columns, and read when they are needed."""
-    from inlier.rows.files import StoredRows
-
-    first, second = (StoredRows(table.values, keep_vectors=False, columns=table.columns) for table in tables)
-    return first, second
 
 
 def match_streamed(matcher: PairMatcher, tables: Stored, job: Job) -> StreamedSummary:
     """Fit the matcher and write a row per pair, with a bar that shows how much was read."""
     from inlier.cli._progress import bytes_read
     from inlier.estimators.streaming import bytes_to_read, fit_files
-    from inlier.report import summarise_streamed
+    from inlier.io import write_blocks
+    from inlier.report import Tally, summarise_streamed
 
-    rows, output = open_rows(tables), job.output
+    output, tally = job.output, Tally()
     suffix = "" if output is None else output.suffix.lower()
     is_on_screen = output == STDOUT and sys.stdout.isatty()
-    expected = bytes_to_read(matcher, *rows) + _further_readings(matcher, suffix) * sum(t.n_bytes for t in tables)
+    expected = bytes_to_read(matcher, *tables) + _further_readings(matcher, suffix) * sum(t.n_bytes for t in tables)
     with bytes_read(expected, quiet=job.quiet or is_on_screen) as on_read:
         with job.noting():
-            counting = _Counting(fit_files(matcher, *rows, on_read=on_read))
-        if output is not None and suffix != ".json":
-            _write(counting, output)
-        counting.finish()
-        summary = summarise_streamed(counting.fitted, counting.tally, job.origin)
+            fitted = fit_files(matcher, *tables, on_read=on_read)
+
+        def counted(*names: str) -> Iterator[dict[str, Array]]:
+            """Blocks of pairs, counted the first time that they pass by."""
+            if tally.counts.any() or names == ("row",):
+                yield from fitted.blocks(*names)
+                return
+            for block in fitted.blocks():
+                tally.add(block, block["score"])
+                yield {name: block[name] for name in names}
+
+        if output == STDOUT:
+            print_csv(counted(*fitted.columns))
+        elif output is not None and suffix != ".json":
+            written = {"inlier": fitted.columns["inlier"]} if suffix == ".npy" else fitted.columns
+            write_blocks(output, written, fitted.n_pairs, counted)
+        else:
+            for _ in counted():
+                pass
+        summary = summarise_streamed(fitted, tally, job.origin)
         if output is not None and suffix == ".json":
             write_json(output, summary)
     return summary
@@ -103,39 +109,3 @@ def _further_readings(matcher: PairMatcher, suffix: str) -> int:
     """Readings beyond the one in which the pairs are written: these two are kept column after column."""
     n_columns = 4 if matcher.is_calibrated else 2  # score, inlier; and p- and q-value
     return {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)
-
-
-class _Counting:
-    """Blocks of pairs, counted the first time that they pass by."""
-
-    def __init__(self, fitted: FittedFiles) -> None:
-        from inlier.report import Tally
-
-        self.fitted, self.tally, self._is_counted = fitted, Tally(), False
-
-    def __call__(self, *names: str) -> Iterator[dict[str, Array]]:
-        if self._is_counted or names == ("row",):
-            yield from self.fitted.blocks(*names)
-            return
-        for block in self.fitted.blocks():
-            self.tally.add(block, block["score"])
-            yield {name: block[name] for name in names}
-        self._is_counted = True
-
-    def finish(self) -> None:
-        """Count, if nothing was written."""
-        if not self._is_counted:
-            for _ in self():
-                pass
-
-
-def _write(counting: _Counting, output: Path) -> None:
-    from inlier.io import write_blocks
-
-    columns, n_pairs = counting.fitted.columns, counting.fitted.n_pairs
-    if output == STDOUT:
-        print_csv(counting(*columns))
-    elif output.suffix.lower() == ".npy":
-        write_blocks(output, {"inlier": columns["inlier"]}, n_pairs, counting)
-    else:
-        write_blocks(output, columns, n_pairs, counting)

@@ -10,7 +10,7 @@ import click
 
 from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
 from inlier.cli._progress import stages
-from inlier.cli._streamed import Stored, match_streamed, open_rows, stored_tables
+from inlier.cli._streamed import Stored, match_streamed, stored_tables
 
 if TYPE_CHECKING:
     from inlier.estimators._base import PairMatcher
@@ -123,7 +123,7 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = read_both(*job.sources, keys, columns)
-        job.check_inputs_stay(table.source for table in tables)
+        job.check_inputs_stay()
         pairing = pair_tables(*tables)
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables)
@@ -136,9 +136,9 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
 
 def _match_stored(chosen: _Settings, job: Job, tables: Stored) -> MatchSummary:
     """Match files that are read in stretches, and write the pairs as they are decided."""
-    job.check_inputs_stay(table.source for table in tables)
+    job.check_inputs_stay()
     with job.noting():
-        matcher = _matcher(chosen, *open_rows(tables))
+        matcher = _matcher(chosen, *tables)
     return match_streamed(matcher, tables, job)
 
 

@@ -130,7 +130,7 @@ def register(
             stage(f"reading {source} and {target}")
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
-            job.check_inputs_stay(problem.files)
+            job.check_inputs_stay(*(name for name in (pairs, weights) if name is not None and _is_file(name)))
             job.notes.extend(problem.pairing.notes)
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
@@ -168,14 +168,13 @@ def _check_outputs(job: Job, transform: Path | None, moved: Path | None) -> None
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Both sets, the pairs between them, a weight for each pair, and all files that these were read from."""
+    """Both sets, the pairs between them, the rows that PAIRS joins, and a weight for each pair."""
 
     source: Table
     target: Table
     pairing: Pairing
     ends: tuple[Array, Array] | None
     weights: FloatArray | None
-    files: tuple[Path, ...]
 
     @property
     def clouds(self) -> tuple[Array, Array] | None:
@@ -190,7 +189,7 @@ def _read_problem(
     """Read everything, and pair the points: by PAIRS, by id, or row by row."""
     import numpy as np
 
-    from inlier.io import Pairing, pair_tables, split_source
+    from inlier.io import Pairing, pair_tables
 
     first, second = read_both(*sources, keys, columns)
     if pairs is None:
@@ -202,9 +201,7 @@ def _read_problem(
         check_numbers(replace(pairing, rows=ends[0], rows_y=ends[1]), sources, (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or sources[0], n_rows)[pairing.rows]
-    is_column = weights is not None and not _is_file(weights)
-    named = [split_source(name)[0] for name in (pairs, None if is_column else weights) if name is not None]
-    return _Problem(first, second, pairing, ends, given, (first.source, second.source, *named))
+    return _Problem(first, second, pairing, ends, given)
 
 
 def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
@@ -270,14 +267,15 @@ def _read_weights(weights: str, rows_of: str, n_rows: int) -> FloatArray:
     return column
 
 
-def _is_file(weights: str) -> bool:
-    """Whether this names a file; otherwise it is a column."""
-    from inlier.io import format_of
+def _is_file(name: str) -> bool:
+    """Whether this names a file, or an array in one; otherwise it is a column."""
+    from inlier.io import format_of, split_source
 
+    path, _ = split_source(name)
     try:
-        format_of(Path(weights))
+        format_of(path)
     except UnusableFileError:
-        return Path(weights).exists()
+        return path.exists()
     return True
 
 
@@ -329,12 +327,13 @@ def _what_to_check(problem: _Problem, source: str, target: str) -> str:
 def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
     from inlier.report import summarise_registration
 
+    pairing = problem.pairing
     return summarise_registration(
         registration,
-        problem.pairing.X,
-        problem.pairing.Y,
-        rows=problem.pairing.rows,
-        keys=problem.pairing.keys,
+        pairing.X,
+        pairing.Y,
+        rows=pairing.rows,
+        keys=pairing.keys,
         ends=problem.ends,
         clouds=problem.clouds,
         origin=job.origin,

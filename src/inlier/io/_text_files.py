@@ -155,7 +155,7 @@ def _in_words(error: Exception, request: Request, dialect: _Dialect) -> Unusable
     text = str(error)
     conversion = re.search(r"CSV column #(\d+).*invalid value '(.*)'", text, re.DOTALL)
     if conversion:
-        return UnusableFileError(not_a_number(request.path, dialect.names[int(conversion[1])], conversion[2], request))
+        return not_a_number(dialect.names[int(conversion[1])], conversion[2], request)
     ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
     if ragged:
         return UnusableFileError(

@@ -65,32 +65,14 @@ class CloudCodec(Codec):
 
 @dataclass(frozen=True)
 class Format:
-    """A line of the table of formats.
-
-    Attributes
-    ----------
-    name : str
-        What people call it.
-    suffixes : tuple of str
-        How its files' names end, in lower case.
-    kind : Kind
-        What it can hold.
-    codec_name : str
-        Module of this package and class that read and write it, loaded when they are needed.
-    library : str, optional
-        The module of the ``io`` extra that it takes.
-    starts : tuple of bytes
-        How its content starts; empty where that may be anything.
-    is_folder : bool
-        Whether it is a folder rather than a file.
-    """
+    """A line of the table of formats."""
 
     name: str
-    suffixes: tuple[str, ...]
+    suffixes: tuple[str, ...]  # in lower case
     kind: Kind
-    codec_name: str
-    library: str | None = None
-    starts: tuple[bytes, ...] = ()
+    codec_name: str  # module of this package and class that read and write it, loaded when they are needed
+    library: str | None = None  # the module of the ``io`` extra that it takes
+    starts: tuple[bytes, ...] = ()  # how its content starts; empty where that may be anything
     is_folder: bool = False
 
     @property

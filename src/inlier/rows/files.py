@@ -42,8 +42,8 @@ class StoredRows:
         Whether vectors of one number per row (scores, masks) are kept in memory, or computed again whenever read.
     on_read : callable, optional
         Called with the number of bytes of each stretch that was read.
-    columns : sequence of int, optional
-        Columns to keep of those that are read.
+    columns : list of int, optional
+        Columns to keep of those that are read; a list of numbers has one.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class StoredRows:
         if buffer is not None and into is not None and self._columns is None:
             return np.asarray(into(rows, buffer))
         block = np.asarray(self._source[rows])
-        return block if self._columns is None else block[:, self._columns]
+        return block if self._columns is None else block.reshape(len(block), -1)[:, self._columns]
 
     def reporting_to(self, on_read: Callable[[int], None] | None) -> StoredRows:
         """The same rows, keeping no vectors and telling ``on_read``."""
@@ -85,6 +85,11 @@ class StoredRows:
         """Tell ``on_read``."""
         if self._on_read is not None:
             self._on_read(n_rows * self.row_bytes)
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes a reading of the whole table takes."""
+        return len(self) * self.row_bytes
 
     @property
     def chunk_rows(self) -> int:
@@ -122,7 +127,7 @@ class NpyFile:
     def read_into(self, rows: slice, out: Array) -> Array:
         """Read some rows into an array that is there already: fresh memory costs as much as the reading."""
         start = rows.indices(self.shape[0])[0]
-        with self._path.open("rb", buffering=0) as stream:
+        with self._path.open("rb") as stream:
             if not self._by_columns or self._row_numbers <= 1:
                 self._fill(stream, start * self._row_numbers, out.reshape(-1))
                 return out
@@ -134,12 +139,8 @@ class NpyFile:
 
     def _fill(self, stream: Any, first: int, out: Array) -> None:
         stream.seek(self._start + first * self.dtype.itemsize)
-        left = out.view(np.uint8).data
-        while len(left):
-            n_read = stream.readinto(left)
-            if not n_read:
-                raise ValueError(f"{self._path} was cut short while it was read.")
-            left = left[n_read:]
+        if stream.readinto(out.view(np.uint8).data) < out.nbytes:
+            raise ValueError(f"{self._path} was cut short while it was read.")
 
 
 class ComputedRows:
