@@ -62,12 +62,14 @@ def answering() -> Iterator[None]:
         raise SystemExit(INTERRUPTED) from None
 
 
-def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add what every command with an answer per pair takes: where it goes, how it is said, and the seed.
+def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add what every command with an answer per pair takes: how sure it is, where it goes, how it is said, the seed.
 
-    ``columns`` names what a row of the output holds.
+    ``columns`` names what a row of the output holds, ``alpha_of`` what --alpha belongs to.
     """
+    alpha = f"Largest expected share of wrong pairs among those accepted{alpha_of}."
     options = (
+        click.option("--alpha", type=click.FloatRange(0, 0.5), default=0.01, show_default=True, help=alpha),
         click.option(
             "-o",
             "--output",
@@ -111,9 +113,9 @@ class Job:
         all_files = {**self.others, "-o": ("Pairs", self.output), "--report": ("Report", self.report)}
         return {option: (what, path) for option, (what, path) in all_files.items() if path not in (None, STDOUT)}
 
-    def check_outputs(self) -> None:
-        """Refuse, before the work is done, what could not be written after it."""
-        from inlier.io import check_can_hold_columns
+    def check_outputs(self, *further: str) -> None:
+        """Refuse, before the work is done, what could not be written after it; ``further`` files are read as well."""
+        from inlier.io import check_can_hold_columns, split_source
 
         if self.output == STDOUT and self.as_json:
             raise BadInput("-o - and --json both print to standard output. Give -o a file, or leave one of them out.")
@@ -128,13 +130,7 @@ class Job:
             if other is not None:
                 raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
             named[option] = path
-
-    def check_inputs_stay(self, *further: str) -> None:
-        """Refuse to write over what is read: the two files, and further ones."""
-        from inlier.io import split_source
-
-        read = (split_source(name)[0] for name in (*self.sources, *further))
-        check_inputs_stay(read, (path for _, path in self._written.values()))
+        check_inputs_stay((split_source(name)[0] for name in (*self.sources, *further)), named.values())
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -178,7 +174,11 @@ class Job:
     def conclude(self, summary: MatchSummary) -> None:
         """Write the page, print the answer, and name the files that were written."""
         if self.report is not None:
-            _write_page(summary, self.report)
+            from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
+
+            is_registration = isinstance(summary, RegistrationSummary)
+            page = RegistrationReport(summary) if is_registration else MatchReport(summary)
+            page.write_html(self.report)
         if self.as_json:
             for part in summary.json_parts(indent=1):
                 click.echo(part, nl=False)
@@ -188,14 +188,6 @@ class Job:
         _print_words(summary, to_stderr=self.as_json or self.output == STDOUT)
         for what, path in self._written.values():
             click.echo(f"{what}: {path}", err=True)
-
-
-def _write_page(summary: MatchSummary, path: Path) -> None:
-    from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
-
-    is_registration = isinstance(summary, RegistrationSummary)
-    page = RegistrationReport(summary) if is_registration else MatchReport(summary)
-    page.write_html(path)
 
 
 def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:

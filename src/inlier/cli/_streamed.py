@@ -28,43 +28,33 @@ def stored_tables(job: Job, columns: tuple[str, ...], *, method: str, whole: dic
     small ones are, as far as there is memory for what is held then.
     """
     from inlier.io import open_stored
+    from inlier.io.limits import GIB, bytes_set_by, memory_allowed
 
     first, second = (
         open_stored(source, columns=names) for source, names in zip(job.sources, columns_of_both(columns), strict=True)
     )
-    if first is None or second is None or len(first) != len(second) or first.n_bytes + second.n_bytes < _stream_from():
+    if first is None or second is None or len(first) != len(second):
         return None
+    allowed = memory_allowed()
+    if first.n_bytes + second.n_bytes < bytes_set_by(VARIABLE, min(GIB, allowed // _SHARE)):
+        return None
+    from inlier.estimators.calibrated import MOST_ONE_BY_ONE
+
     option = next((option for option, is_given in whole.items() if is_given), None)
     if option is not None:
         reason, cure = f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows"
-        _check_fits(job, first, second, reason, cure)
-        return None
-    if method == "calibrated":
-        from inlier.estimators.calibrated import MOST_ONE_BY_ONE
-
-        if len(first) <= MOST_ONE_BY_ONE:
-            reason = f"--method calibrated looks at up to {MOST_ONE_BY_ONE:,} pairs at once"
-            _check_fits(job, first, second, reason, "Use --method row-sum or eigenvector, or fewer --columns")
-            return None
-    return first, second
-
-
-def _stream_from() -> int:
-    """Bytes of both tables together from which on they are read in stretches."""
-    from inlier.io.limits import GIB, bytes_set_by, memory_allowed
-
-    return bytes_set_by(VARIABLE, min(GIB, memory_allowed() // _SHARE))
-
-
-def _check_fits(job: Job, first: StoredRows, second: StoredRows, reason: str, cure: str) -> None:
-    from inlier.io.limits import GIB, memory_allowed
-
-    needed, allowed = len(first) * (_BYTES_A_PAIR + 16 * (first.shape[1] + second.shape[1])), memory_allowed()
+    elif method == "calibrated" and len(first) <= MOST_ONE_BY_ONE:
+        reason = f"--method calibrated looks at up to {MOST_ONE_BY_ONE:,} pairs at once"
+        cure = "Use --method row-sum or eigenvector, or fewer --columns"
+    else:
+        return first, second
+    needed = len(first) * (_BYTES_A_PAIR + 16 * (first.shape[1] + second.shape[1]))
     if needed > allowed:
         raise BadInput(
             f"{reason}, which takes about {needed / GIB:.1f} GiB for the {len(first):,} pairs of {job.sources[0]} and "
             f"{job.sources[1]}; there are {allowed / GIB:.1f} GiB of memory. {cure}."
         )
+    return None
 
 
 def match_streamed(matcher: PairMatcher, tables: Stored, job: Job) -> StreamedSummary:
@@ -77,7 +67,9 @@ def match_streamed(matcher: PairMatcher, tables: Stored, job: Job) -> StreamedSu
     output, tally = job.output, Tally()
     suffix = "" if output is None else output.suffix.lower()
     is_on_screen = output == STDOUT and sys.stdout.isatty()
-    expected = bytes_to_read(matcher, *tables) + _further_readings(matcher, suffix) * sum(t.n_bytes for t in tables)
+    n_columns = 4 if matcher.is_calibrated else 2  # score, inlier; and p- and q-value
+    again = {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)  # they are kept column after column
+    expected = bytes_to_read(matcher, *tables) + again * sum(table.n_bytes for table in tables)
     with bytes_read(expected, quiet=job.quiet or is_on_screen) as on_read:
         with job.noting():
             fitted = fit_files(matcher, *tables, on_read=on_read)
@@ -103,9 +95,3 @@ def match_streamed(matcher: PairMatcher, tables: Stored, job: Job) -> StreamedSu
         if output is not None and suffix == ".json":
             write_json(output, summary)
     return summary
-
-
-def _further_readings(matcher: PairMatcher, suffix: str) -> int:
-    """Readings beyond the one in which the pairs are written: these two are kept column after column."""
-    n_columns = 4 if matcher.is_calibrated else 2  # score, inlier; and p- and q-value
-    return {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)

@@ -38,13 +38,6 @@ class _Settings:
     show_default=True,
     help="calibrated bounds the share of wrong pairs among those it accepts; the others are the paper's.",
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 0.5),
-    default=0.01,
-    show_default=True,
-    help="Largest expected share of wrong pairs among those accepted (calibrated).",
-)
 @click.option("--threshold", type=float, help="Where to cut the scores, the paper's t or T; by k-means if not given.")
 @click.option(
     "--inlier-fraction",
@@ -70,7 +63,7 @@ class _Settings:
     metavar="A,B,...",
     help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
 )
-@answer_options("row, row_y and key if joined, score, p- and q-value, inlier")
+@answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
     context: click.Context,
@@ -123,7 +116,6 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = read_both(*job.sources, keys, columns)
-        job.check_inputs_stay()
         pairing = pair_tables(*tables)
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables)
@@ -136,7 +128,6 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
 
 def _match_stored(chosen: _Settings, job: Job, tables: Stored) -> MatchSummary:
     """Match files that are read in stretches, and write the pairs as they are decided."""
-    job.check_inputs_stay()
     with job.noting():
         matcher = _matcher(chosen, *tables)
     return match_streamed(matcher, tables, job)
@@ -149,12 +140,12 @@ def _check_options(context: click.Context, chosen: _Settings) -> None:
         for name in ("alpha", "threshold", "inlier_fraction")
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    of_the_paper = chosen.method != "calibrated"
+    is_calibrated = chosen.method == "calibrated"
     for name in sorted(given):
-        if (name == "alpha") == of_the_paper:
+        if (name == "alpha") != is_calibrated:
             option = f"--{name.replace('_', '-')}"
-            cure = "--method calibrated" if name == "alpha" else "--method row-sum or eigenvector"
-            raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to {cure}.")
+            home = "row-sum or eigenvector" if is_calibrated else "calibrated"
+            raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to --method {home}.")
     if {"threshold", "inlier_fraction"} <= given:
         raise BadInput("--threshold and --inlier-fraction both say where to cut. Give one of them.")
 

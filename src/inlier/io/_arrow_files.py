@@ -52,8 +52,7 @@ class Parquet(_Arrow):
             return _columns(file.read(columns=names), request.path)
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
-        writer: AbstractContextManager[Any] = load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
-        return writer
+        return load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
 
 
 class Feather(_Arrow):
@@ -70,9 +69,7 @@ class Feather(_Arrow):
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         ipc = load("pyarrow.ipc", "feather")
-        options = ipc.IpcWriteOptions(compression="lz4")
-        writer: AbstractContextManager[Any] = ipc.new_file(str(path), schema, options=options)
-        return writer
+        return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
 
 def _columns(table: Any, path: Path) -> dict[str, Array]:

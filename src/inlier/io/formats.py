@@ -79,13 +79,7 @@ class Format:
     def codec(self) -> Codec:
         """What reads and writes it."""
         module, name = self.codec_name.split(".")
-        codec: Codec = getattr(import_module(f"inlier.io.{module}"), name)()
-        return codec
-
-    @property
-    def usual_columns(self) -> tuple[str, ...]:
-        """What is read when no columns are asked for, if the file has them."""
-        return XYZ if self.kind is Kind.POINTS else ()
+        return getattr(import_module(f"inlier.io.{module}"), name)()
 
 
 _GZ = (b"\x1f\x8b",)

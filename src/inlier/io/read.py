@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
-from inlier.io.formats import BY_SUFFIX, FORMATS, Format, Kind, format_of
+from inlier.io.formats import BY_SUFFIX, FORMATS, XYZ, Format, Kind, format_of
 from inlier.io.table import Request, Table, as_table, column_places
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         content = format.codec.read(request)
         # columns that were to be left out of these were left out while reading
         rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
-        return as_table(content, rest, format.usual_columns)
+        return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
 
 
 def read_image(path: str | Path) -> Array:

@@ -158,8 +158,7 @@ class ComputedRows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Array:
-        entries: Array = MEMORY.map(self.work, *(np.asarray(table[rows]) for table in self.tables))
-        return entries
+        return MEMORY.map(self.work, *(np.asarray(table[rows]) for table in self.tables))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         values = np.empty(self.shape, dtype=self.dtype)
@@ -174,9 +173,10 @@ class FileStore:
     in_memory = False
     at_hand = False
 
-    def __init__(self, keeps_vectors: bool) -> None:
-        self._keeps_vectors = keeps_vectors
-        self.most_fetched = MEMORY.most_fetched if keeps_vectors else 10_000_000  # another look would read all again
+    def __init__(self, tables: tuple[Any, ...]) -> None:
+        self._keeps_vectors = all(getattr(table, "keep_vectors", True) for table in tables)
+        # where vectors are not kept, another look would read all again
+        self.most_fetched = MEMORY.most_fetched if self._keeps_vectors else 10_000_000
 
     def align(self, *tables: Any) -> tuple[Any, ...]:
         """Return the tables as they are."""
@@ -227,17 +227,12 @@ class FileStore:
         return values
 
 
-def store_of_files(tables: tuple[Any, ...]) -> FileStore:
-    """Return the store for tables of which at least one is in a file."""
-    return FileStore(all(getattr(table, "keep_vectors", True) for table in tables))
-
-
 def blocks_of(*tables: Any) -> Iterator[tuple[slice, list[Array]]]:
     """Read what these tables are made of once and in step; yield the rows of each stretch, and the tables' part in it.
 
     What is computed from the same rows is computed once: a mask, its scores and their p-values cost one reading.
     """
-    sources = list({id(source): source for table in tables for source in sources_of(table)}.values())
+    sources = list({id(source): source for table in tables for source in _sources_of(table)}.values())
     with blas_for(sources):
         for rows, stored in _cut_anew(_read(sources), range_length(sources)):
             known = {id(source): block for source, block in zip(sources, stored, strict=True)}
@@ -250,11 +245,10 @@ def _part_of(table: Any, known: dict[int, Array]) -> Array:
     return known[id(table)]
 
 
-def sources_of(table: Any) -> tuple[Any, ...]:
+def _sources_of(table: Any) -> list[Any]:
     """The tables that are read when this one is."""
-    if not isinstance(table, ComputedRows):
-        return (table,)
-    return tuple(source for below in table.tables for source in sources_of(below))
+    is_computed = isinstance(table, ComputedRows)
+    return [source for below in table.tables for source in _sources_of(below)] if is_computed else [table]
 
 
 def stretches(sources: list[Any]) -> Iterator[slice]:
@@ -277,28 +271,21 @@ def _read(sources: list[Any]) -> Iterator[tuple[slice, list[Array]]]:
     """Read the stretches, each while the one before it is at work."""
     ahead = list(stretches(sources))
     longest = max((rows.stop - rows.start for rows in ahead), default=0)
+    stored = [source for source in sources if isinstance(source, StoredRows)]
     # Two sets of buffers in turn: one is read into while the other is at work.
-    buffers = [[_buffer(source, longest) for source in sources] for _ in range(2)]
+    buffers = [{id(source): np.empty((longest, *source.shape[1:]), source.dtype) for source in stored} for _ in "ab"]
+
+    def rows_of(source: Any, rows: slice, buffer: Array | None) -> Array:
+        part = source[rows] if buffer is None else source.read(rows, buffer[: rows.stop - rows.start])
+        return np.ascontiguousarray(part)
 
     def blocks(number: int) -> list[Array]:
-        rows = ahead[number]
-        return [_rows_of(source, rows, buffer) for source, buffer in zip(sources, buffers[number % 2], strict=True)]
+        return [rows_of(source, ahead[number], buffers[number % 2].get(id(source))) for source in sources]
 
     for rows, read in zip(ahead, one_ahead(blocks, len(ahead)), strict=True):
-        for source in sources:
-            if isinstance(source, StoredRows):
-                source.was_read(rows.stop - rows.start)
+        for source in stored:
+            source.was_read(rows.stop - rows.start)
         yield rows, read
-
-
-def _buffer(source: Any, n_rows: int) -> Array | None:
-    return np.empty((n_rows, *source.shape[1:]), dtype=source.dtype) if isinstance(source, StoredRows) else None
-
-
-def _rows_of(source: Any, rows: slice, buffer: Array | None) -> Array:
-    if buffer is None:
-        return np.ascontiguousarray(source[rows])
-    return np.ascontiguousarray(source.read(rows, buffer[: rows.stop - rows.start]))
 
 
 def _cut_anew(pieces: Iterator[tuple[slice, list[Array]]], unit: int) -> Iterator[tuple[slice, list[Array]]]:
