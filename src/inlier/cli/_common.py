@@ -161,12 +161,14 @@ class Job:
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
-        from inlier.io import write_table
+        from inlier.io import write_table, written_beside
 
         if self.output == STDOUT:
             print_csv([summary.columns()])
         elif self.output is not None and self.output.suffix.lower() == ".json":
-            write_json(self.output, summary)
+            with written_beside(self.output) as beside, beside.open("w", encoding="utf-8") as stream:
+                stream.writelines(summary.json_parts(indent=1))
+                stream.write("\n")
         elif self.output is not None:
             is_mask = self.output.suffix.lower() == ".npy"
             write_table(self.output, summary.result.inlier_mask if is_mask else summary.columns())
@@ -196,15 +198,6 @@ def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:
 
     write_csv(sys.stdout.buffer, blocks)
     sys.stdout.flush()  # so that a reader who has gone is noticed here, and not as Python ends
-
-
-def write_json(output: Path, summary: MatchSummary) -> None:
-    """Write everything as JSON, a part at a time."""
-    from inlier.io import written_beside
-
-    with written_beside(output) as beside, beside.open("w", encoding="utf-8") as stream:
-        stream.writelines(summary.json_parts(indent=1))
-        stream.write("\n")
 
 
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:

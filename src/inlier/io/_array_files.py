@@ -80,8 +80,6 @@ class _Store(BlockCodec):
     def read(self, request: Request) -> Content:
         """Read the arrays that may be meant, once it is known that there is room for them."""
         found = self.open(request)
-        if "" in found:  # one array without a name is the one that was asked for
-            found = {request.inside or "": found[""]}
         wanted = {name: item for name, item in found.items() if request.inside in (None, name) or name == request.key}
         n_bytes = sum(item.size * item.dtype.itemsize for item in wanted.values())
         check_unpacked_size(request.path, n_bytes, "save the part you need as npy")
@@ -121,10 +119,10 @@ class Zarr(_Store):
     """One array, or a group of arrays by name."""
 
     def open(self, request: Request) -> Mapping[str, Any]:
-        """The arrays, unread; one array alone has no name."""
+        """The arrays, unread; one array alone has no name, and is the one that was asked for."""
         zarr = load("zarr", "zarr")
         node = zarr.open(str(request.path), mode="r")
-        return {"": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
+        return {request.inside or "": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
 
     def write(self, path: Path, content: Content) -> None:
         zarr = load("zarr", "zarr")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -162,22 +162,16 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
         return None
     _check_readable(request.path, format)
     try:
-        values = _only(format.codec.open(request), request)
+        arrays = format.codec.open(request)
     except (ValueError, OSError, KeyError):  # `read_table` says what is wrong with it
         return None
+    meant = [name for name, array in arrays.items() if request.inside in (None, name) and len(array.shape) > 0]
+    values = arrays[meant[0]] if len(meant) == 1 else None
     if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
         return None
     is_list = len(values.shape) == 1
     places = column_places(request, 1 if is_list else int(values.shape[1]))
     return StoredRows(values, keep_vectors=False, columns=[0] if is_list and places is None else places)
-
-
-def _only(arrays: Mapping[str, Any], request: Request) -> Any:
-    """The array that was asked for, or the only one there is."""
-    if request.inside is not None and "" not in arrays:
-        return arrays.get(request.inside)
-    there = [array for array in arrays.values() if len(array.shape) > 0]
-    return there[0] if len(there) == 1 else None
 
 
 def _request(source: str | Path, columns: Sequence[str] | None, key: str | None = None) -> Request:

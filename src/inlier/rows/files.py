@@ -110,15 +110,11 @@ class NpyFile:
             self._start = stream.tell()
         if self.dtype.hasobject:
             raise ValueError(f"{self._path} holds Python objects, which are never loaded. Save it again as numbers.")
-        self.ndim = len(self.shape)
         self._row_numbers = int(np.prod(self.shape[1:], dtype=np.int64))
         if self._path.stat().st_size < self._start + self.shape[0] * self._row_numbers * self.dtype.itemsize:
             present = (self._path.stat().st_size - self._start) // max(self._row_numbers * self.dtype.itemsize, 1)
             missing = "column after column" if self._by_columns else f"row {present} is missing"
             raise ValueError(f"{self._path} is cut short: {missing}. Copy or save it again.")
-
-    def __len__(self) -> int:
-        return int(self.shape[0])
 
     def __getitem__(self, rows: slice) -> Array:
         start, stop, _ = rows.indices(self.shape[0])
