@@ -122,7 +122,11 @@ class Job:
         if self.output is not None and self.output.suffix.lower() not in (".json", ".npy"):
             check_can_hold_columns(Path("stdout.csv") if self.output == STDOUT else self.output)
         if self.report is not None:
-            _check_page(self.report)
+            from inlier.report.rendering import find_template
+
+            if self.report.suffix.lower() not in (".html", ".htm") and not self.report.is_dir():
+                raise BadInput(f"{self.report} would hold a page, which is HTML. Give it a name that ends in .html.")
+            find_template("page.html")  # needs an extra, which may be absent
         named: dict[str, Path] = {}
         for option, (_, path) in self._written.items():
             check_place(path)
@@ -312,14 +316,6 @@ def check_place(path: Path) -> None:
     if path.is_dir() and path.suffix.lower() != ".zarr":
         raise BadInput(f"{path} could not be written: it is a folder. Give the name of a file in it.")
     _check_nearest(path, path.absolute().parents)
-
-
-def _check_page(report: Path) -> None:
-    from inlier.report.rendering import find_template
-
-    if report.suffix.lower() not in (".html", ".htm") and not report.is_dir():
-        raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
-    find_template("page.html")  # needs an extra, which may be absent
 
 
 def _check_nearest(path: Path, folders: Iterable[Path]) -> None:
