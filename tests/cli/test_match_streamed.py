@@ -15,8 +15,8 @@ import zarr
 from click.testing import CliRunner
 
 from inlier.calibration import sampled_fit as many_pairs
-from inlier.cli import _streamed as streamed
 from inlier.cli import main
+from inlier.cli import match as command
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
 from inlier.io import limits, read_table
@@ -55,9 +55,9 @@ def run(monkeypatch):
 
     def run(*words, stretches=True):
         if stretches is not None:
-            monkeypatch.setenv(streamed.VARIABLE, "0" if stretches else "1000")
-        stretch_by_stretch, began = streamed.match_streamed, []
-        monkeypatch.setattr("inlier.cli.match.match_streamed", lambda *a: began.append(1) or stretch_by_stretch(*a))
+            monkeypatch.setenv(command.VARIABLE, "0" if stretches else "1000")
+        stretch_by_stretch, began = command._match_stored, []
+        monkeypatch.setattr(command, "_match_stored", lambda *a: began.append(1) or stretch_by_stretch(*a))
         outcome = CliRunner().invoke(main, ["match", *map(str, words)])
         outcome.was_streamed = bool(began)
         return outcome
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read_by_rows_are_read_as_a_whole(run):
     Path("broken.npy").write_bytes(Path("y.npy").read_bytes()[:-100])
     outcome = run("x.npy", "broken.npy")
     assert outcome.exit_code == 2
-    assert "broken.npy is damaged or was cut short" in outcome.stderr
+    assert "broken.npy could not be read as npy" in outcome.stderr
 
 
 def test_a_number_that_is_not_finite_is_named_by_its_file(run):
@@ -199,7 +199,7 @@ def test_ties_among_the_worst_are_told_apart_by_their_rows(run):
 class TestWhenToStream:
     def test_from_a_gibibyte_on_or_an_eighth_of_the_memory(self, run, monkeypatch):
         """Two tables of 24 kB each are read in stretches as soon as they are an eighth of the memory."""
-        monkeypatch.delenv(streamed.VARIABLE, raising=False)
+        monkeypatch.delenv(command.VARIABLE, raising=False)
         both = 2 * N * 3 * 4
         for allowed, expected in ((8 * both + 8, False), (8 * both, True)):
             monkeypatch.setattr(limits, "memory_allowed", lambda allowed=allowed: allowed)
@@ -209,7 +209,7 @@ class TestWhenToStream:
         assert run("x.npy", "y.npy", "--method", "row-sum", stretches=None).was_streamed
 
     def test_the_setting_must_be_a_number(self, monkeypatch):
-        monkeypatch.setenv(streamed.VARIABLE, "much")
+        monkeypatch.setenv(command.VARIABLE, "much")
         outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
         assert outcome.exit_code == 2
         assert "INLIER_STREAM_FROM must be a number of GiB; it is 'much'." in outcome.stderr
@@ -242,9 +242,9 @@ def test_files_eight_times_the_memory_that_is_left(folder, monkeypatch):
             table[start : start + 1_000_000] = rng.standard_normal((1_000_000, 3), dtype=np.float32)
         table.flush()
     assert sum((folder / f"big-{name}.npy").stat().st_size for name in "xy") >= 8 * allowance
-    monkeypatch.setenv(streamed.VARIABLE, "0")
-    command = [sys.executable, "-c", UNDER_A_LIMIT, "row-sum", str(allowance)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    monkeypatch.setenv(command.VARIABLE, "0")
+    words = [sys.executable, "-c", UNDER_A_LIMIT, "row-sum", str(allowance)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "the limit holds\n"
     assert np.load("mask.npy", mmap_mode="r").shape == (n,)

@@ -74,7 +74,6 @@ class TestWhatIsRead:
         problem = _read_problem(("x.npy", "y.npy"), None, (), (), None)
         np.testing.assert_array_equal(problem.pairing.X, X)
         assert (problem.ends, problem.weights, problem.clouds) == (None, None, None)
-        assert problem.files == (Path("x.npy"), Path("y.npy"))
 
     def test_by_pairs(self):
         problem = _read_problem(("source.ply", "target.ply"), "pairs.csv", (), (), "trust")
@@ -83,7 +82,6 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(np.stack(problem.ends, axis=1), SCANS.pairs)
         np.testing.assert_array_equal(problem.weights, read_table("pairs.csv", columns=["trust"]).values[:, 0])
         np.testing.assert_array_equal(problem.clouds[0], SCANS.source)
-        assert problem.files == (Path("source.ply"), Path("target.ply"), Path("pairs.csv"))
 
     def test_by_id_with_a_weight_for_each_row_of_the_source(self):
         write_table("more.csv", {"id": np.array(["alone", *IDS]), **columns_of(np.vstack([[0, 0, 0], X]))})
@@ -92,12 +90,11 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(problem.weights, np.arange(1.0, N + 1))
         np.testing.assert_array_equal(problem.pairing.Y, Y)
         assert len(problem.clouds[0]) == N + 1  # more than are in pairs
-        assert problem.files[2] == Path("trust.npy")
 
-    def test_an_array_inside_a_file_is_part_of_that_file(self):
-        np.savez("ends.npz", ends=SCANS.pairs)
-        problem = _read_problem(("source.ply", "target.ply"), "ends.npz:ends", (), (), None)
-        assert problem.files[2] == Path("ends.npz")
+    def test_weights_may_be_an_array_inside_a_file(self):
+        np.savez("trust.npz", first=np.arange(N), second=np.arange(1.0, N + 1))
+        problem = _read_problem(("x.npy", "y.npy"), None, (), (), "trust.npz:second")
+        np.testing.assert_array_equal(problem.weights, np.arange(1.0, N + 1))
 
 
 def test_the_answer_in_words():
@@ -395,6 +392,7 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
         ([*BY_PAIRS, "-o", "sub/../pairs.csv"], "sub/../pairs.csv is read by this command, and would be overwritten"),
         ([*BY_PAIRS, "--moved", "link.ply"], "link.ply is read by this command, and would be overwritten"),
         ([*BY_PAIRS[:3], "ends.npz:ends", "-o", "ends.npz"], "ends.npz is read by this command"),
+        (["x.npy", "y.npy", "--weights", "zero.npy", "-o", "zero.npy"], "zero.npy is read by this command"),
         ([*BY_PAIRS, "-o", "a.npy", "-t", "a.npy"], "-t and -o would both write a.npy"),
         ([*BY_PAIRS, "-t", "sub/../mm.txt", "--moved", "mm.txt"], "-t and --moved would both write mm.txt"),
         ([*BY_PAIRS, "-o", "-", "--json"], "-o - and --json both print to standard output. Give -o a file"),

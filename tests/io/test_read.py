@@ -18,9 +18,8 @@ def test_what_is_opened_is_what_would_be_read(tmp_path, suffix, columns):
     path = tmp_path / f"t.{suffix}"
     write_table(path, TABLE)
     found, read = open_stored(path, columns=columns), read_table(path, columns=columns)
-    rows = np.asarray(found.values[5:9])
-    np.testing.assert_array_equal(rows if found.columns is None else rows[:, found.columns], read.values[5:9])
-    assert (len(found), found.n_columns, found.source) == (20, read.values.shape[1], path)
+    np.testing.assert_array_equal(found[5:9], read.values[5:9])
+    assert (found.shape, found.n_bytes) == (read.values.shape, TABLE.nbytes)
 
 
 def test_one_of_several_arrays(tmp_path):
@@ -32,8 +31,8 @@ def test_one_of_several_arrays(tmp_path):
     for name in ("t.h5", "t.zarr"):
         assert open_stored(tmp_path / name) is None  # which one?
         assert open_stored(f"{tmp_path / name}:nothing") is None
-        np.testing.assert_array_equal(open_stored(f"{tmp_path / name}:a/b").values[3:5], TABLE[3:5])
-        assert open_stored(f"{tmp_path / name}:c").values[3:5].tolist() == [[1], [1]]
+        np.testing.assert_array_equal(open_stored(f"{tmp_path / name}:a/b")[3:5], TABLE[3:5])
+        assert open_stored(f"{tmp_path / name}:c")[3:5].tolist() == [[1], [1]]
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,7 @@ class _LazyCommands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(_COMMANDS[name]), name)
-        return command
+        return getattr(import_module(_COMMANDS[name]), name) if name in _COMMANDS else None
 
 
 @click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -62,12 +62,14 @@ def answering() -> Iterator[None]:
         raise SystemExit(INTERRUPTED) from None
 
 
-def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add what every command with an answer per pair takes: where it goes, how it is said, and the seed.
+def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add what every command with an answer per pair takes: how sure it is, where it goes, how it is said, the seed.
 
-    ``columns`` names what a row of the output holds.
+    ``columns`` names what a row of the output holds, ``alpha_of`` what --alpha belongs to.
     """
+    alpha = f"Largest expected share of wrong pairs among those accepted{alpha_of}."
     options = (
+        click.option("--alpha", type=click.FloatRange(0, 0.5), default=0.01, show_default=True, help=alpha),
         click.option(
             "-o",
             "--output",
@@ -94,32 +96,16 @@ def answer_options(columns: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Two files, where the answer about them goes, and what is to be said on the way.
-
-    Attributes
-    ----------
-    context : click.Context
-        The command and its options.
-    sources : tuple of str
-        The two files as the user named them.
-    output, report : Path, optional
-        Where the pairs and the page go.
-    as_json, quiet : bool
-        How the answer is printed.
-    others : dict of str to tuple
-        Further files to write: by their option, what they hold and their name.
-    notes : list of str
-        What was left out or noticed, in sentences.
-    """
+    """Two files, where the answer about them goes, and what is to be said on the way."""
 
     context: click.Context
-    sources: tuple[str, str]
-    output: Path | None
+    sources: tuple[str, str]  # as the user named them
+    output: Path | None  # of the pairs
     report: Path | None
     as_json: bool
     quiet: bool
-    others: dict[str, tuple[str, Path | None]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    others: dict[str, tuple[str, Path | None]] = field(default_factory=dict)  # by option: what to write, and where
+    notes: list[str] = field(default_factory=list)  # what was left out or noticed, in sentences
 
     @property
     def _written(self) -> dict[str, tuple[str, Path]]:
@@ -127,16 +113,20 @@ class Job:
         all_files = {**self.others, "-o": ("Pairs", self.output), "--report": ("Report", self.report)}
         return {option: (what, path) for option, (what, path) in all_files.items() if path not in (None, STDOUT)}
 
-    def check_outputs(self) -> None:
-        """Refuse, before the work is done, what could not be written after it."""
-        from inlier.io import check_can_hold_columns
+    def check_outputs(self, *further: str) -> None:
+        """Refuse, before the work is done, what could not be written after it; ``further`` files are read as well."""
+        from inlier.io import check_can_hold_columns, split_source
 
         if self.output == STDOUT and self.as_json:
             raise BadInput("-o - and --json both print to standard output. Give -o a file, or leave one of them out.")
         if self.output is not None and self.output.suffix.lower() not in (".json", ".npy"):
             check_can_hold_columns(Path("stdout.csv") if self.output == STDOUT else self.output)
         if self.report is not None:
-            _check_page(self.report)
+            from inlier.report.rendering import find_template
+
+            if self.report.suffix.lower() not in (".html", ".htm") and not self.report.is_dir():
+                raise BadInput(f"{self.report} would hold a page, which is HTML. Give it a name that ends in .html.")
+            find_template("page.html")  # needs an extra, which may be absent
         named: dict[str, Path] = {}
         for option, (_, path) in self._written.items():
             check_place(path)
@@ -144,10 +134,7 @@ class Job:
             if other is not None:
                 raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
             named[option] = path
-
-    def check_inputs_stay(self, inputs: Iterable[Path]) -> None:
-        """Refuse to write over what is read."""
-        check_inputs_stay(inputs, (path for _, path in self._written.values()))
+        check_inputs_stay((split_source(name)[0] for name in (*self.sources, *further)), named.values())
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -178,12 +165,14 @@ class Job:
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
-        from inlier.io import write_table
+        from inlier.io import write_table, written_beside
 
         if self.output == STDOUT:
             print_csv([summary.columns()])
         elif self.output is not None and self.output.suffix.lower() == ".json":
-            write_json(self.output, summary)
+            with written_beside(self.output) as beside, beside.open("w", encoding="utf-8") as stream:
+                stream.writelines(summary.json_parts(indent=1))
+                stream.write("\n")
         elif self.output is not None:
             is_mask = self.output.suffix.lower() == ".npy"
             write_table(self.output, summary.result.inlier_mask if is_mask else summary.columns())
@@ -191,7 +180,11 @@ class Job:
     def conclude(self, summary: MatchSummary) -> None:
         """Write the page, print the answer, and name the files that were written."""
         if self.report is not None:
-            _write_page(summary, self.report)
+            from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
+
+            is_registration = isinstance(summary, RegistrationSummary)
+            page = RegistrationReport(summary) if is_registration else MatchReport(summary)
+            page.write_html(self.report)
         if self.as_json:
             for part in summary.json_parts(indent=1):
                 click.echo(part, nl=False)
@@ -203,29 +196,12 @@ class Job:
             click.echo(f"{what}: {path}", err=True)
 
 
-def _write_page(summary: MatchSummary, path: Path) -> None:
-    from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
-
-    is_registration = isinstance(summary, RegistrationSummary)
-    page = RegistrationReport(summary) if is_registration else MatchReport(summary)
-    page.write_html(path)
-
-
 def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:
     """Print a table, block after block, as csv."""
     from inlier.io import write_csv
 
     write_csv(sys.stdout.buffer, blocks)
     sys.stdout.flush()  # so that a reader who has gone is noticed here, and not as Python ends
-
-
-def write_json(output: Path, summary: MatchSummary) -> None:
-    """Write everything as JSON, a part at a time."""
-    from inlier.io import written_beside
-
-    with written_beside(output) as beside, beside.open("w", encoding="utf-8") as stream:
-        stream.writelines(summary.json_parts(indent=1))
-        stream.write("\n")
 
 
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
@@ -340,14 +316,6 @@ def check_place(path: Path) -> None:
     if path.is_dir() and path.suffix.lower() != ".zarr":
         raise BadInput(f"{path} could not be written: it is a folder. Give the name of a file in it.")
     _check_nearest(path, path.absolute().parents)
-
-
-def _check_page(report: Path) -> None:
-    from inlier.report.rendering import find_template
-
-    if report.suffix.lower() not in (".html", ".htm") and not report.is_dir():
-        raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
-    find_template("page.html")  # needs an extra, which may be absent
 
 
 def _check_nearest(path: Path, folders: Iterable[Path]) -> None:

@@ -22,12 +22,11 @@ def stages(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Yield a function to be told each step; from the second second on, the terminal shows step and time."""
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-    console = _terminal(quiet)
-    if console is None:
+    console = _terminal()
+    if quiet or console is None:
         yield lambda what: None
         return
-    columns = (SpinnerColumn("line"), _step_column(), TimeElapsedColumn())
-    bar = Progress(*columns, console=console, transient=True)
+    bar = Progress(SpinnerColumn("line"), _step_column(), TimeElapsedColumn(), console=console, transient=True)
     task = bar.add_task("", total=None)
     with _shown_after_a_while(bar):
         yield lambda what: bar.update(task, description=what)
@@ -38,8 +37,8 @@ def bytes_read(expected: int, *, quiet: bool = False) -> Iterator[Callable[[int]
     """Yield a function to be told how many bytes were read; the terminal shows them beside those still expected."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-    console = _terminal(quiet)
-    if console is None:
+    console = _terminal()
+    if quiet or console is None:
         yield None
         return
     columns = (_step_column(), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
@@ -48,10 +47,8 @@ def bytes_read(expected: int, *, quiet: bool = False) -> Iterator[Callable[[int]
     task = bar.add_task("reading", total=expected)
 
     def show(n_bytes: int) -> None:
-        bar.advance(task, n_bytes)
-        done = bar.tasks[0].completed
-        if done > expected:  # how often files are read depends on what is in them
-            bar.update(task, total=done)
+        done = bar.tasks[0].completed + n_bytes
+        bar.update(task, completed=done, total=max(done, expected))  # how often files are read depends on the data
 
     with _shown_after_a_while(bar):
         yield show
@@ -73,11 +70,11 @@ def steps(total: int) -> Iterator[Callable[[str], None]]:
         yield lambda what: bar.update(task, description=what, advance=1)
 
 
-def _terminal(quiet: bool = False) -> Console | None:
+def _terminal() -> Console | None:
     from rich.console import Console
 
     console = Console(stderr=True)
-    return None if quiet or not console.is_terminal else console
+    return console if console.is_terminal else None
 
 
 def _step_column() -> Any:

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
-from inlier.cli._progress import stages
-from inlier.cli._streamed import Stored, match_streamed, open_rows, stored_tables
+from inlier.cli._common import (
+    NOTHING_FOUND,
+    STDOUT,
+    BadInput,
+    Job,
+    answer_options,
+    answering,
+    check_numbers,
+    columns_of_both,
+    print_csv,
+    read_both,
+)
+from inlier.cli._progress import bytes_read, stages
 
 if TYPE_CHECKING:
+    from inlier._typing import Array
     from inlier.estimators._base import PairMatcher
     from inlier.report import MatchSummary
+    from inlier.rows.files import StoredRows
+
+VARIABLE = "INLIER_STREAM_FROM"  # gibibytes
+_SHARE = 8  # tables of this part of the memory are read in stretches, and of a GiB: reading and fitting holds copies
+_BYTES_A_PAIR = 150  # that scores, p- and q-values and what is made of them take where all of them are held
 
 
 @dataclass(frozen=True)
@@ -37,13 +55,6 @@ class _Settings:
     default="calibrated",
     show_default=True,
     help="calibrated bounds the share of wrong pairs among those it accepts; the others are the paper's.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 0.5),
-    default=0.01,
-    show_default=True,
-    help="Largest expected share of wrong pairs among those accepted (calibrated).",
 )
 @click.option("--threshold", type=float, help="Where to cut the scores, the paper's t or T; by k-means if not given.")
 @click.option(
@@ -70,7 +81,7 @@ class _Settings:
     metavar="A,B,...",
     help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
 )
-@answer_options("row, row_y and key if joined, score, p- and q-value, inlier")
+@answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
     context: click.Context,
@@ -107,8 +118,7 @@ def match(
     with answering():
         _check_options(context, chosen)
         job.check_outputs()
-        whole = {"--report": report is not None, "--splits": chosen.splits > 1}
-        stored = None if keys else stored_tables(job, columns, method=chosen.method, whole=whole)
+        stored = None if keys else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, keys, columns) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
@@ -123,7 +133,6 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = read_both(*job.sources, keys, columns)
-        job.check_inputs_stay(table.source for table in tables)
         pairing = pair_tables(*tables)
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables)
@@ -134,12 +143,81 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
     return summary
 
 
-def _match_stored(chosen: _Settings, job: Job, tables: Stored) -> MatchSummary:
-    """Match files that are read in stretches, and write the pairs as they are decided."""
-    job.check_inputs_stay(table.source for table in tables)
+def _match_stored(chosen: _Settings, job: Job, tables: tuple[StoredRows, StoredRows]) -> MatchSummary:
+    """Match files larger than memory: rows are read in stretches, with a bar, and pairs written as they are decided."""
+    from inlier.estimators.streaming import bytes_to_read, fit_files
+    from inlier.io import write_blocks
+    from inlier.report import Tally, summarise_streamed
+
     with job.noting():
-        matcher = _matcher(chosen, *open_rows(tables))
-    return match_streamed(matcher, tables, job)
+        matcher = _matcher(chosen, *tables)
+    output, tally = job.output, Tally()
+    suffix = "" if output is None else output.suffix.lower()
+    is_on_screen = output == STDOUT and sys.stdout.isatty()
+    n_columns = 4 if matcher.is_calibrated else 2  # score, inlier; and p- and q-value
+    again = {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)  # they are kept column after column
+    expected = bytes_to_read(matcher, *tables) + again * sum(table.n_bytes for table in tables)
+    with bytes_read(expected, quiet=job.quiet or is_on_screen) as on_read:
+        with job.noting():
+            fitted = fit_files(matcher, *tables, on_read=on_read)
+
+        def counted(*names: str) -> Iterator[dict[str, Array]]:
+            """Blocks of pairs, counted the first time that they pass by."""
+            if tally.counts.any() or names == ("row",):
+                yield from fitted.blocks(*names)
+                return
+            for block in fitted.blocks():
+                tally.add(block, block["score"])
+                yield {name: block[name] for name in names}
+
+        if output == STDOUT:
+            print_csv(counted(*fitted.columns))
+        elif output is not None and suffix != ".json":
+            written = {"inlier": fitted.columns["inlier"]} if suffix == ".npy" else fitted.columns
+            write_blocks(output, written, fitted.n_pairs, counted)
+        else:
+            for _ in counted():
+                pass
+        summary = summarise_streamed(fitted, tally, job.origin)
+        if output is not None and suffix == ".json":
+            job.write_pairs(summary)
+    return summary
+
+
+def _stored_tables(chosen: _Settings, job: Job, columns: tuple[str, ...]) -> tuple[StoredRows, StoredRows] | None:
+    """Both tables, unread, if they are so large that they are to be read in stretches; otherwise None.
+
+    With an option that looks at all pairs at once, files are read as small ones are, as far as there is memory for
+    what is held then.
+    """
+    from inlier.io import open_stored
+    from inlier.io.limits import GIB, bytes_set_by, memory_allowed
+
+    first, second = (
+        open_stored(source, columns=names) for source, names in zip(job.sources, columns_of_both(columns), strict=True)
+    )
+    if first is None or second is None or len(first) != len(second):
+        return None
+    allowed = memory_allowed()
+    if first.n_bytes + second.n_bytes < bytes_set_by(VARIABLE, min(GIB, allowed // _SHARE)):
+        return None
+    from inlier.estimators.calibrated import MOST_ONE_BY_ONE
+
+    if job.report is not None or chosen.splits > 1:
+        option = "--splits" if job.report is None else "--report"
+        reason, cure = f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows"
+    elif chosen.method == "calibrated" and len(first) <= MOST_ONE_BY_ONE:
+        reason = f"--method calibrated looks at up to {MOST_ONE_BY_ONE:,} pairs at once"
+        cure = "Use --method row-sum or eigenvector, or fewer --columns"
+    else:
+        return first, second
+    needed = len(first) * (_BYTES_A_PAIR + 16 * (first.shape[1] + second.shape[1]))
+    if needed > allowed:
+        raise BadInput(
+            f"{reason}, which takes about {needed / GIB:.1f} GiB for the {len(first):,} pairs of {job.sources[0]} and "
+            f"{job.sources[1]}; there are {allowed / GIB:.1f} GiB of memory. {cure}."
+        )
+    return None
 
 
 def _check_options(context: click.Context, chosen: _Settings) -> None:
@@ -149,12 +227,12 @@ def _check_options(context: click.Context, chosen: _Settings) -> None:
         for name in ("alpha", "threshold", "inlier_fraction")
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    of_the_paper = chosen.method != "calibrated"
+    is_calibrated = chosen.method == "calibrated"
     for name in sorted(given):
-        if (name == "alpha") == of_the_paper:
+        if (name == "alpha") != is_calibrated:
             option = f"--{name.replace('_', '-')}"
-            cure = "--method calibrated" if name == "alpha" else "--method row-sum or eigenvector"
-            raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to {cure}.")
+            home = "row-sum or eigenvector" if is_calibrated else "calibrated"
+            raise BadInput(f"{option} does nothing with --method {chosen.method}. It belongs to --method {home}.")
     if {"threshold", "inlier_fraction"} <= given:
         raise BadInput("--threshold and --inlier-fraction both say where to cut. Give one of them.")
 
@@ -182,14 +260,9 @@ def _matcher_of_the_paper(chosen: _Settings, whiten: bool, X: Any, Y: Any) -> Pa
     if chosen.method == "eigenvector":
         return EigenvectorMatcher(threshold if fraction is None else eigenvector_threshold(fraction), whiten)
     if fraction is not None:
-        threshold = row_sum_threshold(max(len(X) // chosen.splits, 1), _dimension(X, Y, whiten), fraction)
+        from inlier.estimators._base import prepare_pairs
+
+        # The paper's d is the larger of the two; whitening keeps the directions in which there is something.
+        d = max(prepare_pairs(X, Y, whiten=True).dimensions if whiten else (X.shape[1], Y.shape[1]))
+        threshold = row_sum_threshold(max(len(X) // chosen.splits, 1), d, fraction)
     return RowSumMatcher(threshold, whiten)
-
-
-def _dimension(X: Any, Y: Any, whiten: bool) -> int:
-    """The paper's d: the larger of the two; whitening keeps the directions in which there is something."""
-    if not whiten:
-        return int(max(X.shape[1], Y.shape[1]))
-    from inlier.estimators._base import prepare_pairs
-
-    return max(prepare_pairs(X, Y, whiten=True).dimensions)

@@ -63,13 +63,6 @@ _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
     help="Largest distance of a real pair once it is registered, in units of TARGET; found from the data if absent.",
 )
 @click.option(
-    "--alpha",
-    type=click.FloatRange(0, 0.5),
-    default=0.01,
-    show_default=True,
-    help="Largest expected share of wrong pairs among those accepted.",
-)
-@click.option(
     "--weights",
     metavar="FILE|COLUMN",
     help="How far each pair is trusted beforehand: a file with a number a row, or a column of PAIRS, else of SOURCE.",
@@ -124,13 +117,16 @@ def register(
     others = {"-t": ("Transformation", transform), "--moved": ("Moved", moved)}
     job = Job(context, (source, target), output, report, as_json, quiet, others)
     with answering():
-        _check_options(settings["model"], settings["reflection"], pairs, keys)
-        _check_outputs(job, transform, moved)
+        if settings["model"] == "rotation" and settings["reflection"]:
+            raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")
+        if pairs is not None and keys:
+            raise BadInput("--pairs and --key both say which points belong together. Give one of them.")
+        _check_outputs(transform, moved)
+        job.check_outputs(*(name for name in (pairs, weights) if name is not None and _is_file(name)))
         with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
-            job.check_inputs_stay(problem.files)
             job.notes.extend(problem.pairing.notes)
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
@@ -143,15 +139,7 @@ def register(
         job.conclude(summary)
 
 
-def _check_options(model: str, reflection: bool, pairs: str | None, keys: tuple[str, ...]) -> None:
-    """Refuse what does not go together, before the work is done."""
-    if model == "rotation" and reflection:
-        raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")
-    if pairs is not None and keys:
-        raise BadInput("--pairs and --key both say which points belong together. Give one of them.")
-
-
-def _check_outputs(job: Job, transform: Path | None, moved: Path | None) -> None:
+def _check_outputs(transform: Path | None, moved: Path | None) -> None:
     """Refuse what could not be written, before the work is done."""
     from inlier.io import Kind, check_can_hold_columns, format_of
 
@@ -163,19 +151,17 @@ def _check_outputs(job: Job, transform: Path | None, moved: Path | None) -> None
             raise BadInput(f"{moved} would be a picture, but points are to be written. Use the suffix of SOURCE.")
         if format.kind in (Kind.COLUMNS, Kind.ARRAYS):
             check_can_hold_columns(moved)
-    job.check_outputs()
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Both sets, the pairs between them, a weight for each pair, and all files that these were read from."""
+    """Both sets, the pairs between them, the rows that PAIRS joins, and a weight for each pair."""
 
     source: Table
     target: Table
     pairing: Pairing
     ends: tuple[Array, Array] | None
     weights: FloatArray | None
-    files: tuple[Path, ...]
 
     @property
     def clouds(self) -> tuple[Array, Array] | None:
@@ -190,7 +176,7 @@ def _read_problem(
     """Read everything, and pair the points: by PAIRS, by id, or row by row."""
     import numpy as np
 
-    from inlier.io import Pairing, pair_tables, split_source
+    from inlier.io import Pairing, pair_tables
 
     first, second = read_both(*sources, keys, columns)
     if pairs is None:
@@ -202,9 +188,7 @@ def _read_problem(
         check_numbers(replace(pairing, rows=ends[0], rows_y=ends[1]), sources, (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or sources[0], n_rows)[pairing.rows]
-    is_column = weights is not None and not _is_file(weights)
-    named = [split_source(name)[0] for name in (pairs, None if is_column else weights) if name is not None]
-    return _Problem(first, second, pairing, ends, given, (first.source, second.source, *named))
+    return _Problem(first, second, pairing, ends, given)
 
 
 def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
@@ -266,18 +250,18 @@ def _read_weights(weights: str, rows_of: str, n_rows: int) -> FloatArray:
             f"{table.source} must hold one weight for each of the {n_rows:,} rows of {rows_of}, but it has "
             f"{len(table):,} rows and {table.values.shape[1]} columns."
         )
-    column: FloatArray = table.values[:, 0].astype(float)
-    return column
+    return table.values[:, 0].astype(float)
 
 
-def _is_file(weights: str) -> bool:
-    """Whether this names a file; otherwise it is a column."""
-    from inlier.io import format_of
+def _is_file(name: str) -> bool:
+    """Whether this names a file, or an array in one; otherwise it is a column."""
+    from inlier.io import format_of, split_source
 
+    path, _ = split_source(name)
     try:
-        format_of(Path(weights))
+        format_of(path)
     except UnusableFileError:
-        return Path(weights).exists()
+        return path.exists()
     return True
 
 
@@ -297,19 +281,10 @@ def _check_fits(problem: _Problem, names: tuple[str, str], model: str, moved: Pa
         )
 
 
-def _register(
-    job: Job,
-    problem: _Problem,
-    *,
-    model: str,
-    alpha: float,
-    noise_bound: float | None,
-    reflection: bool,
-    seed: int,
-) -> Registration:
+def _register(job: Job, problem: _Problem, *, seed: int, **settings: Any) -> Registration:
     from inlier import NoConsensusError, Registration
 
-    registration = Registration(model, alpha, noise_bound, reflection, random_state=seed)
+    registration = Registration(random_state=seed, **settings)
     try:
         return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
     except NoConsensusError as error:
@@ -329,12 +304,13 @@ def _what_to_check(problem: _Problem, source: str, target: str) -> str:
 def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
     from inlier.report import summarise_registration
 
+    pairing = problem.pairing
     return summarise_registration(
         registration,
-        problem.pairing.X,
-        problem.pairing.Y,
-        rows=problem.pairing.rows,
-        keys=problem.pairing.keys,
+        pairing.X,
+        pairing.Y,
+        rows=pairing.rows,
+        keys=pairing.keys,
         ends=problem.ends,
         clouds=problem.clouds,
         origin=job.origin,

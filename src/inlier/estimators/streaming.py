@@ -46,15 +46,7 @@ class StreamedMatch:
 
 @dataclass(frozen=True, eq=False)
 class FittedFiles:
-    """A matcher that was fitted to rows in files; what it says of each pair is computed as it is read.
-
-    Attributes
-    ----------
-    matcher : PairMatcher
-        The fitted matcher.
-    n_pairs : int
-        Number of pairs.
-    """
+    """A matcher that was fitted to rows in files; what it says of each pair is computed as it is read."""
 
     matcher: PairMatcher
     n_pairs: int
@@ -66,11 +58,12 @@ class FittedFiles:
 
     def blocks(self, *names: str) -> Iterator[dict[str, Array]]:
         """Read the files once; yield some columns (all by default), a stretch of pairs at a time."""
-        values = {name: column for name, column in self._values().items() if not names or name in names}
+        names = names or tuple(self.columns)
+        values = {name: column for name, column in self._values().items() if name in names}
         stretches = blocks_of(*values.values()) if values else ((rows, []) for rows in row_ranges(self.n_pairs))
         for rows, parts in stretches:
             block = {"row": np.arange(rows.start, rows.stop), **dict(zip(values, parts, strict=True))}
-            yield {name: column for name, column in block.items() if not names or name in names}
+            yield {name: block[name] for name in names}
 
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self.matcher, of) for name, of in _COLUMNS.items() if hasattr(self.matcher, of)}
@@ -81,23 +74,17 @@ def fit_files(matcher: PairMatcher, X: Any, y: Any, *, on_read: Callable[[int], 
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
+    Two files, or anything else that is read by slices of rows:
+
     >>> from inlier import RowSumMatcher
     >>> from inlier.datasets import make_gaussian_pairs
     >>> from inlier.estimators.streaming import fit_files
     >>> data = make_gaussian_pairs(n=1000, d=50, inlier_fraction=0.6, rng=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     folder = Path(folder)
-    ...     np.save(folder / "X.npy", data.X)
-    ...     np.save(folder / "Y.npy", data.Y)
-    ...     fitted = fit_files(RowSumMatcher(), folder / "X.npy", folder / "Y.npy")
-    ...     n_inliers = sum(int(block["inlier"].sum()) for block in fitted.blocks("inlier"))
-    >>> n_inliers, list(fitted.columns)
-    (600, ['row', 'score', 'inlier'])
+    >>> fitted = fit_files(RowSumMatcher(), data.X, data.Y)
+    >>> list(fitted.columns), sum(int(block["inlier"].sum()) for block in fitted.blocks("inlier"))
+    (['row', 'score', 'inlier'], 600)
     """
-    tables = tuple(_opened(table, on_read) for table in (X, y))
+    tables = [_opened(table, on_read) for table in (X, y)]
     return FittedFiles(clone(matcher).fit(*tables), len(tables[0]))
 
 
@@ -159,23 +146,21 @@ def stream_mask(
 def bytes_to_read(matcher: PairMatcher, X: Any, y: Any) -> int:
     """About how many bytes `stream_mask` will read: the size of both tables times the number of passes."""
     tables = [_opened(table) for table in (X, y)]
-    size = sum(len(table) * table.row_bytes for table in tables)
-    return size * _passes(matcher, len(tables[0]), *(table.shape[1] if table.ndim > 1 else 1 for table in tables))
+    return sum(table.n_bytes for table in tables) * _passes(matcher, *tables)
 
 
-def _passes(matcher: PairMatcher, n_pairs: int, d_x: int, d_y: int) -> int:
+def _passes(matcher: PairMatcher, X: StoredRows, y: StoredRows) -> int:
     """How often both files are read: their columns, the moments, the scores, the scores near the cut, the mask."""
     settings = matcher.get_params(deep=False)
-    whitening = int(bool(settings.get("whiten")))
     if matcher.is_calibrated:  # columns, whitening, the sample, the bins, the mask
-        return 5 if n_pairs > calibrated.MOST_ONE_BY_ONE else 1
-    passes = 5 + whitening - (settings["threshold"] != "kmeans")
+        return 5 if len(X) > calibrated.MOST_ONE_BY_ONE else 1
+    passes = 5 + bool(settings["whiten"]) - (settings["threshold"] != "kmeans")
+    if not isinstance(matcher, EigenvectorMatcher):
+        return passes
     solver = settings["solver"]
-    if isinstance(matcher, EigenvectorMatcher):
-        if solver == "auto":
-            solver = choose_eigen_solver(n_pairs, d_x, d_y, in_memory=False)
-        passes += _LANCZOS_PASSES if solver == "operator" else 0
-    return passes
+    if solver == "auto":
+        solver = choose_eigen_solver(len(X), X.shape[-1], y.shape[-1], in_memory=False)
+    return passes + _LANCZOS_PASSES if solver == "operator" else passes
 
 
 def _opened(table: Any, on_read: Callable[[int], None] | None = None) -> StoredRows:

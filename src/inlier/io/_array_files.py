@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,8 +25,8 @@ class Npy(BlockCodec):
 
     def read(self, request: Request) -> Content:
         is_mapped = request.path.stat().st_size >= _MAPPED_FROM
-        content: Array = _load(request.path, mmap_mode="r" if is_mapped else None)
-        return content
+        with _refusing_pickles(request.path):
+            return np.load(request.path, "r" if is_mapped else None, allow_pickle=False)
 
     def open(self, request: Request) -> Mapping[str, Any]:
         from inlier.rows.files import NpyFile
@@ -52,10 +54,10 @@ class Npz(BlockCodec):
         with zipfile.ZipFile(path) as archive:
             declared = sum(entry.file_size for entry in archive.infolist())
         check_unpacked_size(path, declared, "load it with numpy and save the array you need as npy")
-        with _load(path) as content:
+        with _refusing_pickles(path), np.load(path, allow_pickle=False) as content:
             # An array of objects is a pickle: it is named among the others and refused when it is asked for.
             wanted = [name for name in content.files if request.inside in (None, name) or name == request.key]
-            return _choose_array(request, {name: _member(content, name, path) for name in wanted}, content.files)
+            return _choose_array(request, {name: np.asarray(content[name]) for name in wanted}, content.files)
 
     def write(self, path: Path, content: Content) -> None:
         """Write an array per column, or one called ``values``."""
@@ -78,8 +80,6 @@ class _Store(BlockCodec):
     def read(self, request: Request) -> Content:
         """Read the arrays that may be meant, once it is known that there is room for them."""
         found = self.open(request)
-        if "" in found:  # one array without a name is the one that was asked for
-            found = {request.inside or "": found[""]}
         wanted = {name: item for name, item in found.items() if request.inside in (None, name) or name == request.key}
         n_bytes = sum(item.size * item.dtype.itemsize for item in wanted.values())
         check_unpacked_size(request.path, n_bytes, "save the part you need as npy")
@@ -119,10 +119,10 @@ class Zarr(_Store):
     """One array, or a group of arrays by name."""
 
     def open(self, request: Request) -> Mapping[str, Any]:
-        """The arrays, unread; one array alone has no name."""
+        """The arrays, unread; one array alone has no name, and is the one that was asked for."""
         zarr = load("zarr", "zarr")
         node = zarr.open(str(request.path), mode="r")
-        return {"": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
+        return {request.inside or "": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
 
     def write(self, path: Path, content: Content) -> None:
         zarr = load("zarr", "zarr")
@@ -225,24 +225,15 @@ def _with_key(array: Array, name: str, arrays: Mapping[str, Array], request: Req
     return {**{str(number): column for number, column in enumerate(columns.T)}, request.key: keys}
 
 
-def _member(content: Any, name: str, path: Path) -> Array:
+@contextmanager
+def _refusing_pickles(path: Path) -> Iterator[None]:
+    """Say in words what NumPy does where it meets Python objects."""
     try:
-        return np.asarray(content[name])
+        yield
     except ValueError as error:
-        raise _in_words(error, path) from error
-
-
-def _load(path: Path, **options: Any) -> Any:
-    try:
-        return np.load(path, allow_pickle=False, **options)
-    except ValueError as error:
-        raise _in_words(error, path) from error
-
-
-def _in_words(error: ValueError, path: Path) -> UnusableFileError:
-    if "allow_pickle" in str(error) or "pickled" in str(error) or "Object arrays" in str(error):
-        return UnusableFileError(
+        if not re.search("allow_pickle|pickled|Object arrays", str(error)):
+            raise
+        raise UnusableFileError(
             f"{path} holds Python objects (a pickle), which are never loaded because loading can run code. "
             f"Save numbers instead: numpy.save(file, array.astype(float))."
-        )
-    return UnusableFileError(f"{path} is damaged or was cut short: {error}. Copy or save it again.")
+        ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,17 @@ from inlier.io.table import Content, Request, by_column, wanted_columns
 _CURE = "choose fewer columns"
 
 
-class _Arrow(BlockCodec):
-    """Columns by name; nothing is unpickled."""
+class ArrowColumns(BlockCodec):
+    """Columns by name, written as blocks of which a whole table is one; nothing is unpickled."""
 
     def write(self, path: Path, content: Content) -> None:
-        self._write(path, [by_column(content)])
+        self._write(path, [content])
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
         self._write(path, read_blocks(*columns))
 
-    def _write(self, path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
-        arrow = load("pyarrow", "parquet")
-        tables = (
-            arrow.table({name: np.ascontiguousarray(column) for name, column in block.items()}) for block in blocks
-        )
+    def _write(self, path: Path, blocks: Iterable[Content]) -> None:
+        tables = map(as_arrow, blocks)
         first = next(tables)
         with self._writer(path, first.schema) as writer:
             writer.write_table(first)
@@ -42,7 +39,7 @@ class _Arrow(BlockCodec):
         raise NotImplementedError
 
 
-class Parquet(_Arrow):
+class Parquet(ArrowColumns):
     """Parquet."""
 
     def read(self, request: Request) -> Content:
@@ -52,11 +49,10 @@ class Parquet(_Arrow):
             return _columns(file.read(columns=names), request.path)
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
-        writer: AbstractContextManager[Any] = load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
-        return writer
+        return load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
 
 
-class Feather(_Arrow):
+class Feather(ArrowColumns):
     """Feather, which is Arrow's own file format."""
 
     def read(self, request: Request) -> Content:
@@ -70,18 +66,22 @@ class Feather(_Arrow):
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         ipc = load("pyarrow.ipc", "feather")
-        options = ipc.IpcWriteOptions(compression="lz4")
-        writer: AbstractContextManager[Any] = ipc.new_file(str(path), schema, options=options)
-        return writer
+        return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
 
 def _columns(table: Any, path: Path) -> dict[str, Array]:
     if table.num_rows == 0:
         raise UnusableFileError(f"{path} has columns but no rows.")
-    return {name: _as_array(table[name]) for name in table.column_names}
+    return {name: from_arrow(table[name]) for name in table.column_names}
 
 
-def _as_array(column: Any) -> Array:
+def as_arrow(content: Content) -> Any:
+    """A table of Arrow; the columns of an array are numbered from 0."""
+    columns = {name: np.ascontiguousarray(column) for name, column in by_column(content).items()}
+    return load("pyarrow", "parquet").table(columns)
+
+
+def from_arrow(column: Any) -> Array:
     """Numbers as numbers with NaN for missing ones, anything else as text."""
     types = load("pyarrow.types", "parquet")
     is_whole = types.is_integer(column.type) or types.is_boolean(column.type)

@@ -47,20 +47,15 @@ class Gifti(CloudCodec):
         if isinstance(content, np.ndarray) and content.ndim != 2:
             raise UnusableFileError(f"{path} holds a table, but the array has shape {content.shape}.")
         columns = by_column(content)
+        intent, maps = "NIFTI_INTENT_SHAPE", columns
         if tuple(columns) == XYZ or (isinstance(content, np.ndarray) and content.shape[1] == 3):
-            vertices = np.stack(list(columns.values()), axis=1).astype(np.float32)
-            arrays = [gifti.GiftiDataArray(vertices, "NIFTI_INTENT_POINTSET", datatype="NIFTI_TYPE_FLOAT32")]
-        else:
-            arrays = [
-                gifti.GiftiDataArray(
-                    np.ascontiguousarray(column, dtype=np.float32),
-                    "NIFTI_INTENT_SHAPE",
-                    datatype="NIFTI_TYPE_FLOAT32",
-                    meta={"Name": name},
-                )
-                for name, column in columns.items()
-            ]
-        gifti.GiftiImage(darrays=arrays).to_filename(path)
+            intent, maps = "NIFTI_INTENT_POINTSET", {"": as_array(columns)}
+        image = gifti.GiftiImage()
+        for name, values in maps.items():
+            single = np.ascontiguousarray(values, dtype=np.float32)
+            meta = {"Name": name} if name else None
+            image.add_gifti_data_array(gifti.GiftiDataArray(single, intent, "NIFTI_TYPE_FLOAT32", meta=meta))
+        image.to_filename(path)
 
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Keep the triangles and all else."""

@@ -150,11 +150,8 @@ def _columns(path: Path, content: Content) -> dict[str, Array]:
 def _records(path: Path, content: Content) -> Array:
     """Columns side by side in one record a point."""
     columns = _columns(path, content)
-    types = [(name, _portable_type(column)) for name, column in columns.items()]
-    rows = np.empty(len(columns["x"]), dtype=types)
-    for name, column in columns.items():
-        rows[name] = column
-    return rows
+    types = np.dtype([(name, _portable_type(column)) for name, column in columns.items()])
+    return np.rec.fromarrays(list(columns.values()), dtype=types)
 
 
 def _portable_type(column: Array) -> Any:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
-from inlier.io.formats import XYZ, BlockCodec, Codec, Columns, ReadBlocks, load
+from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
+from inlier.io.formats import XYZ, Codec, load
 from inlier.io.limits import open_unpacked
-from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
+from inlier.io.table import Content, Request, as_array, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
 _NUMBER_WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -32,7 +32,7 @@ class _Dialect:
     n_skipped: int  # lines up to the header and with it; 0 where there is none
 
 
-class Delimited(BlockCodec):
+class Delimited(ArrowColumns):
     """csv or tsv, with or without a header, plain or gz; the delimiter may be a comma, semicolon or tab."""
 
     def read(self, request: Request) -> Content:
@@ -60,16 +60,10 @@ class Delimited(BlockCodec):
                 raise _in_words(error, request, dialect) from error
         if table.num_rows == 0:
             raise UnusableFileError(f"{path} has a header but no rows.")
-        columns = {name: _as_array(table[name]) for name in wanted}
+        columns = {name: from_arrow(table[name]) for name in wanted}
         if dialect.n_skipped or request.key is not None or request.columns is not None:
             return columns
         return as_array(columns)
-
-    def write(self, path: Path, content: Content) -> None:
-        self._write(path, [content])
-
-    def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
-        self._write(path, read_blocks(*columns))
 
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
         with _create(path) as stream:
@@ -145,17 +139,11 @@ def _is_number(cell: str, decimal_point: str) -> bool:
     return True
 
 
-def _as_array(column: Any) -> Array:
-    if str(column.type) == "string":
-        return np.array(["" if value is None else value for value in column.to_pylist()], dtype=np.str_)
-    return column.to_numpy()
-
-
 def _in_words(error: Exception, request: Request, dialect: _Dialect) -> UnusableFileError:
     text = str(error)
     conversion = re.search(r"CSV column #(\d+).*invalid value '(.*)'", text, re.DOTALL)
     if conversion:
-        return UnusableFileError(not_a_number(request.path, dialect.names[int(conversion[1])], conversion[2], request))
+        return not_a_number(dialect.names[int(conversion[1])], conversion[2], request)
     ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
     if ragged:
         return UnusableFileError(
@@ -171,9 +159,8 @@ def _first_sentence(error: Exception) -> str:
 
 def write_delimited(stream: Any, blocks: Iterable[Content], delimiter: str) -> None:
     """Write blocks of a table to an open stream, with one header if their columns have names."""
-    arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
+    arrow_csv = load("pyarrow.csv", "csv")
     for number, block in enumerate(blocks):
         has_header = number == 0 and not isinstance(block, np.ndarray)
         options = arrow_csv.WriteOptions(include_header=has_header, delimiter=delimiter, quoting_style="needed")
-        table = arrow.table({name: np.ascontiguousarray(column) for name, column in by_column(block).items()})
-        arrow_csv.write_csv(table, stream, options)
+        arrow_csv.write_csv(as_arrow(block), stream, options)

@@ -65,45 +65,21 @@ class CloudCodec(Codec):
 
 @dataclass(frozen=True)
 class Format:
-    """A line of the table of formats.
-
-    Attributes
-    ----------
-    name : str
-        What people call it.
-    suffixes : tuple of str
-        How its files' names end, in lower case.
-    kind : Kind
-        What it can hold.
-    codec_name : str
-        Module of this package and class that read and write it, loaded when they are needed.
-    library : str, optional
-        The module of the ``io`` extra that it takes.
-    starts : tuple of bytes
-        How its content starts; empty where that may be anything.
-    is_folder : bool
-        Whether it is a folder rather than a file.
-    """
+    """A line of the table of formats."""
 
     name: str
-    suffixes: tuple[str, ...]
+    suffixes: tuple[str, ...]  # in lower case
     kind: Kind
-    codec_name: str
-    library: str | None = None
-    starts: tuple[bytes, ...] = ()
+    codec_name: str  # module of this package and class that read and write it, loaded when they are needed
+    library: str | None = None  # the module of the ``io`` extra that it takes
+    starts: tuple[bytes, ...] = ()  # how its content starts; empty where that may be anything
     is_folder: bool = False
 
     @property
     def codec(self) -> Codec:
         """What reads and writes it."""
         module, name = self.codec_name.split(".")
-        codec: Codec = getattr(import_module(f"inlier.io.{module}"), name)()
-        return codec
-
-    @property
-    def usual_columns(self) -> tuple[str, ...]:
-        """What is read when no columns are asked for, if the file has them."""
-        return XYZ if self.kind is Kind.POINTS else ()
+        return getattr(import_module(f"inlier.io.{module}"), name)()
 
 
 _GZ = (b"\x1f\x8b",)

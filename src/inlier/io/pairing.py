@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,8 +78,8 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     shared, of_x, of_y = np.intersect1d(keys_x[place_x], keys_y[place_y], assume_unique=True, return_indices=True)
     if shared.size == 0:
         raise UnusableFileError(
-            f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x)}, the "
-            f"second {_some(keys_y)}. Check that --key names the same kind of id in both."
+            f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x.tolist())}, "
+            f"the second {_some(keys_y.tolist())}. Check that --key names the same kind of id in both."
         )
     _note_unmatched(keys_x, keys_y, X.source, Y.source, notes)
     _note_unmatched(keys_y, keys_x, Y.source, X.source, notes)
@@ -89,16 +90,15 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
 
 def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:
     """Rows whose id is there and unique."""
-    _, first, inverse, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(keys, return_inverse=True, return_counts=True)
     unnamed = keys == ""
     repeated = (count[inverse] > 1) & ~unnamed
     if unnamed.any():
         n = int(unnamed.sum())
         notes.append(f"{n:,} {'row' if n == 1 else 'rows'} of {source} without an id left out.")
     if repeated.any():
-        again = keys[np.sort(first[(count > 1)])]
-        again = again[again != ""]
-        n_ids = f"{again.size:,} {'id occurs' if again.size == 1 else 'ids occur'}"
+        again = list(dict.fromkeys(keys[repeated].tolist()))
+        n_ids = f"{len(again):,} {'id occurs' if len(again) == 1 else 'ids occur'}"
         notes.append(
             f"{n_ids} more than once in {source}, so that nobody knows which row is meant; the "
             f"{int(repeated.sum()):,} rows were left out: {_some(again)}."
@@ -107,13 +107,12 @@ def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:
 
 
 def _note_unmatched(keys: Array, others: Array, source: Path, other: Path, notes: list[str]) -> None:
-    alone = keys[~np.isin(keys, others) & (keys != "")]
-    alone = alone[np.sort(np.unique(alone, return_index=True)[1])]
-    if alone.size:
-        n_ids = f"{alone.size:,} {'id' if alone.size == 1 else 'ids'}"
-        notes.append(f"{n_ids} of {source} {'is' if alone.size == 1 else 'are'} not in {other}: {_some(alone)}.")
+    alone = list(dict.fromkeys(keys[~np.isin(keys, others) & (keys != "")].tolist()))
+    if alone:
+        n_ids, are = (f"{len(alone):,} ids", "are") if len(alone) > 1 else ("1 id", "is")
+        notes.append(f"{n_ids} of {source} {are} not in {other}: {_some(alone)}.")
 
 
-def _some(keys: Array) -> str:
-    shown = ", ".join(key if len(key) <= 30 else f"{key[:30]}..." for key in keys[:_NAMED].tolist())
-    return f"{shown}, ..." if keys.size > _NAMED else shown
+def _some(keys: Sequence[str]) -> str:
+    shown = ", ".join(key if len(key) <= 30 else f"{key[:30]}..." for key in keys[:_NAMED])
+    return f"{shown}, ..." if len(keys) > _NAMED else shown

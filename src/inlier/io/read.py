@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
-from inlier.io.formats import BY_SUFFIX, FORMATS, Format, Kind, format_of
+from inlier.io.formats import BY_SUFFIX, FORMATS, XYZ, Format, Kind, format_of
 from inlier.io.table import Request, Table, as_table, column_places
 
-_Result = TypeVar("_Result")
+if TYPE_CHECKING:
+    from inlier.rows.files import StoredRows
 
 
 def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key: str | None = None) -> Table:
@@ -60,14 +63,11 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     if inside is not None and format.kind is not Kind.ARRAYS:
         raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
     _check_readable(path, format)
-
-    def read() -> Table:
+    with _errors_in_words(path, format):
         content = format.codec.read(request)
         # columns that were to be left out of these were left out while reading
         rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
-        return as_table(content, rest, format.usual_columns)
-
-    return _in_words(read, path, format)
+        return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
 
 
 def read_image(path: str | Path) -> Array:
@@ -94,7 +94,8 @@ def read_image(path: str | Path) -> Array:
     _check_readable(path, format)
     codec = format.codec
     assert isinstance(codec, Picture)
-    return _in_words(lambda: codec.pixels(path), path, format)
+    with _errors_in_words(path, format):
+        return codec.pixels(path)
 
 
 def read_photo(path: str | PathLike[str]) -> NDArray[np.uint8]:
@@ -136,51 +137,10 @@ def eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
     return np.round(np.clip(numbers / full, 0, 1) * 255).astype(np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class StoredTable:
-    """Numbers that stay in their file, a row per point.
-
-    Attributes
-    ----------
-    values : object with ``shape``, ``dtype`` and slices of rows
-        The whole table, of shape (n, d).
-    columns : list of int, optional
-        Those that were asked for.
-    source : Path
-        The file.
-    """
-
-    values: Any
-    columns: list[int] | None
-    source: Path
-
-    def __len__(self) -> int:
-        return int(self.values.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns were asked for."""
-        return int(self.values.shape[1]) if self.columns is None else len(self.columns)
-
-    @property
-    def n_bytes(self) -> int:
-        """How many bytes a reading of the whole table takes."""
-        return len(self) * int(self.values.shape[1]) * np.dtype(self.values.dtype).itemsize
-
-
-class _OneColumn:
-    """A list of numbers as a table of one column."""
-
-    def __init__(self, values: Any) -> None:
-        self._values, self.dtype, self.shape = values, values.dtype, (int(values.shape[0]), 1)
-        self.chunks = getattr(values, "chunks", None)
-
-    def __getitem__(self, rows: slice) -> Array:
-        return np.asarray(self._values[rows]).reshape(-1, 1)
-
-
-def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> StoredTable | None:
+def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> StoredRows | None:
     """Open the table that `read_table` would read; None where that is not one array of numbers, kept by rows.
+
+    A matcher takes what is opened in place of an array, and reads it in stretches.
 
     Examples
     --------
@@ -191,30 +151,27 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder) / "x.npy", np.ones((1000, 3)))
     ...     table = open_stored(Path(folder) / "x.npy", columns=["2"])
-    ...     len(table), table.n_columns, table.n_bytes
-    (1000, 1, 24000)
+    ...     table.shape, table.n_bytes
+    ((1000, 1), 24000)
     """
+    from inlier.rows.files import StoredRows
+
     request = _request(source, columns)
     format = format_of(request.path)
     if request.inside is not None and format.kind is not Kind.ARRAYS:
         return None
     _check_readable(request.path, format)
     try:
-        values = _only(format.codec.open(request), request)
+        arrays = format.codec.open(request)
     except (ValueError, OSError, KeyError):  # `read_table` says what is wrong with it
         return None
+    meant = [name for name, array in arrays.items() if request.inside in (None, name) and len(array.shape) > 0]
+    values = arrays[meant[0]] if len(meant) == 1 else None
     if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
         return None
-    table = _OneColumn(values) if len(values.shape) == 1 else values
-    return StoredTable(table, column_places(request, int(table.shape[1])), request.path)
-
-
-def _only(arrays: Mapping[str, Any], request: Request) -> Any:
-    """The array that was asked for, or the only one there is."""
-    if request.inside is not None and "" not in arrays:
-        return arrays.get(request.inside)
-    there = [array for array in arrays.values() if len(array.shape) > 0]
-    return there[0] if len(there) == 1 else None
+    is_list = len(values.shape) == 1
+    places = column_places(request, 1 if is_list else int(values.shape[1]))
+    return StoredRows(values, keep_vectors=False, columns=[0] if is_list and places is None else places)
 
 
 def _request(source: str | Path, columns: Sequence[str] | None, key: str | None = None) -> Request:
@@ -232,16 +189,10 @@ def split_source(source: str | Path) -> tuple[Path, str | None]:
     """``data.npz:x`` is the array x inside data.npz, unless a file has that very name."""
     path = Path(source)
     left, colon, inside = str(source).rpartition(":")
-    if not colon or not inside or path.suffix.lower() in BY_SUFFIX or _exists(path):
+    is_there = os.path.lexists(path)  # unlike Path.exists, answers for a name that is too long
+    if not colon or not inside or path.suffix.lower() in BY_SUFFIX or is_there:
         return path, None
     return (Path(left), inside) if Path(left).suffix.lower() in BY_SUFFIX else (path, None)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return True
 
 
 def _check_readable(path: Path, format: Format) -> None:
@@ -272,10 +223,11 @@ def _head(path: Path) -> bytes:
         return stream.read(16)
 
 
-def _in_words(read: Callable[[], _Result], path: Path, format: Format) -> _Result:
-    """Read, and turn whatever a parser raises on a broken file into a sentence."""
+@contextmanager
+def _errors_in_words(path: Path, format: Format) -> Iterator[None]:
+    """Turn whatever a parser raises on a broken file into a sentence."""
     try:
-        return read()
+        yield
     except (UnusableFileError, ImportError):
         raise
     except MemoryError as error:

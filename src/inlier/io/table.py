@@ -20,27 +20,13 @@ Content = Array | Mapping[str, Array]  # one array, or columns by name
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of a file.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    inside : str, optional
-        Which of the arrays inside it.
-    columns : tuple of str, optional
-        Names of the columns; all numeric ones by default.
-    key : str, optional
-        Column that names the rows.
-    left_out : tuple of str
-        Columns that are not wanted, instead of a list of those that are.
-    """
+    """What is wanted of a file."""
 
     path: Path
-    inside: str | None = None
-    columns: tuple[str, ...] | None = None
-    key: str | None = None
-    left_out: tuple[str, ...] = ()
+    inside: str | None = None  # which of the arrays in it
+    columns: tuple[str, ...] | None = None  # all numeric ones by default
+    key: str | None = None  # column that names the rows
+    left_out: tuple[str, ...] = ()  # columns that are not wanted, instead of a list of those that are
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +103,15 @@ def column_places(request: Request, n_columns: int) -> list[int] | None:
     """Numbers of the columns that are wanted of an array without names; None for all of them."""
     if request.columns is None and not request.left_out:
         return None
-    places = [_column_number(name, n_columns, request.path) for name in request.columns or request.left_out]
-    if request.left_out:
-        places = [place for place in range(n_columns) if place not in places]
-    return places
-
-
-def _column_number(name: str, n_columns: int, path: Path) -> int:
-    if name.isdecimal() and int(name) < n_columns:
-        return int(name)
-    raise UnusableFileError(
-        f"{path} has no column {name!r}: its {n_columns} columns have no names and are counted 0 to {n_columns - 1}."
-    )
+    named = request.columns or request.left_out
+    unknown = next((name for name in named if not name.isdecimal() or int(name) >= n_columns), None)
+    if unknown is not None:
+        raise UnusableFileError(
+            f"{request.path} has no column {unknown!r}: its {n_columns} columns have no names and are counted 0 to "
+            f"{n_columns - 1}."
+        )
+    places = [int(name) for name in named]
+    return [place for place in range(n_columns) if place not in places] if request.left_out else places
 
 
 def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[str, ...]) -> Table:
@@ -141,9 +124,12 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
     if not chosen:
         raise UnusableFileError(f"{path} has no column of numbers beside the key {request.key!r}.")
     for name in chosen:
-        _check_numeric_column(content[name], name, path, request)
+        _check_numeric_column(content[name], name, request)
     keys = None if request.key is None else as_keys(content[request.key])
-    return Table(_stack([content[name] for name in chosen], path), chosen, keys, path)
+    lengths = sorted({len(content[name]) for name in chosen})
+    if len(lengths) > 1:
+        raise UnusableFileError(f"{path} has columns of different lengths, {lengths[0]} and {lengths[-1]} rows.")
+    return Table(np.stack([content[name] for name in chosen], axis=1), chosen, keys, path)
 
 
 def wanted_columns(request: Request, names: list[str]) -> list[str]:
@@ -178,13 +164,6 @@ def _point_out_ids(names: tuple[str, ...], request: Request) -> None:
         )
 
 
-def _stack(columns: list[Array], path: Path) -> Array:
-    lengths = sorted({len(column) for column in columns})
-    if len(lengths) > 1:
-        raise UnusableFileError(f"{path} has columns of different lengths, {lengths[0]} and {lengths[-1]} rows.")
-    return np.stack(columns, axis=1)
-
-
 def as_keys(values: Array) -> Array:
     """Ids as text without blanks around them, so that 7 in one file is "7" in the other; a missing one is empty."""
     if values.dtype.kind == "S":
@@ -209,23 +188,26 @@ def check_numeric(array: Array, path: Path) -> None:
         raise UnusableFileError(f"{path} holds {kind}, but numbers are needed. Save it as an array of floats.")
 
 
-def _check_numeric_column(column: Array, name: str, path: Path, request: Request) -> None:
+def _check_numeric_column(column: Array, name: str, request: Request) -> None:
     if column.ndim != 1:
-        raise UnusableFileError(f"column {name!r} of {path} holds an array of shape {column.shape[1:]} in each row.")
-    if column.dtype.kind in "biuf":
-        return
-    example = next((str(value) for value in column if str(value).strip()), "nothing")
-    raise UnusableFileError(not_a_number(path, name, example, request))
+        raise UnusableFileError(
+            f"column {name!r} of {request.path} holds an array of shape {column.shape[1:]} in each row."
+        )
+    if column.dtype.kind not in "biuf":
+        example = next((str(value) for value in column if str(value).strip()), "nothing")
+        raise not_a_number(name, example, request)
 
 
-def not_a_number(path: Path, name: str, example: str, request: Request) -> str:
-    """The sentence for a column that holds something else than numbers."""
+def not_a_number(name: str, example: str, request: Request) -> UnusableFileError:
+    """What to say of a column that holds something else than numbers."""
     shown = example if len(example) <= 40 else f"{example[:40]}..."
     cure = f"leave it out with --columns ^{name} (columns=)"
     if request.key is None:
         cure = f"if it names the rows, join on it with --key {name} (key=); else {cure}"
     cure = cure[0].upper() + cure[1:]
-    return f"column {name!r} of {path} does not hold numbers (for example {shown!r}). {cure}."
+    return UnusableFileError(
+        f"column {name!r} of {request.path} does not hold numbers (for example {shown!r}). {cure}."
+    )
 
 
 def listed(names: list[str]) -> str:

@@ -23,17 +23,6 @@ def written_beside(path: Path) -> Iterator[Path]:
     """Yield a place of the same name to write to; when the block ends well, it takes the place of ``path``.
 
     For libraries that write files or folders themselves. Whatever goes wrong, Ctrl-C included, leaves nothing behind.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from inlier.io import written_beside
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with written_beside(Path(folder) / "words.txt") as beside:
-    ...         _ = beside.write_text("all of it, or nothing")
-    ...     (Path(folder) / "words.txt").read_text()
-    'all of it, or nothing'
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,8 +42,8 @@ class StoredRows:
         Whether vectors of one number per row (scores, masks) are kept in memory, or computed again whenever read.
     on_read : callable, optional
         Called with the number of bytes of each stretch that was read.
-    columns : sequence of int, optional
-        Columns to keep of those that are read.
+    columns : list of int, optional
+        Columns to keep of those that are read; a list of numbers has one.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class StoredRows:
         if buffer is not None and into is not None and self._columns is None:
             return np.asarray(into(rows, buffer))
         block = np.asarray(self._source[rows])
-        return block if self._columns is None else block[:, self._columns]
+        return block if self._columns is None else block.reshape(len(block), -1)[:, self._columns]
 
     def reporting_to(self, on_read: Callable[[int], None] | None) -> StoredRows:
         """The same rows, keeping no vectors and telling ``on_read``."""
@@ -85,6 +85,11 @@ class StoredRows:
         """Tell ``on_read``."""
         if self._on_read is not None:
             self._on_read(n_rows * self.row_bytes)
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes a reading of the whole table takes."""
+        return len(self) * self.row_bytes
 
     @property
     def chunk_rows(self) -> int:
@@ -105,15 +110,11 @@ class NpyFile:
             self._start = stream.tell()
         if self.dtype.hasobject:
             raise ValueError(f"{self._path} holds Python objects, which are never loaded. Save it again as numbers.")
-        self.ndim = len(self.shape)
         self._row_numbers = int(np.prod(self.shape[1:], dtype=np.int64))
         if self._path.stat().st_size < self._start + self.shape[0] * self._row_numbers * self.dtype.itemsize:
             present = (self._path.stat().st_size - self._start) // max(self._row_numbers * self.dtype.itemsize, 1)
             missing = "column after column" if self._by_columns else f"row {present} is missing"
             raise ValueError(f"{self._path} is cut short: {missing}. Copy or save it again.")
-
-    def __len__(self) -> int:
-        return int(self.shape[0])
 
     def __getitem__(self, rows: slice) -> Array:
         start, stop, _ = rows.indices(self.shape[0])
@@ -122,7 +123,7 @@ class NpyFile:
     def read_into(self, rows: slice, out: Array) -> Array:
         """Read some rows into an array that is there already: fresh memory costs as much as the reading."""
         start = rows.indices(self.shape[0])[0]
-        with self._path.open("rb", buffering=0) as stream:
+        with self._path.open("rb") as stream:
             if not self._by_columns or self._row_numbers <= 1:
                 self._fill(stream, start * self._row_numbers, out.reshape(-1))
                 return out
@@ -134,12 +135,8 @@ class NpyFile:
 
     def _fill(self, stream: Any, first: int, out: Array) -> None:
         stream.seek(self._start + first * self.dtype.itemsize)
-        left = out.view(np.uint8).data
-        while len(left):
-            n_read = stream.readinto(left)
-            if not n_read:
-                raise ValueError(f"{self._path} was cut short while it was read.")
-            left = left[n_read:]
+        if stream.readinto(out.view(np.uint8).data) < out.nbytes:
+            raise ValueError(f"{self._path} was cut short while it was read.")
 
 
 class ComputedRows:
@@ -157,8 +154,7 @@ class ComputedRows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Array:
-        entries: Array = MEMORY.map(self.work, *(np.asarray(table[rows]) for table in self.tables))
-        return entries
+        return MEMORY.map(self.work, *(np.asarray(table[rows]) for table in self.tables))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         values = np.empty(self.shape, dtype=self.dtype)
@@ -173,9 +169,10 @@ class FileStore:
     in_memory = False
     at_hand = False
 
-    def __init__(self, keeps_vectors: bool) -> None:
-        self._keeps_vectors = keeps_vectors
-        self.most_fetched = MEMORY.most_fetched if keeps_vectors else 10_000_000  # another look would read all again
+    def __init__(self, tables: tuple[Any, ...]) -> None:
+        self._keeps_vectors = all(getattr(table, "keep_vectors", True) for table in tables)
+        # where vectors are not kept, another look would read all again
+        self.most_fetched = MEMORY.most_fetched if self._keeps_vectors else 10_000_000
 
     def align(self, *tables: Any) -> tuple[Any, ...]:
         """Return the tables as they are."""
@@ -226,17 +223,12 @@ class FileStore:
         return values
 
 
-def store_of_files(tables: tuple[Any, ...]) -> FileStore:
-    """Return the store for tables of which at least one is in a file."""
-    return FileStore(all(getattr(table, "keep_vectors", True) for table in tables))
-
-
 def blocks_of(*tables: Any) -> Iterator[tuple[slice, list[Array]]]:
     """Read what these tables are made of once and in step; yield the rows of each stretch, and the tables' part in it.
 
     What is computed from the same rows is computed once: a mask, its scores and their p-values cost one reading.
     """
-    sources = list({id(source): source for table in tables for source in sources_of(table)}.values())
+    sources = list({id(source): source for table in tables for source in _sources_of(table)}.values())
     with blas_for(sources):
         for rows, stored in _cut_anew(_read(sources), range_length(sources)):
             known = {id(source): block for source, block in zip(sources, stored, strict=True)}
@@ -249,11 +241,10 @@ def _part_of(table: Any, known: dict[int, Array]) -> Array:
     return known[id(table)]
 
 
-def sources_of(table: Any) -> tuple[Any, ...]:
+def _sources_of(table: Any) -> list[Any]:
     """The tables that are read when this one is."""
-    if not isinstance(table, ComputedRows):
-        return (table,)
-    return tuple(source for below in table.tables for source in sources_of(below))
+    is_computed = isinstance(table, ComputedRows)
+    return [source for below in table.tables for source in _sources_of(below)] if is_computed else [table]
 
 
 def stretches(sources: list[Any]) -> Iterator[slice]:
@@ -276,28 +267,21 @@ def _read(sources: list[Any]) -> Iterator[tuple[slice, list[Array]]]:
     """Read the stretches, each while the one before it is at work."""
     ahead = list(stretches(sources))
     longest = max((rows.stop - rows.start for rows in ahead), default=0)
+    stored = [source for source in sources if isinstance(source, StoredRows)]
     # Two sets of buffers in turn: one is read into while the other is at work.
-    buffers = [[_buffer(source, longest) for source in sources] for _ in range(2)]
+    buffers = [{id(source): np.empty((longest, *source.shape[1:]), source.dtype) for source in stored} for _ in "ab"]
+
+    def rows_of(source: Any, rows: slice, buffer: Array | None) -> Array:
+        part = source[rows] if buffer is None else source.read(rows, buffer[: rows.stop - rows.start])
+        return np.ascontiguousarray(part)
 
     def blocks(number: int) -> list[Array]:
-        rows = ahead[number]
-        return [_rows_of(source, rows, buffer) for source, buffer in zip(sources, buffers[number % 2], strict=True)]
+        return [rows_of(source, ahead[number], buffers[number % 2].get(id(source))) for source in sources]
 
     for rows, read in zip(ahead, one_ahead(blocks, len(ahead)), strict=True):
-        for source in sources:
-            if isinstance(source, StoredRows):
-                source.was_read(rows.stop - rows.start)
+        for source in stored:
+            source.was_read(rows.stop - rows.start)
         yield rows, read
-
-
-def _buffer(source: Any, n_rows: int) -> Array | None:
-    return np.empty((n_rows, *source.shape[1:]), dtype=source.dtype) if isinstance(source, StoredRows) else None
-
-
-def _rows_of(source: Any, rows: slice, buffer: Array | None) -> Array:
-    if buffer is None:
-        return np.ascontiguousarray(source[rows])
-    return np.ascontiguousarray(source.read(rows, buffer[: rows.stop - rows.start]))
 
 
 def _cut_anew(pieces: Iterator[tuple[slice, list[Array]]], unit: int) -> Iterator[tuple[slice, list[Array]]]:

@@ -189,9 +189,9 @@ def store_of(*tables: Any) -> RowStore:
     if any(map(is_device_array, tables)):
         _refuse_mixture(tables, is_device_array)
         return DEVICE
-    from inlier.rows.files import store_of_files
+    from inlier.rows.files import FileStore
 
-    return store_of_files(tables)
+    return FileStore(tables)
 
 
 def _refuse_mixture(tables: Sequence[Any], belongs: Callable[[Any], bool]) -> None:
