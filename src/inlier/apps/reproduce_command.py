@@ -126,7 +126,8 @@ def _print_outcomes(outcomes: list[Outcome]) -> None:
 
     console = Console(highlight=False)
     for outcome in outcomes:
-        experiment, lines = outcome.experiment, outcome.headline()
+        experiment = outcome.experiment
+        lines = experiment.headline(outcome.rows)
         console.print(f"[bold]{experiment.name}[/bold] ({experiment.reference}): {experiment.title}")
         table = Table(*(lines[0] if lines else ()))
         for line in lines:

@@ -7,8 +7,8 @@ import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS, run_experiment
 from inlier.apps.reproduce.compare import allowed_difference, compare, load_baselines
-from inlier.apps.reproduce.experiment import row
 from inlier.apps.reproduce.output import as_record
+from inlier.apps.reproduce.tidy import row
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.stats import norm, t
 
-from inlier.apps.reproduce.experiment import Row, point_of
+from inlier.apps.reproduce.tidy import Row, point_of
 
 Record = Mapping[str, Any]
 

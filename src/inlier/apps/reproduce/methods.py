@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Mask
-from inlier.apps.reproduce.experiment import Record, Row, column
+from inlier.apps.reproduce.tidy import Record, Row, column
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 

@@ -18,18 +18,8 @@ from sklearn.isotonic import isotonic_regression
 from inlier import plotting
 from inlier._typing import FloatArray
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import (
-    Claim,
-    Experiment,
-    Record,
-    Row,
-    Run,
-    Settings,
-    column,
-    only,
-    row,
-    select,
-)
+from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
+from inlier.apps.reproduce.tidy import Record, Row, column, only, row, select, summarise
 from inlier.overlap import GramOverlap
 from inlier.overlap.eigenvector import eigenpair_of_dense
 
@@ -151,16 +141,13 @@ def papers_curve(n: int, d: int) -> float:
 
 
 def _probabilities(records: list[Record]) -> list[Row]:
-    trials: dict[tuple[Any, ...], list[bool]] = {}
-    for record in records:
-        point = tuple((name, value) for name, value in record.items() if name != RECOVERY)
-        trials.setdefault(point, []).append(record[RECOVERY])
-    rows = []
-    for point, successes in trials.items():
-        count = len(successes)
-        shrunk = (sum(successes) + 1) / (count + 2)  # so that 0 of 30 does not claim an error of 0
-        sd = math.sqrt(shrunk * (1 - shrunk))
-        rows.append(row(dict(point), RECOVERY, sum(successes) / count, sd, count))
+    """Shares of successes; their spread is that of a shrunk share, so that 0 of 30 does not claim an error of 0."""
+    rows = summarise(records, [RECOVERY])
+    for line in rows:
+        count = line["repetitions"]
+        shrunk = (round(line["mean"] * count) + 1) / (count + 2)
+        line["sd"] = math.sqrt(shrunk * (1 - shrunk))
+        line["stderr"] = line["sd"] / count**0.5
     return rows
 
 

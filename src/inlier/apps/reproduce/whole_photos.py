@@ -12,20 +12,10 @@ import numpy as np
 from inlier import plotting
 from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import (
-    Claim,
-    Experiment,
-    Record,
-    Row,
-    Run,
-    Settings,
-    column,
-    pivot,
-    row,
-    select,
-)
+from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
 from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM
 from inlier.apps.reproduce.sky import SCENARIOS, draw_pairs, scenarios_and_noises
+from inlier.apps.reproduce.tidy import Record, Row, column, pivot, select
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
@@ -143,6 +133,7 @@ class CaseStudy(Experiment):
     title = "Case study: what differs between photos of one scene"
     full: ClassVar[Settings] = {}
     quick: ClassVar[Settings] = {}
+    quantities = (FLAGGED, FOUND, WRONGLY)
     notes = (
         "The paper's photos of a room are not public. By default scikit-learn's china.jpg is the scene, into which a "
         "yellow box and an orange cushion are drawn, with soft shadows, slightly other light and sensor noise in each"
@@ -163,15 +154,6 @@ class CaseStudy(Experiment):
         if truth is not None:
             record |= {FOUND: float(flagged[truth].mean()), WRONGLY: float(flagged[~truth].mean())}
         return [record]
-
-    def table(self, run: Run, records: list[Record]) -> list[Row]:
-        """One line a comparison, method and quantity."""
-        return [
-            row({name: record[name] for name in ("first photo", "second photo", "method")}, quantity, record[quantity])
-            for record in records
-            for quantity in (FLAGGED, FOUND, WRONGLY)
-            if quantity in record
-        ]
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the 3 x 3 panel: photos on the diagonal, row sums above it, eigenvectors below."""
