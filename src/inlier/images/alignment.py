@@ -17,10 +17,9 @@ from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
 from inlier.estimators.registration import Registration
-from inlier.images.filters import Field, gaussian, resample
+from inlier.images.filters import Field, gaussian, resample, shrunk
 from inlier.images.reading import Photo, comparable
 
-WORKING_SIZE = 480
 _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
@@ -121,7 +120,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     [-2.0, -3.0]
     """
     before, after = comparable(before, after)
-    x, y = _evened(before, after)
+    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
     scale = after.shape[0] / y.shape[0]
     best = _refine(x, y, _STAY)
     if not best.trustworthy:
@@ -136,22 +135,8 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
 
 def as_they_are(before: Photo, after: Photo) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (gaussian(field, 1.0) for field in _evened(before, after))
+    x, y = (gaussian(_even_brightness(shrunk(photo)), 1.0) for photo in (before, after))
     return Alignment(_STAY, _agreement(x, y, _STAY), "none")
-
-
-def _evened(before: Photo, after: Photo) -> tuple[Field, Field]:
-    height, width = after.shape[:2]
-    factor = max(1.0, max(height, width) / WORKING_SIZE)
-    size = round(height / factor), round(width / factor)
-    return _even_brightness(shrunk(before, *size)), _even_brightness(shrunk(after, *size))
-
-
-def shrunk(photo: Photo, height: int, width: int) -> Field:
-    """Return the photo at another size with values in 0 .. 1."""
-    if photo.shape[:2] != (height, width):
-        photo = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BOX, reducing_gap=2.0))
-    return photo.astype(np.float32) / np.float32(255)
 
 
 def _even_brightness(photo: Field) -> Field:

@@ -18,9 +18,8 @@ from scipy import ndimage
 from scipy.optimize import nnls
 
 from inlier._typing import FloatArray
-from inlier.images.filters import Field, gaussian, gradient_power, resample
+from inlier.images.filters import WORKING_SIZE, Field, gaussian, gradient_power, resample
 
-WORKING_SIZE = 480  # pixels of the longer side at which change is judged: objects, not pixels, change
 _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
 _OUTPUT_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change

@@ -47,15 +47,7 @@ _WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.htm
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what --json asks for.")
 def diff(
-    before: Path,
-    after: Path,
-    method: str,
-    alpha: float,
-    align: bool,
-    out: Path,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
+    before: Path, after: Path, method: str, alpha: float, align: bool, out: Path, seed: int, as_json: bool, quiet: bool
 ) -> None:
     """Show what has changed between two photos of one scene.
 

@@ -9,6 +9,7 @@ from scipy import ndimage
 
 Field = NDArray[np.float32]  # (height, width) or (height, width, channels)
 
+WORKING_SIZE = 480  # pixels of the longer side at which photos are compared: objects, not pixels, change
 _TRUNCATE = 3.0  # standard deviations that a Gaussian reaches
 
 
@@ -32,6 +33,16 @@ def resample(field: Field, height: int, width: int) -> Field:
         for c in range(channels.shape[2])
     ]
     return np.stack(planes, axis=-1).reshape(height, width, *field.shape[2:])
+
+
+def shrunk(photo: NDArray[np.uint8]) -> Field:
+    """Return the photo at working size with values in 0 .. 1."""
+    height, width = photo.shape[:2]
+    factor = max(height, width) / WORKING_SIZE
+    if factor > 1:
+        size = round(width / factor), round(height / factor)
+        photo = np.asarray(Image.fromarray(photo).resize(size, Image.Resampling.BOX, reducing_gap=2.0))
+    return photo.astype(np.float32) / np.float32(255)
 
 
 def enlarged(field: Field, height: int, width: int) -> Field:

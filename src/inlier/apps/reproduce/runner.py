@@ -74,12 +74,7 @@ def run_all(
 
 
 def run_experiment(
-    experiment: Experiment,
-    run: Run,
-    *,
-    jobs: int = 1,
-    keep_in: Path | None = None,
-    progress: Progress | None = None,
+    experiment: Experiment, run: Run, *, jobs: int = 1, keep_in: Path | None = None, progress: Progress | None = None
 ) -> Outcome:
     """Compute what an experiment finds, in some processes; the numbers do not depend on how many.
 

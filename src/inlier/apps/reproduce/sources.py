@@ -68,20 +68,10 @@ def load_sources(
     brain: PathName | None = None,
     photos: Sequence[PathName] = (),
 ) -> Sources:
-    """Load what the experiments need.
+    """Load what the experiments need, by default what needs no download.
 
-    Parameters
-    ----------
-    needed : sequence of {"brain", "sky", "scenes"}
-        What to load.
-    brain : path, optional
-        A Workbench folder or ``.npz`` for `load_brain`; the table that ships with the package by default.
-    photos : sequence of paths
-        One: the photo with much sky. Three: the photos of the case study. None: those that need no download.
-
-    Returns
-    -------
-    Sources
+    ``brain`` is a Workbench folder or ``.npz`` for `load_brain`; ``photos`` are one, with much sky, or the three of the
+    case study.
 
     Examples
     --------

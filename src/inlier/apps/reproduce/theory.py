@@ -103,13 +103,10 @@ class TheoryRowSum(Experiment):
         regimes = list(run.settings["sizes"])
         figure = plotting.new_figure(figsize=(4 * len(regimes), 4.6))
         axes = np.atleast_1d(figure.subplots(1, len(regimes)))
-        shades = None
-        for ax, regime in zip(axes, regimes, strict=True):
-            shades = _plot_regime(ax, rows, regime)
+        shades = [_plot_regime(ax, rows, regime) for ax, regime in zip(axes, regimes, strict=True)]
         axes[0].set_ylabel("number of inliers")
-        figure.colorbar(shades, ax=list(axes), label="probability of exact recovery", shrink=0.8, pad=0.02)
-        style.legend_below(figure, axes[0], columns=2)
-        return figure
+        figure.colorbar(shades[-1], ax=list(axes), label="probability of exact recovery", shrink=0.8, pad=0.02)
+        return style.legend_below(figure, axes[0], columns=2)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Slope of the transition beside the theory's, a line a regime."""
@@ -268,8 +265,7 @@ class TheoryEigenvector(Experiment):
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw both norms against n on logarithmic axes, with the theory's slope through the largest size."""
-        figure = plotting.new_figure(figsize=(10, 4.3))
-        axes = figure.subplots(1, 2)
+        figure, axes = style.panels(2, 10, 4.3)
         labels = {VECTOR: "error of the leading eigenvector, |v_hat - v|", MATRIX: "spectral norm of H - E[H]"}
         for ax, quantity in zip(axes, (VECTOR, MATRIX), strict=True):
             line = select(rows, quantity=quantity)
@@ -282,9 +278,7 @@ class TheoryEigenvector(Experiment):
             slope = only(rows, quantity=slope_of(quantity))["mean"]
             style.log_axes_over_sizes(ax, sizes)
             ax.set(ylabel=labels[quantity], title=f"slope {slope:.3f} on the largest sizes, theory {exponent}")
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=2)
-        return figure
+        return style.legend_below(figure, axes[0], columns=2)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Fitted exponents beside the theory's."""

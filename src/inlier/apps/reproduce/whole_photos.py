@@ -13,13 +13,12 @@ from inlier import plotting
 from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
 from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
-from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM
-from inlier.apps.reproduce.sky import SCENARIOS, draw_pairs, scenarios_and_noises
+from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM, SECONDS
+from inlier.apps.reproduce.sky import SCENARIOS, draw_pairs, plot_over_noise, scenarios_and_noises
 from inlier.apps.reproduce.tidy import Record, Row, column, pivot, select
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
-SECONDS = "seconds per repetition"
 ALL, SAMPLE = "all pixels", "sampled pixels"
 _LOOKS: dict[str, dict[str, Any]] = {
     EIGENVECTOR: {"color": style.VERMILION, "marker": "o"},
@@ -73,25 +72,17 @@ class WholePhoto(Experiment):
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the error on all pixels and on the sample against the noise, a panel a scenario."""
-        figure = plotting.new_figure(figsize=(10, 4.4))
-        axes = figure.subplots(1, 2, sharey=True)
-        for ax, scenario in zip(axes, SCENARIOS, strict=True):
+
+        def draw(ax: Any, of_scenario: list[Row]) -> None:
             for method, look in _LOOKS.items():
-                whole, sample = (
-                    select(rows, scenario=scenario, method=method, pixels=pixels, quantity=OVERALL)
-                    for pixels in (ALL, SAMPLE)
-                )
+                whole, sample = (select(of_scenario, method=method, pixels=pixels) for pixels in (ALL, SAMPLE))
                 noise = column(whole, "noise_variance")
                 style.plot_with_band(ax, noise, whole, label=f"{method}, all {whole[0]['n']:,} pixels", **look)
                 hollow = {**look, "markerfacecolor": "white", "markersize": 8, "linestyle": "none", "zorder": 1}
                 label = f"{method}, a sample of {sample[0]['n']:,}"
                 ax.plot(noise, column(sample, "mean"), label=label, **hollow)
-            ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
-        axes[0].set_ylabel("share of pixels misjudged")
-        axes[0].set_ylim(bottom=0)
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=2)
-        return figure
+
+        return plot_over_noise(rows, draw, columns=2)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Error of both methods, on all pixels and on a sample, a line a scenario and noise level."""
@@ -104,11 +95,9 @@ class WholePhoto(Experiment):
             for method in _LOOKS
         }
         n = select(rows, pixels=ALL)[0]["n"]
+        whole, sample = (select(rows, pixels=pixels, quantity=OVERALL) for pixels in (ALL, SAMPLE))
         gap = max(
-            abs(a["mean"] - b["mean"]) - 2 * (a["stderr"] + b["stderr"])
-            for a, b in zip(
-                select(rows, pixels=ALL, quantity=OVERALL), select(rows, pixels=SAMPLE, quantity=OVERALL), strict=True
-            )
+            abs(a["mean"] - b["mean"]) - 2 * (a["stderr"] + b["stderr"]) for a, b in zip(whole, sample, strict=True)
         )
         return [
             Claim(
