@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from inlier._typing import Mask
+from inlier._typing import Mask, Photo
 from inlier.datasets.sky import load_sky
-
-Photo = NDArray[np.uint8]
 
 Layer = tuple[list[tuple[float, float]], tuple[int, int, int]]  # corners as (column, row), and a colour
 

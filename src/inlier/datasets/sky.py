@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_sample_image
 
 from inlier._checks import check_count
-from inlier._typing import Mask
+from inlier._typing import Mask, Photo
 from inlier.io import read_photo
 
 Indices = NDArray[np.intp]
@@ -21,7 +21,7 @@ _SWAPPED_SHARE = 2 * 900**2 / _PAPER_PIXELS  # scenario 1: two squares, "25 %"
 _PERMUTED_SHARE = 30 * 200**2 / _PAPER_PIXELS  # scenario 2: thirty squares, "18.5 %"
 
 
-def load_sky(photo: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
+def load_sky(photo: str | PathLike[str] | None = None) -> Photo:
     """Load a photo as red, green and blue values.
 
     Parameters

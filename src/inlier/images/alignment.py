@@ -73,8 +73,8 @@ class Alignment:
         # Pillow counts from pixel corners and samples at centres.
         a, b, c, d, e, f = self.matrix.ravel()
         half = (a, b, c - 0.5 * (a + b) + 0.5, d, e, f - 0.5 * (d + e) + 0.5)
-        moved = Image.fromarray(before).transform((width, height), Image.Transform.AFFINE, half, _BILINEAR)
-        return np.asarray(moved)
+        bilinear = Image.Resampling.BILINEAR
+        return np.asarray(Image.fromarray(before).transform((width, height), Image.Transform.AFFINE, half, bilinear))
 
     def inside(self, height: int, width: int) -> Field:
         """1 where ``before`` has something to show, 0 outside of its frame."""
@@ -90,8 +90,7 @@ class Alignment:
         return replace(self, matrix=_scaled(self.matrix, factor))
 
 
-_BILINEAR = Image.Resampling.BILINEAR
-_STAY = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+_STAY = np.eye(2, 3)
 
 
 def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from inlier._typing import Photo
+
 Field = NDArray[np.float32]  # (height, width) or (height, width, channels)
 
 WORKING_SIZE = 480  # pixels of the longer side at which photos are compared: objects, not pixels, change
@@ -35,7 +37,7 @@ def resample(field: Field, height: int, width: int) -> Field:
     return np.stack(planes, axis=-1).reshape(height, width, *field.shape[2:])
 
 
-def shrunk(photo: NDArray[np.uint8]) -> Field:
+def shrunk(photo: Photo) -> Field:
     """Return the photo at working size with values in 0 .. 1."""
     height, width = photo.shape[:2]
     factor = max(height, width) / WORKING_SIZE
@@ -52,7 +54,6 @@ def enlarged(field: Field, height: int, width: int) -> Field:
 
 def gradient_power(field: Field) -> Field:
     """Mean over channels of the squared length of the gradient, per pixel."""
-    along_rows = np.gradient(field, axis=0)
-    along_columns = np.gradient(field, axis=1)
+    along_rows, along_columns = np.gradient(field, axis=(0, 1))
     power: Field = (along_rows**2 + along_columns**2).reshape(*field.shape[:2], -1).mean(axis=-1)
     return power.astype(np.float32)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from functools import lru_cache
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple
@@ -11,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inlier import plotting
-from inlier._typing import Mask
+from inlier._typing import Mask, Photo
 from inlier.apps.reproduce import methods as style
 from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SIMILAR, judge_methods
-from inlier.apps.reproduce.sources import Photo
 from inlier.apps.reproduce.tidy import Record, Row, column, gaps, pivot, point_of, select
 from inlier.datasets import MovableSquares, permuted_squares, random_cycle, swapped_squares
 
@@ -27,26 +27,10 @@ _SHOWN_WIDTH = 195  # the paper shows its photos at 130 x 195, where the noise c
 _Curves = dict[tuple[str, str], list[float]]
 
 
-def scenarios_and_noises(variances: Sequence[float]) -> list[dict[str, Any]]:
-    """Every scenario at every noise level: the points of the sky experiments."""
-    return [{"scenario": scenario, "noise_variance": variance} for scenario in SCENARIOS for variance in variances]
-
-
-def plot_over_noise(rows: list[Row], draw: Callable[[Any, list[Row]], None], columns: int) -> Any:
-    """Draw overall errors against the noise, a panel a scenario, and one legend."""
-    figure, axes = style.panels(2, 10, 4.4, sharey=True)
-    for ax, scenario in zip(axes, SCENARIOS, strict=True):
-        draw(ax, select(rows, scenario=scenario, quantity=OVERALL))
-        ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
-    axes[0].set_ylabel("share of pixels misjudged")
-    axes[0].set_ylim(bottom=0)
-    return style.legend_below(figure, axes[0], columns)
-
-
 class PixelPairs(NamedTuple):
     """Colours of pixels before and after, and which of them stayed in place."""
 
-    X: NDArray[np.uint8]
+    X: Photo
     Y: NDArray[np.float32]
     unmoved: Mask
 
@@ -152,7 +136,32 @@ def _draw_boxes(ax: Any, corners: Any, side: int) -> None:
         ax.add_patch(Rectangle((left, top), side, side, fill=False, edgecolor=style.VERMILION, linewidth=1.2))
 
 
-class SkyNoise(Experiment):
+class OverNoise(Experiment):
+    """What an experiment finds on the sky photo, in both scenarios, over the noise that is added to it."""
+
+    data = ("sky",)
+    legend_columns: int
+
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a scenario and noise level."""
+        return [{"scenario": s, "noise_variance": v} for s in SCENARIOS for v in settings["noise_variances"]]
+
+    def plot(self, run: Run, rows: list[Row]) -> Any:
+        """Draw the overall error against the noise, a panel a scenario."""
+        figure, axes = style.panels(2, 10, 4.4, sharey=True)
+        for ax, scenario in zip(axes, SCENARIOS, strict=True):
+            self.draw(ax, select(rows, scenario=scenario, quantity=OVERALL))
+            ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
+        axes[0].set_ylabel("share of pixels misjudged")
+        axes[0].set_ylim(bottom=0)
+        return style.legend_below(figure, axes[0], self.legend_columns)
+
+    @abstractmethod
+    def draw(self, ax: Any, rows: list[Row]) -> None:
+        """Draw the overall errors of one scenario."""
+
+
+class SkyNoise(OverNoise):
     """Figure 3: overall error against the noise on the photo, five methods, both scenarios."""
 
     name = "sky-noise"
@@ -168,26 +177,18 @@ class SkyNoise(Experiment):
         "The same pixels and permutations serve every noise level. The paper's photo is not public, and it prints no "
         "numbers for Figure 3."
     )
-    data = ("sky",)
-
-    def points(self, settings: Settings) -> list[dict[str, Any]]:
-        """One a scenario and noise level."""
-        return scenarios_and_noises(settings["noise_variances"])
+    legend_columns = 3
 
     def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Draw pixels, move squares, add noise, judge. A repetition has the same pixels at every noise level."""
         random = run.generator(SCENARIOS.index(point["scenario"]), repetition)
         return judge_methods(*draw_pairs(run.sources.photo, **point, n=run.settings["n"], random=random))
 
-    def plot(self, run: Run, rows: list[Row]) -> Any:
-        """Draw the overall error against the noise, a panel a scenario."""
-
-        def draw(ax: Any, of_scenario: list[Row]) -> None:
-            for method in METHODS:
-                line = select(of_scenario, method=method)
-                style.plot_with_band(ax, column(line, "noise_variance"), line, **style.method_look(method))
-
-        return plot_over_noise(rows, draw, columns=3)
+    def draw(self, ax: Any, rows: list[Row]) -> None:
+        """Draw a line a method."""
+        for method in METHODS:
+            line = select(rows, method=method)
+            style.plot_with_band(ax, column(line, "noise_variance"), line, **style.method_look(method))
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Overall error of each method, a line a scenario and noise level."""

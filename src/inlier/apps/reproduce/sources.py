@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inlier._typing import FloatArray
+from inlier._typing import FloatArray, Photo
 from inlier.datasets import Scenes, load_brain, load_scenes, load_sky, make_scenes
 
 PathName = str | PathLike[str]
-Photo = NDArray[np.uint8]
 
 DEFAULT_BRAIN = "conte69 left hemisphere (shipped)"
 DEFAULT_SKY = "china.jpg (scikit-learn)"

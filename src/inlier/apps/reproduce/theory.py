@@ -330,11 +330,8 @@ def _bartlett_factor(n: int, d: int, random: np.random.Generator) -> FloatArray:
 
 def expected_overlap(n: int, d: int, n_inliers: int) -> FloatArray:
     """E[H]: d between different inliers, d^2 + 2 d on their diagonal, d^2 on the outliers' and 0 elsewhere."""
-    expected = np.zeros((n, n))
-    expected[:n_inliers, :n_inliers] = d
-    np.fill_diagonal(expected, d**2)
-    inliers = np.arange(n_inliers)
-    expected[inliers, inliers] = d**2 + 2 * d
+    expected = d**2 * np.eye(n)
+    expected[:n_inliers, :n_inliers] += d * (1 + np.eye(n_inliers))
     return expected
 
 

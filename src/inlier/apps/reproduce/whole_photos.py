@@ -14,7 +14,7 @@ from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
 from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
 from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM, SECONDS
-from inlier.apps.reproduce.sky import SCENARIOS, draw_pairs, plot_over_noise, scenarios_and_noises
+from inlier.apps.reproduce.sky import SCENARIOS, OverNoise, draw_pairs
 from inlier.apps.reproduce.tidy import Record, Row, column, pivot, select
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
@@ -34,7 +34,7 @@ _YELLOW = (255, 255, 0)
 _FOUND_ENOUGH, _FEW = 0.8, 0.02
 
 
-class WholePhoto(Experiment):
+class WholePhoto(OverNoise):
     """New: the sky experiment on every pixel of the photo, where the paper could only sample 5,000."""
 
     name = "whole-photo"
@@ -48,12 +48,8 @@ class WholePhoto(Experiment):
     quick: ClassVar[Settings] = {"noise_variances": [0.0, 100.0], "repetitions": 2}
     quantities = (OVERALL, SECONDS)
     notes = "As sky-noise, but on all pixels; a sample of 5,000 from the same changed photo is judged beside it."
-    data = ("sky",)
+    legend_columns = 2
     whole_machine = True
-
-    def points(self, settings: Settings) -> list[dict[str, Any]]:
-        """One a scenario and noise level."""
-        return scenarios_and_noises(settings["noise_variances"])
 
     def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Judge all pixels, and a sample of them, with both methods."""
@@ -70,19 +66,14 @@ class WholePhoto(Experiment):
                 records.append({"pixels": which, "n": len(unmoved), "method": name, **found})
         return records
 
-    def plot(self, run: Run, rows: list[Row]) -> Any:
-        """Draw the error on all pixels and on the sample against the noise, a panel a scenario."""
-
-        def draw(ax: Any, of_scenario: list[Row]) -> None:
-            for method, look in _LOOKS.items():
-                whole, sample = (select(of_scenario, method=method, pixels=pixels) for pixels in (ALL, SAMPLE))
-                noise = column(whole, "noise_variance")
-                style.plot_with_band(ax, noise, whole, label=f"{method}, all {whole[0]['n']:,} pixels", **look)
-                hollow = {**look, "markerfacecolor": "white", "markersize": 8, "linestyle": "none", "zorder": 1}
-                label = f"{method}, a sample of {sample[0]['n']:,}"
-                ax.plot(noise, column(sample, "mean"), label=label, **hollow)
-
-        return plot_over_noise(rows, draw, columns=2)
+    def draw(self, ax: Any, rows: list[Row]) -> None:
+        """Draw the error on all pixels as a line, that on the sample as hollow marks."""
+        for method, look in _LOOKS.items():
+            whole, sample = (select(rows, method=method, pixels=pixels) for pixels in (ALL, SAMPLE))
+            noise = column(whole, "noise_variance")
+            style.plot_with_band(ax, noise, whole, label=f"{method}, all {whole[0]['n']:,} pixels", **look)
+            hollow = {**look, "markerfacecolor": "white", "markersize": 8, "linestyle": "none", "zorder": 1}
+            ax.plot(noise, column(sample, "mean"), label=f"{method}, a sample of {sample[0]['n']:,}", **hollow)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Error of both methods, on all pixels and on a sample, a line a scenario and noise level."""
@@ -159,7 +150,11 @@ class CaseStudy(Experiment):
                 picture = photos[second].copy()
                 picture[differing(run, first, second, method)] = _YELLOW
                 title = f"photos {first + 1} and {second + 1}, {method.split(',')[0]}"
-            _framed(axes[i, j], picture, colour, title)
+            step = max(1, width // 900)
+            axes[i, j].imshow(picture[::step, ::step], interpolation="nearest")
+            axes[i, j].set(xticks=[], yticks=[])
+            axes[i, j].set_title(title, fontsize=10, color=colour)
+            axes[i, j].spines[:].set(edgecolor=colour, linewidth=4)
         return figure
 
     def headline(self, rows: list[Row]) -> list[Row]:
@@ -202,12 +197,3 @@ def _names(run: Run) -> list[str]:
     """Number the photos, and say what is in them if that is known."""
     known = run.sources.three_scenes.objects is not None
     return [f"{number}: {content}" if known else str(number) for number, content in enumerate(_IN_THEM, start=1)]
-
-
-def _framed(ax: Any, picture: Any, colour: str, title: str) -> None:
-    step = max(1, picture.shape[1] // 900)
-    ax.imshow(picture[::step, ::step], interpolation="nearest")
-    ax.set(xticks=[], yticks=[])
-    ax.set_title(title, fontsize=10, color=colour)
-    for spine in ax.spines.values():
-        spine.set(edgecolor=colour, linewidth=4)
