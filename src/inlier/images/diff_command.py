@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import answering, check_folder, check_inputs_stay, check_place
+from inlier.cli._common import NOTHING_FOUND, answering, check_folder, check_inputs_stay, check_place
 
 if TYPE_CHECKING:
     from inlier.images import Changes
 
-NOTHING_FOUND = 1
 _WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.html")
 
 

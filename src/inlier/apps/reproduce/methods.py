@@ -28,18 +28,13 @@ _MARKERS = dict(zip(METHODS, ("v", "s", "^", "o", "D"), strict=True))
 BAND_IN_ERRORS = 2  # half width of the bands, in standard errors
 
 
-def masks_of_methods(X: Any, Y: Any) -> dict[str, Mask]:
-    """Let each method say which pairs are real; the eigenvector is computed once for its four rules."""
+def judge_methods(X: Any, Y: Any, truth: Mask) -> list[Record]:
+    """Return the error rates of each method; the eigenvector is computed once for its four rules."""
     eigenvector = EigenvectorMatcher().fit(X, Y)
     masks = {name: eigenvector.scores_ >= t for name, t in FIXED.items()}
-    return {**masks, EIGENVECTOR: eigenvector.inlier_mask_, ROW_SUM: RowSumMatcher().fit(X, Y).inlier_mask_}
-
-
-def judge_methods(X: Any, Y: Any, truth: Mask) -> list[Record]:
-    """Return the error rates of each method."""
+    masks |= {EIGENVECTOR: eigenvector.inlier_mask_, ROW_SUM: RowSumMatcher().fit(X, Y).inlier_mask_}
     return [
-        {"method": name, **dict(zip(ERRORS, error_rates(truth, mask), strict=True))}
-        for name, mask in masks_of_methods(X, Y).items()
+        {"method": name, **dict(zip(ERRORS, error_rates(truth, mask), strict=True))} for name, mask in masks.items()
     ]
 
 

@@ -13,14 +13,7 @@ STATISTICS = ("mean", "sd", "stderr", "repetitions", "paper")
 
 
 def summarise(records: Sequence[Record], quantities: Sequence[str]) -> list[Row]:
-    """Mean, standard deviation and standard error of each quantity over the records that agree in all else.
-
-    Examples
-    --------
-    >>> from inlier.apps.reproduce.tidy import summarise
-    >>> summarise([{"r": 0.8, "error": 0.1}, {"r": 0.8, "error": 0.3}], ["error"])[0]["mean"]
-    0.2
-    """
+    """Mean, standard deviation and standard error of each quantity over the records that agree in all else."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         point = tuple((name, value) for name, value in record.items() if name not in quantities)
