@@ -3,9 +3,10 @@
 Start with `CalibratedMatcher`; ``fit(X, y)``, then look at ``inlier_mask_``.
 """
 
-from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inlier._lazy import attach
 
 if TYPE_CHECKING:
     from inlier import datasets, metrics
@@ -45,33 +46,18 @@ __all__ = [
     "row_sum_threshold",
 ]
 
-_HOME = {
-    "AffineTransformation": "transforms",
-    "CalibratedMatcher": "estimators.calibrated",
-    "DegenerateConfigurationError": "exceptions",
-    "EigenvectorMatcher": "estimators.paper",
-    "GramOverlap": "overlap",
-    "MatchResult": "result",
-    "NoConsensusError": "exceptions",
-    "Registration": "estimators.registration",
-    "RowSumMatcher": "estimators.paper",
-    "SimilarityTransformation": "transforms",
-    "SplitMatcher": "estimators.split",
-    "Transformation": "transforms",
-    "eigenvector_threshold": "estimators.paper",
-    "estimate_transformation": "transforms",
-    "row_sum_threshold": "estimators.paper",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: ``inlier --help`` need not wait for SciPy."""
-    if name not in __all__:
-        raise AttributeError(f"module 'inlier' has no attribute {name!r}")
-    module = import_module(f"inlier.{_HOME.get(name, name)}")
-    globals()[name] = value = getattr(module, name) if name in _HOME else module
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "datasets": "datasets",
+        "estimators.calibrated": "CalibratedMatcher",
+        "estimators.paper": "EigenvectorMatcher RowSumMatcher eigenvector_threshold row_sum_threshold",
+        "estimators.registration": "Registration",
+        "estimators.split": "SplitMatcher",
+        "exceptions": "DegenerateConfigurationError NoConsensusError",
+        "metrics": "metrics",
+        "overlap": "GramOverlap",
+        "result": "MatchResult",
+        "transforms": "AffineTransformation SimilarityTransformation Transformation estimate_transformation",
+    },
+)

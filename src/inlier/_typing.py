@@ -10,3 +10,4 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 FloatArray = NDArray[np.floating]
 Mask = NDArray[np.bool_]
+Photo = NDArray[np.uint8]  # red, green and blue, of shape (height, width, 3); or grey

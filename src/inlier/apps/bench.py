@@ -84,23 +84,16 @@ class Timing:
 class SpeedReport:
     """All timings of a run, and the machine's own rates."""
 
-    timings: tuple[Timing, ...]
     read_bytes_per_second: float
     product_flops: float
-    threads: int = 1
-    spread: float = 1.0  # slowest over fastest timing of the same work, the largest there was
+    threads: int
+    spread: float  # slowest over fastest timing of the same work, the largest there was
+    timings: tuple[Timing, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for programs."""
-        return {
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-            "read_bytes_per_second": self.read_bytes_per_second,
-            "product_flops": self.product_flops,
-            "threads": self.threads,
-            "spread": self.spread,
-            "timings": [timing.to_dict() for timing in self.timings],
-        }
+        machine = {"machine": platform.machine(), "python": platform.python_version()}
+        return {**machine, **asdict(self), "timings": [timing.to_dict() for timing in self.timings]}
 
     def figure(self) -> Any:
         """Draw how many times its floor each matcher takes."""
@@ -126,18 +119,15 @@ def measure_speed(*, quick: bool = False, on_job: Callable[[str], None] | None =
     """Time the matchers at a few sizes; ``quick`` takes smaller ones. ``on_job`` is told what begins."""
     rng, following = np.random.default_rng(0), iter(jobs(quick=quick))
     stopwatch = _Stopwatch(lambda: on_job(next(following)) if on_job is not None else None)
-    with threadpool_limits(
-        thread_count(), user_api="blas"
-    ):  # as many as the kernels take, and not each of them as many
+    sizes = QUICK_SIZES if quick else SIZES
+    with threadpool_limits(thread_count(), "blas"):  # as many as the kernels take, and not each of them as many
         stopwatch.begin()
         A = rng.standard_normal((_PRODUCT, _PRODUCT), dtype=np.float32)
         flops = 2 * _PRODUCT**3 / stopwatch.median(lambda: A @ A)
         block = rng.standard_normal(20_000_000, dtype=np.float32)
         bandwidth = block.nbytes / stopwatch.median(block.sum)
-        timings = [
-            timing for n, d in (QUICK_SIZES if quick else SIZES) for timing in _time_size(n, d, flops, rng, stopwatch)
-        ]
-    return SpeedReport(tuple(timings), bandwidth, flops, thread_count(), stopwatch.spread)
+        timings = tuple(timing for n, d in sizes for timing in _time_size(n, d, flops, rng, stopwatch))
+    return SpeedReport(bandwidth, flops, thread_count(), stopwatch.spread, timings)
 
 
 def _matchers() -> dict[str, PairMatcher]:
@@ -192,24 +182,12 @@ class _Stopwatch:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What was compiled ahead of time.
-
-    Attributes
-    ----------
-    seconds : float
-        How long it took.
-    functions : int
-        Compiled functions that the estimators use, one per kind of numbers that it was compiled for.
-    compiled : int
-        How many of them were compiled now; the others were found where an earlier run had left them.
-    folders : tuple of str
-        Where they are kept; none if there is no folder that can be written to.
-    """
+    """What was compiled ahead of time."""
 
     seconds: float
-    functions: int
-    compiled: int
-    folders: tuple[str, ...]
+    functions: int  # that the estimators use, one per kind of numbers that it was compiled for
+    compiled: int  # of them now; the others were found where an earlier run had left them
+    folders: tuple[str, ...]  # where they are kept; none if there is no folder that can be written to
 
 
 def warm_up_jobs() -> list[tuple[str, Callable[[], Any]]]:

@@ -44,6 +44,8 @@ def bench(quick: bool, out: Path | None, as_json: bool, warm_up: bool) -> None:
     """
     from inlier.apps.bench import jobs, measure_speed
     from inlier.cli._progress import steps
+    from inlier.io import write_file
+    from inlier.plotting import as_png
 
     with answering():
         if warm_up:
@@ -58,7 +60,8 @@ def bench(quick: bool, out: Path | None, as_json: bool, warm_up: bool) -> None:
         else:
             _print(report)
         if out is not None:
-            _write_picture(report, out)
+            write_file(out, as_png(report.figure()))
+            click.echo(f"Picture: {out}", err=True)
 
 
 def _warm_up(out: Path | None, *, quick: bool, as_json: bool) -> None:
@@ -118,11 +121,3 @@ def _print(report: SpeedReport) -> None:
             f"at its fastest. Ratios hold better than rates then.",
             highlight=False,
         )
-
-
-def _write_picture(report: SpeedReport, path: Path) -> None:
-    from inlier.io import write_file
-    from inlier.plotting import as_png
-
-    write_file(path, as_png(report.figure()))
-    click.echo(f"Picture: {path}", err=True)

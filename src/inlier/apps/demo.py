@@ -61,9 +61,7 @@ class DemoOutcome:
             "methods": [
                 {
                     "name": method.name,
-                    "error_inliers": method.errors.inliers,
-                    "error_outliers": method.errors.outliers,
-                    "error_overall": method.errors.overall,
+                    **{f"error_{kind}": share for kind, share in method.errors._asdict().items()},
                     "seconds": method.seconds,
                     "pairs_per_second": method.pairs_per_second,
                 }

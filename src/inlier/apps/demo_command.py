@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from inlier.cli._common import BadInput, answering, check_folder
 
 if TYPE_CHECKING:
     from inlier.apps.demo import DemoOutcome
+
+_folder_option = partial(click.option, type=click.Path(path_type=Path), metavar="FOLDER")
 
 
 @click.command()
@@ -34,24 +37,17 @@ if TYPE_CHECKING:
     help="Folder for the report; made if absent.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option(
+@_folder_option(
     "--save-pairs",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
     help="Only write the pairs as x.csv and y.csv, with ids and in different orders, to try other commands on.",
 )
-@click.option(
+@_folder_option(
     "--save-scans",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
     help="Only write two scans of the surface, source.ply and target.ply, and pairs.csv: 2,000 supposed matches "
     "between them, 30 % of them real.",
 )
-@click.option(
-    "--save-photos",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Only write two photos of one scene, before.png and after.png, to which things were added.",
+@_folder_option(
+    "--save-photos", help="Only write two photos of one scene, before.png and after.png, to which things were added."
 )
 def demo(
     n_pairs: int,
@@ -89,14 +85,26 @@ def demo(
 
 
 def _show(n_pairs: int, inlier_fraction: float, seed: int, out: Path, *, as_json: bool) -> None:
-    from inlier.apps.demo import run_demo
+    from inlier.apps.demo import demo_page, run_demo
+    from inlier.io import write_file
+    from inlier.plotting import as_png
 
     outcome = run_demo(n_pairs, inlier_fraction, seed)
     if as_json:
         click.echo(json.dumps(outcome.to_dict(), indent=2))
     else:
         _print_demo(outcome)
-    _write_demo_report(outcome, out)
+    path = out / "report.html"
+    try:
+        picture = as_png(outcome.figure())
+        write_file(out / "picture.png", picture)
+        write_file(path, demo_page(outcome, picture))
+    except ImportError as error:
+        click.echo(f"No report was written. {error}", err=True)
+    except OSError as error:
+        raise BadInput(f"The report could not be written to {path}: {error.strerror or error}") from error
+    else:
+        click.echo(f"Report: {path}", err=True)
 
 
 def _save_pairs(folder: Path, n_pairs: int, inlier_fraction: float, seed: int) -> None:
@@ -148,14 +156,8 @@ def _print_demo(outcome: DemoOutcome) -> None:
     from rich.table import Table
 
     table = Table()
-    for heading in (
-        "method",
-        "of the real: missed",
-        "of the wrong: accepted",
-        "of all: misjudged",
-        "seconds",
-        "pairs/s",
-    ):
+    shares = ("of the real: missed", "of the wrong: accepted", "of all: misjudged")
+    for heading in ("method", *shares, "seconds", "pairs/s"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for method in outcome.methods:
         errors = (f"{share:.2%}" for share in (method.errors.inliers, method.errors.outliers, method.errors.overall))
@@ -163,21 +165,3 @@ def _print_demo(outcome: DemoOutcome) -> None:
     console = Console()
     console.print(table)
     console.print(outcome.explanation, highlight=False)
-
-
-def _write_demo_report(outcome: DemoOutcome, folder: Path) -> None:
-    from inlier.apps.demo import demo_page
-    from inlier.io import write_file
-    from inlier.plotting import as_png
-
-    path = folder / "report.html"
-    try:
-        picture = as_png(outcome.figure())
-        write_file(folder / "picture.png", picture)
-        write_file(path, demo_page(outcome, picture))
-    except ImportError as error:
-        click.echo(f"No report was written. {error}", err=True)
-    except OSError as error:
-        raise BadInput(f"The report could not be written to {path}: {error.strerror or error}") from error
-    else:
-        click.echo(f"Report: {path}", err=True)

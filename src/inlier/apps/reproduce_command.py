@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,10 +113,8 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, **
                 tasks[name] = bar.add_task(name, total=total)
             bar.update(tasks[name], completed=done)
 
-        def warn(message: str) -> None:
-            click.echo(message, err=True)
-
-        return run_all(experiments, sources, out, progress=show, on_missing_library=warn, **how)
+        say = partial(click.echo, err=True)
+        return run_all(experiments, sources, out, progress=show, on_missing_library=say, **how)
 
 
 def _print_outcomes(outcomes: list[Outcome]) -> None:
@@ -126,7 +125,8 @@ def _print_outcomes(outcomes: list[Outcome]) -> None:
 
     console = Console(highlight=False)
     for outcome in outcomes:
-        experiment, lines = outcome.experiment, outcome.headline()
+        experiment = outcome.experiment
+        lines = experiment.headline(outcome.rows)
         console.print(f"[bold]{experiment.name}[/bold] ({experiment.reference}): {experiment.title}")
         table = Table(*(lines[0] if lines else ()))
         for line in lines:

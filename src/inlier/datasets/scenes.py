@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from inlier._typing import Mask
+from inlier._typing import Mask, Photo
 from inlier.datasets.sky import load_sky
-
-Photo = NDArray[np.uint8]
 
 Layer = tuple[list[tuple[float, float]], tuple[int, int, int]]  # corners as (column, row), and a colour
 
+_BOX: list[Layer] = [  # front, side and lid, all yellow
+    ([(356, 238), (416, 246), (416, 300), (356, 288)], (222, 184, 30)),
+    ([(416, 246), (448, 234), (448, 282), (416, 300)], (170, 136, 16)),
+    ([(356, 238), (390, 228), (448, 234), (416, 246)], (250, 222, 84)),
+]
 _BOX_SHADOW, _CUSHION_SHADOW = (348, 276, 462, 312), (451, 280, 563, 314)  # left, top, right, bottom
 _SHADOW_BRIGHTNESS = 0.8
 _LIGHT = ((1.0, 1.0, 1.0), (1.015, 1.01, 1.0), (0.985, 0.985, 0.99))  # gain of red, green, blue in each photo
@@ -80,7 +82,7 @@ def make_scenes(seed: int = 0) -> Scenes:
     """
     random = np.random.default_rng(seed)
     scene = load_sky()
-    with_box, box = _add(scene, _box_layers(), _BOX_SHADOW)
+    with_box, box = _add(scene, _BOX, _BOX_SHADOW)
     with_both, cushion = _add(with_box, _cushion_layers(), _CUSHION_SHADOW)
     first, second, third = (
         _photograph(view, gain, random) for view, gain in zip((scene, with_box, with_both), _LIGHT, strict=True)
@@ -100,15 +102,6 @@ def _add(scene: Photo, layers: list[Layer], shadow: tuple[int, int, int, int]) -
         ImageDraw.Draw(picture).polygon(corners, fill=colour)
         ImageDraw.Draw(outline).polygon(corners, fill=1)
     return np.array(picture), np.array(outline)
-
-
-def _box_layers() -> list[Layer]:
-    """Front, side and lid of a yellow box."""
-    return [
-        ([(356, 238), (416, 246), (416, 300), (356, 288)], (222, 184, 30)),
-        ([(416, 246), (448, 234), (448, 282), (416, 300)], (170, 136, 16)),
-        ([(356, 238), (390, 228), (448, 234), (416, 246)], (250, 222, 84)),
-    ]
 
 
 def _cushion_layers() -> list[Layer]:

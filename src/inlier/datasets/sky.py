@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_sample_image
 
 from inlier._checks import check_count
-from inlier._typing import Mask
+from inlier._typing import Mask, Photo
 from inlier.io import read_photo
 
 Indices = NDArray[np.intp]
@@ -19,10 +19,9 @@ Indices = NDArray[np.intp]
 _PAPER_PIXELS = 2080 * 3120
 _SWAPPED_SHARE = 2 * 900**2 / _PAPER_PIXELS  # scenario 1: two squares, "25 %"
 _PERMUTED_SHARE = 30 * 200**2 / _PAPER_PIXELS  # scenario 2: thirty squares, "18.5 %"
-_PERMUTED_GRID = (5, 6)
 
 
-def load_sky(photo: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
+def load_sky(photo: str | PathLike[str] | None = None) -> Photo:
     """Load a photo as red, green and blue values.
 
     Parameters
@@ -136,7 +135,7 @@ def swapped_squares(height: int, width: int) -> MovableSquares:
     >>> round(swapped_squares(427, 640).share, 3)
     0.25
     """
-    return squares_on_grid(height, width, _side(_SWAPPED_SHARE * height * width / 2), 1, 2)
+    return _squares_of_share(_SWAPPED_SHARE, height, width, 1, 2)
 
 
 def permuted_squares(height: int, width: int) -> MovableSquares:
@@ -148,8 +147,7 @@ def permuted_squares(height: int, width: int) -> MovableSquares:
     >>> permuted_squares(2080, 3120).side
     200
     """
-    rows, columns = _PERMUTED_GRID
-    return squares_on_grid(height, width, _side(_PERMUTED_SHARE * height * width / (rows * columns)), rows, columns)
+    return _squares_of_share(_PERMUTED_SHARE, height, width, 5, 6)
 
 
 def random_cycle(k: int, random: np.random.Generator) -> Indices:
@@ -168,5 +166,6 @@ def random_cycle(k: int, random: np.random.Generator) -> Indices:
     return origin
 
 
-def _side(area: float) -> int:
-    return max(1, round(area**0.5))
+def _squares_of_share(share: float, height: int, width: int, rows: int, columns: int) -> MovableSquares:
+    side = max(1, round((share * height * width / (rows * columns)) ** 0.5))
+    return squares_on_grid(height, width, side, rows, columns)

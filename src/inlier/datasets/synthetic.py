@@ -39,13 +39,7 @@ class PairedData:
 
 
 def make_gaussian_pairs(
-    n: int,
-    d: int,
-    inlier_fraction: float,
-    *,
-    noise: float = 0.0,
-    translation: float = 0.0,
-    rng: RandomSource = None,
+    n: int, d: int, inlier_fraction: float, *, noise: float = 0.0, translation: float = 0.0, rng: RandomSource = None
 ) -> PairedData:
     """Draw pairs from Assumption 1 of the paper, with optional noise and translation.
 

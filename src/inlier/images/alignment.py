@@ -7,7 +7,8 @@ map from places in ``after`` to places in ``before``: place' = matrix @ (column,
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,9 @@ from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
 from inlier.estimators.registration import Registration
-from inlier.images.filters import Field, gaussian, resample
+from inlier.images.filters import Field, gaussian, resample, shrunk
 from inlier.images.reading import Photo, comparable
 
-WORKING_SIZE = 480
 _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
@@ -73,8 +73,8 @@ class Alignment:
         # Pillow counts from pixel corners and samples at centres.
         a, b, c, d, e, f = self.matrix.ravel()
         half = (a, b, c - 0.5 * (a + b) + 0.5, d, e, f - 0.5 * (d + e) + 0.5)
-        moved = Image.fromarray(before).transform((width, height), Image.Transform.AFFINE, half, _BILINEAR)
-        return np.asarray(moved)
+        bilinear = Image.Resampling.BILINEAR
+        return np.asarray(Image.fromarray(before).transform((width, height), Image.Transform.AFFINE, half, bilinear))
 
     def inside(self, height: int, width: int) -> Field:
         """1 where ``before`` has something to show, 0 outside of its frame."""
@@ -87,14 +87,10 @@ class Alignment:
 
     def scaled(self, factor: float) -> Alignment:
         """Return the same movement for photos ``factor`` times as large."""
-        # Pixel centres: x' = factor (x + 1/2) - 1/2.
-        linear, offset = self.matrix[:, :2], self.matrix[:, 2]
-        moved = factor * offset + (factor - 1) * (0.5 - linear @ np.full(2, 0.5))
-        return Alignment(np.column_stack([linear, moved]), self.agreement, self.method)
+        return replace(self, matrix=_scaled(self.matrix, factor))
 
 
-_BILINEAR = Image.Resampling.BILINEAR
-_STAY = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+_STAY = np.eye(2, 3)
 
 
 def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:
@@ -123,73 +119,58 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     [-2.0, -3.0]
     """
     before, after = comparable(before, after)
-    height = after.shape[0]
-    x, y = _evened(before, after)
-    best = refine(x, y, _STAY)
+    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
+    scale = after.shape[0] / y.shape[0]
+    best = _refine(x, y, _STAY)
     if not best.trustworthy:
-        best = max(best, refine(x, y, _translation(x, y)), key=lambda found: found.agreement)
-    scale = height / y.shape[0]
-    if best.trustworthy:
-        return best.scaled(scale)
-    try:
-        matrix = match_features(before, after, random_state)
-    except NoFeaturesError:
-        return best.scaled(scale)
-    start = Alignment(matrix, 0.0, "features").scaled(1 / scale).matrix
-    turned = refine(x, y, start)
-    if turned.agreement <= best.agreement:
-        return best.scaled(scale)
-    return Alignment(turned.matrix, turned.agreement, "features").scaled(scale)
+        best = max(best, _refine(x, y, _translation(x, y)), key=lambda found: found.agreement)
+    if not best.trustworthy:
+        with suppress(NoFeaturesError):
+            start = _scaled(_match_features(before, after, random_state), 1 / scale)
+            turned = replace(_refine(x, y, start), method="features")
+            best = max(best, turned, key=lambda found: found.agreement)
+    return best.scaled(scale)
 
 
 def as_they_are(before: Photo, after: Photo) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (gaussian(field, 1.0) for field in _evened(before, after))
+    x, y = (gaussian(_even_brightness(shrunk(photo)), 1.0) for photo in (before, after))
     return Alignment(_STAY, _agreement(x, y, _STAY), "none")
 
 
-def _evened(before: Photo, after: Photo) -> tuple[Field, Field]:
-    height, width = after.shape[:2]
-    factor = max(1.0, max(height, width) / WORKING_SIZE)
-    size = round(height / factor), round(width / factor)
-    return even_brightness(shrunk(before, *size)), even_brightness(shrunk(after, *size))
-
-
-def shrunk(photo: Photo, height: int, width: int) -> Field:
-    """Return the photo at another size with values in 0 .. 1."""
-    small = photo
-    if photo.shape[:2] != (height, width):
-        small = np.asarray(Image.fromarray(photo).resize((width, height), Image.Resampling.BOX, reducing_gap=2.0))
-    return small.astype(np.float32) / np.float32(255)
-
-
-def even_brightness(photo: Field) -> Field:
+def _even_brightness(photo: Field) -> Field:
     """Brightness with mean 0 and spread 1 around each pixel."""
     grey: Field = photo.mean(axis=-1)
     centred = grey - gaussian(grey, _EVENING)
     spread = np.sqrt(gaussian(centred * centred, _EVENING))
-    even = centred / (spread + np.float32(_LEAST_CONTRAST))
-    return even.astype(np.float32)
+    return (centred / (spread + np.float32(_LEAST_CONTRAST))).astype(np.float32)
 
 
-def refine(x: Field, y: Field, start: FloatArray) -> Alignment:
+def _refine(x: Field, y: Field, start: FloatArray) -> Alignment:
     """Gauss-Newton on the six numbers of an affine map, from coarse to fine, with weights against changed pixels."""
     matrix = start.copy()
     for step in _STEPS:
         size = x.shape[0] // step, x.shape[1] // step
         coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
-        matrix = Alignment(matrix, 0.0, "").scaled(1 / step).matrix
+        matrix = _scaled(matrix, 1 / step)
         for _ in range(_MOST_ROUNDS):
             update = _newton_step(coarse_x, coarse_y, matrix)
             matrix = (np.vstack([matrix, [0, 0, 1]]) @ update)[:2]
             if np.abs(update[:2, 2]).max() < _SETTLED:
                 break
-        matrix = Alignment(matrix, 0.0, "").scaled(step).matrix
+        matrix = _scaled(matrix, step)
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
     before, after = _agreement(x, y, _STAY), _agreement(x, y, matrix)
     if after <= before + _GAIN_WORTH_TAKING * (1 - before):
         return Alignment(_STAY, before, "none")
     return Alignment(matrix, after, "small shift")
+
+
+def _scaled(matrix: FloatArray, factor: float) -> FloatArray:
+    """Return the map for photos ``factor`` times as large; pixel centres move: x' = factor (x + 1/2) - 1/2."""
+    linear, offset = matrix[:, :2], matrix[:, 2]
+    moved = factor * offset + (factor - 1) * (0.5 - linear @ np.full(2, 0.5))
+    return np.column_stack([linear, moved])
 
 
 def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
@@ -244,16 +225,16 @@ class NoFeaturesError(ValueError):
     """The photos cannot be matched by features."""
 
 
-def match_features(before: Photo, after: Photo, random_state: int) -> FloatArray:
+def _match_features(before: Photo, after: Photo, random_state: int) -> FloatArray:
     """Map places (column, row) in ``after`` to places in ``before``, as a (2, 3) matrix."""
-    x, y = putative_matches(after, before)
-    return fit_map(x, y, random_state)
-
-
-def putative_matches(first: Photo, second: Photo) -> tuple[FloatArray, FloatArray]:
-    """Places of features of the first photo, and of their nearest of the second; many are wrong."""
-    cv2 = _opencv()
-    (places, vectors), (other_places, other_vectors) = (_features(cv2, photo) for photo in (first, second))
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError(
+            "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
+            "pip install 'inlier[images]', or pass --no-align (align=False) to compare them as they are."
+        ) from error
+    (places, vectors), (other_places, other_vectors) = (_features(cv2, photo) for photo in (after, before))
     if vectors is None or other_vectors is None or min(len(vectors), len(other_vectors)) < _FEWEST_MATCHES:
         raise NoFeaturesError("The photos show too few features to be aligned.")
     nearest = cv2.BFMatcher(cv2.NORM_L2).knnMatch(vectors, other_vectors, k=2)
@@ -261,7 +242,7 @@ def putative_matches(first: Photo, second: Photo) -> tuple[FloatArray, FloatArra
     if len(kept) < _FEWEST_MATCHES:
         raise NoFeaturesError(f"Only {len(kept)} features of the two photos match.")
     rows, partners = [match.queryIdx for match in kept], [match.trainIdx for match in kept]
-    return places[rows], other_places[partners]
+    return _fit_map(places[rows], other_places[partners], random_state)
 
 
 def _features(cv2: Any, photo: Photo) -> tuple[FloatArray, Any]:
@@ -274,7 +255,7 @@ def _features(cv2: Any, photo: Photo) -> tuple[FloatArray, Any]:
     return (places + 0.5) / factor - 0.5, vectors
 
 
-def fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
+def _fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
     """Fit an affine map to matches of which many are wrong."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how sure each single match is does not matter here
@@ -284,14 +265,3 @@ def fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
     if not found.transformation_.determined:
         raise NoFeaturesError("The matched features lie on a line.")
     return np.asarray(found.transformation_.matrix)[:2]
-
-
-def _opencv() -> Any:
-    try:
-        import cv2
-    except ImportError as error:
-        raise ImportError(
-            "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
-            "pip install 'inlier[images]', or pass --no-align (align=False) to compare them as they are."
-        ) from error
-    return cv2

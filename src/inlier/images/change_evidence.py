@@ -18,9 +18,8 @@ from scipy import ndimage
 from scipy.optimize import nnls
 
 from inlier._typing import FloatArray
-from inlier.images.filters import Field, gaussian, gradient_power, resample
+from inlier.images.filters import WORKING_SIZE, Field, gaussian, gradient_power, resample
 
-WORKING_SIZE = 480  # pixels of the longer side at which change is judged: objects, not pixels, change
 _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
 _OUTPUT_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
@@ -42,7 +41,6 @@ _LOCAL_TOLERANCE = 4.0  # wider: the global map has dropped what is far off
 _LOCAL_RIDGE = 0.003  # variance of log colour below which a window does not bend the map
 _LOCAL_STEP = 4  # local maps are smooth: they are computed on every fourth pixel
 _LEAST_SPREAD = 1e-3  # of residuals in log colour: photos without noise
-_PRODUCTS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 # how large residuals are where nothing has changed
 _NOISE_SAMPLE = 4000  # pixels for a covariance and three coefficients
@@ -56,14 +54,8 @@ _TINY = 1e-9  # against division by zero
 def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Field:
     """Evidence per pixel that something other than light has changed.
 
-    Parameters
-    ----------
-    before, after : ndarray of shape (height, width, 3)
-        Aligned photos at working size, values in 0 .. 1.
-    valid : ndarray of shape (height, width)
-        1 where both photos show the scene, 0 elsewhere.
-    rng : Generator
-        Draws the pixels that maps and noise are fitted to.
+    The photos are aligned, at working size, with values in 0 .. 1; ``valid`` is 1 where both show the scene, 0
+    elsewhere. ``rng`` draws the pixels that maps and noise are fitted to.
     """
     size = max(before.shape[:2])
     unit = size / WORKING_SIZE
@@ -100,13 +92,10 @@ def over_scales(residual: Field, predicted: Field, brightness: Field, unit: floa
     for scale, step in _SCALES:
         grid = height // step, width // step
         sigma = scale * unit / step
-        smooth, expected, light = (
-            gaussian(resample(field, *grid), sigma) for field in (residual, predicted, brightness)
-        )
-        texture, darkness = (
-            gradient_power(expected) / np.float32(step**2),
-            np.square(1 / (light + np.float32(DARKNESS))),
-        )
+        fields = (residual, predicted, brightness)
+        smooth, expected, light = (gaussian(resample(field, *grid), sigma) for field in fields)
+        texture = gradient_power(expected) / np.float32(step**2)
+        darkness = np.square(1 / (light + np.float32(DARKNESS)))
         power = standardised_power(smooth, texture, darkness, rng)
         total += resample(np.log1p(power), height, width)
     return total
@@ -148,7 +137,7 @@ def global_prediction(x: Field, y: Field, valid: Field, rng: np.random.Generator
         weighted = terms * weights[:, None]
         coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ target)
         distance = np.abs(target - terms @ coefficients).sum(axis=1)
-        weights = _falling(distance, _GLOBAL_TOLERANCE * _spread(distance))
+        weights = _falling(distance, _GLOBAL_TOLERANCE)
     return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
 
 
@@ -161,7 +150,7 @@ def local_residual(x: Field, y: Field, prediction: Field, valid: Field, sigma: f
     fitted = np.zeros_like(rest)
     for _ in range(_LOCAL_ROUNDS + 1):
         distance = np.sqrt(((rest - fitted) ** 2).sum(axis=-1))
-        weights = _falling(distance, _LOCAL_TOLERANCE * _spread(distance)).astype(np.float32) * seen
+        weights = _falling(distance, _LOCAL_TOLERANCE).astype(np.float32) * seen
         slope, offset = _affine_around(x_coarse, rest, weights, sigma / step)
         fitted = np.einsum("hwi,hwio->hwo", x_coarse, slope) + offset
     slope, offset = resample(slope, height, width), resample(offset, height, width)
@@ -171,17 +160,12 @@ def local_residual(x: Field, y: Field, prediction: Field, valid: Field, sigma: f
 def _affine_around(x: Field, y: Field, weights: Field, sigma: float) -> tuple[Field, Field]:
     """Weighted least squares in a window around each pixel, from smoothed moments."""
     total = gaussian(weights, sigma)[..., None] + 1e-4
-    weighted = weights[..., None]
-    mean_x, mean_y = gaussian(x * weighted, sigma) / total, gaussian(y * weighted, sigma) / total
-    products = np.stack([x[..., i] * x[..., j] for i, j in _PRODUCTS], axis=-1) * weighted
-    second = gaussian(products, sigma) / total
-    covariance = np.empty((*x.shape, 3), dtype=np.float32)
-    for place, (i, j) in enumerate(_PRODUCTS):
-        covariance[..., i, j] = covariance[..., j, i] = second[..., place] - mean_x[..., i] * mean_x[..., j]
-    covariance += _LOCAL_RIDGE * np.eye(3, dtype=np.float32)
-    outer = (x[..., :, None] * y[..., None, :]).reshape(*x.shape[:2], 9) * weighted
-    cross = (gaussian(outer, sigma) / total).reshape(*x.shape, 3) - mean_x[..., :, None] * mean_y[..., None, :]
-    slope = np.linalg.solve(covariance, cross)
+    both = np.concatenate([x, y], axis=-1)
+    outer = (x[..., :, None] * both[..., None, :]).reshape(*x.shape[:2], 18)
+    means, moments = (gaussian(field * weights[..., None], sigma) / total for field in (both, outer))
+    mean_x, mean_y = means[..., :3], means[..., 3:]
+    centred = moments.reshape(*x.shape, 6) - mean_x[..., :, None] * means[..., None, :]
+    slope = np.linalg.solve(centred[..., :3] + _LOCAL_RIDGE * np.eye(3, dtype=np.float32), centred[..., 3:])
     return slope, mean_y - np.einsum("hwi,hwio->hwo", mean_x, slope)
 
 
@@ -192,26 +176,17 @@ def _quadratic(colours: FloatArray | Field) -> FloatArray:
     return np.stack([ones, red, green, blue, *squares], axis=1)
 
 
-def _spread(distance: FloatArray | Field) -> float:
-    return 1.4826 * float(np.median(distance)) + _LEAST_SPREAD
-
-
-def _falling(distance: FloatArray | Field, scale: float) -> FloatArray:
-    """Weights 1 / (1 + (d / scale)^2)^2: far residuals do not count."""
+def _falling(distance: FloatArray | Field, tolerance: float) -> FloatArray:
+    """Weights 1 / (1 + (d / scale)^2)^2, scaled by the robust spread: far residuals do not count."""
+    scale = tolerance * (1.4826 * float(np.median(distance)) + _LEAST_SPREAD)
     return 1 / (1 + (distance / scale) ** 2) ** 2
 
 
 def standardised_power(residual: Field, texture: Field, darkness: Field, rng: np.random.Generator) -> Field:
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
-    Parameters
-    ----------
-    residual : ndarray of shape (height, width, 3)
-        Smoothed to one scale.
-    texture, darkness : ndarray of shape (height, width)
-        What the noise may grow with: the squared gradient, and 1 / (c + value)^2.
-    rng : Generator
-        Draws the pixels that the noise is read off.
+    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels, may grow with ``texture``, the
+    squared gradient, and with ``darkness``, 1 / (c + value)^2.
     """
     height, width = residual.shape[:2]
     sample = rng.choice(height * width, min(_NOISE_SAMPLE, height * width), replace=False)

@@ -11,9 +11,9 @@ import numpy as np
 from inlier._checks import check_choice, check_flag, check_number
 from inlier._typing import Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
-from inlier.images.alignment import Alignment, align_photos, as_they_are, shrunk
-from inlier.images.change_evidence import WORKING_SIZE, change_evidence, with_gaps_filled
-from inlier.images.filters import Field, enlarged, resample
+from inlier.images.alignment import Alignment, align_photos, as_they_are
+from inlier.images.change_evidence import change_evidence, with_gaps_filled
+from inlier.images.filters import Field, enlarged, resample, shrunk
 from inlier.images.reading import Photo, comparable
 from inlier.images.regions import MOST_LISTED, Region, describe, noise_tail, significant_peaks, without_specks
 
@@ -143,12 +143,10 @@ def detect_changes(
 def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: int) -> tuple[Field, Mask, list[Region]]:
     """Judge at working size, then carry the evidence to every pixel."""
     height, width = after.shape[:2]
-    factor = max(1.0, max(height, width) / WORKING_SIZE)
-    size = round(height / factor), round(width / factor)
-    small_valid = np.floor(resample(valid, *size) + 1e-3).astype(np.float32)
+    small_before, small_after = shrunk(before), shrunk(after)
+    small_valid = np.floor(resample(valid, *small_after.shape[:2]) + 1e-3).astype(np.float32)
     if small_valid.mean() < 0.05:
         raise ValueError("The two photos do not overlap: check that they show one scene, or pass align=False.")
-    small_before, small_after = (shrunk(photo, *size) for photo in (before, after))
     evidence = change_evidence(small_before, small_after, small_valid, np.random.default_rng(seed))
     tail = noise_tail(evidence, small_valid)
     level, peak = (enlarged(field, height, width) for field in significant_peaks(evidence, tail, alpha))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import answering, check_folder, check_inputs_stay, check_place
+from inlier.cli._common import NOTHING_FOUND, answering, check_folder, check_inputs_stay, check_place
 
 if TYPE_CHECKING:
     from inlier.images import Changes
 
-NOTHING_FOUND = 1
 _WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.html")
 
 
@@ -47,15 +46,7 @@ _WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.htm
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what --json asks for.")
 def diff(
-    before: Path,
-    after: Path,
-    method: str,
-    alpha: float,
-    align: bool,
-    out: Path,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
+    before: Path, after: Path, method: str, alpha: float, align: bool, out: Path, seed: int, as_json: bool, quiet: bool
 ) -> None:
     """Show what has changed between two photos of one scene.
 

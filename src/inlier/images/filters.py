@@ -7,8 +7,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from inlier._typing import Photo
+
 Field = NDArray[np.float32]  # (height, width) or (height, width, channels)
 
+WORKING_SIZE = 480  # pixels of the longer side at which photos are compared: objects, not pixels, change
 _TRUNCATE = 3.0  # standard deviations that a Gaussian reaches
 
 
@@ -34,6 +37,16 @@ def resample(field: Field, height: int, width: int) -> Field:
     return np.stack(planes, axis=-1).reshape(height, width, *field.shape[2:])
 
 
+def shrunk(photo: Photo) -> Field:
+    """Return the photo at working size with values in 0 .. 1."""
+    height, width = photo.shape[:2]
+    factor = max(height, width) / WORKING_SIZE
+    if factor > 1:
+        size = round(width / factor), round(height / factor)
+        photo = np.asarray(Image.fromarray(photo).resize(size, Image.Resampling.BOX, reducing_gap=2.0))
+    return photo.astype(np.float32) / np.float32(255)
+
+
 def enlarged(field: Field, height: int, width: int) -> Field:
     """Repeat pixels up to another size, without interpolation."""
     return np.asarray(Image.fromarray(field).resize((width, height), Image.Resampling.NEAREST))
@@ -41,7 +54,6 @@ def enlarged(field: Field, height: int, width: int) -> Field:
 
 def gradient_power(field: Field) -> Field:
     """Mean over channels of the squared length of the gradient, per pixel."""
-    along_rows = np.gradient(field, axis=0)
-    along_columns = np.gradient(field, axis=1)
+    along_rows, along_columns = np.gradient(field, axis=(0, 1))
     power: Field = (along_rows**2 + along_columns**2).reshape(*field.shape[:2], -1).mean(axis=-1)
     return power.astype(np.float32)

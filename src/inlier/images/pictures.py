@@ -31,7 +31,7 @@ _MOST_ON_THE_PAGE = 24
 
 def mask_png(changes: Changes) -> bytes:
     """White where something changed, black elsewhere, at full size."""
-    return _png(Image.fromarray(changes.mask.astype(np.uint8) * np.uint8(255)).convert("1"))
+    return _png(_as_image(changes.mask).convert("1"))
 
 
 def scores_png(changes: Changes) -> bytes:
@@ -45,41 +45,33 @@ def overlay_png(changes: Changes) -> bytes:
     """Return the second photo with the changed regions in full colour, outlined and numbered; the rest is faded."""
     photo = Image.fromarray(changes.after)
     quiet = Image.blend(photo, photo.convert("L").convert("RGB"), _QUIETER).point(lambda value: int(value * _DARKER))
-    mask = Image.fromarray(changes.mask.astype(np.uint8) * np.uint8(255))
-    picture = Image.composite(photo, quiet, mask) if changes.mask.any() else quiet
-    edge = Image.fromarray(outline(changes.mask)).resize(picture.size)
-    picture.paste(COLOUR, mask=edge)
+    picture = Image.composite(photo, quiet, _as_image(changes.mask)) if changes.mask.any() else quiet
+    picture.paste(COLOUR, mask=_as_image(_outline(changes.mask)).resize(picture.size))
     _number(picture, changes.regions[:_MOST_NUMBERS])
     return _png(picture)
 
 
-def outline(mask: Mask) -> Photo:
-    """Return the border of the regions, 255 on it, at a size fit to look at."""
-    small = _fitting(Image.fromarray(mask.astype(np.uint8) * np.uint8(255)), _OUTLINE_SIZE)
-    inside = np.asarray(small) > 127
+def _outline(mask: Mask) -> Mask:
+    """Return the border of the regions at a size fit to look at."""
+    inside = _fitting_mask(mask, _OUTLINE_SIZE)
     width = max(1, round(_THICKNESS * max(inside.shape) / _OUTLINE_SIZE))
-    grown = ndimage.binary_dilation(inside, iterations=width)
-    return (grown & ~inside).astype(np.uint8) * np.uint8(255)
+    return np.asarray(ndimage.binary_dilation(inside, iterations=width) & ~inside)
 
 
 def tint_png(changes: Changes, longest: int) -> bytes:
     """Return a transparent picture of the mask, to lay over the photos: tinted, with a firm outline."""
-    small = np.asarray(_fitting(Image.fromarray(changes.mask.astype(np.uint8) * np.uint8(255)), longest)) > 127
-    edge = np.asarray(Image.fromarray(outline(changes.mask)).resize((small.shape[1], small.shape[0]))) > 0
+    small = _fitting_mask(changes.mask, longest)
+    edge = np.asarray(_as_image(_outline(changes.mask)).resize((small.shape[1], small.shape[0]))) > 0
     levels = np.zeros(small.shape, np.uint8)
     levels[small], levels[edge] = 1, 2
     picture = Image.fromarray(levels)
     picture.putpalette([0, 0, 0, *COLOUR, *COLOUR] + [0] * 759)
-    buffer = BytesIO()
-    picture.save(buffer, "PNG", optimize=True, transparency=bytes([0, 70, 255]))
-    return buffer.getvalue()
+    return _encoded(picture, "PNG", optimize=True, transparency=bytes([0, 70, 255]))
 
 
 def photo_jpeg(photo: Photo, longest: int) -> bytes:
     """Return the photo at a size fit for a page."""
-    buffer = BytesIO()
-    _fitting(Image.fromarray(photo), longest).save(buffer, "JPEG", quality=84)
-    return buffer.getvalue()
+    return _encoded(_fitting(Image.fromarray(photo), longest), "JPEG", quality=84)
 
 
 def crop_jpeg(photo: Photo, region: Region, longest: int) -> bytes:
@@ -115,22 +107,26 @@ def _fitting(image: Image.Image, longest: int) -> Image.Image:
     return image.resize(size, Image.Resampling.BOX, reducing_gap=2.0)
 
 
+def _as_image(mask: Mask) -> Image.Image:
+    return Image.fromarray(mask.astype(np.uint8) * np.uint8(255))
+
+
+def _fitting_mask(mask: Mask, longest: int) -> Mask:
+    return np.asarray(_fitting(_as_image(mask), longest)) > 127
+
+
 def _png(image: Image.Image) -> bytes:
+    return _encoded(image, "PNG", compress_level=1)  # photos hardly shrink further, and it is many times faster
+
+
+def _encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
     buffer = BytesIO()
-    image.save(buffer, "PNG", compress_level=1)  # photos hardly shrink further, and it is many times faster
+    image.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
 def change_page(changes: Changes, content: Mapping[str, Any]) -> str:
-    """Render the changes as one HTML page that needs nothing else.
-
-    Parameters
-    ----------
-    changes : Changes
-        What was found.
-    content : mapping
-        The record that regions.json holds: file names and settings.
-    """
+    """Render the changes as one HTML page that needs nothing else; ``content`` is the record in regions.json."""
     page = find_template("change.html", "inlier.images")  # before the pictures are made: it may be missing
     return str(
         page.render(

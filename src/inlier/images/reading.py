@@ -6,13 +6,11 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
+from inlier._typing import Photo as Photo
 from inlier.io import eight_bits
 from inlier.io import read_photo as read_photo
-
-Photo = NDArray[np.uint8]
 
 SMALLEST_SIDE = 32
 _ASPECT_TOLERANCE = 0.02

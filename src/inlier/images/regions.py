@@ -81,12 +81,8 @@ def noise_tail(evidence: Field, valid: Field) -> NoiseTail:
 def significant_peaks(evidence: Field, tail: NoiseTail, alpha: float) -> tuple[Field, Field]:
     """Find the peaks that noise would show with a chance of at most ``alpha``.
 
-    Returns
-    -------
-    level : ndarray
-        Evidence at which the region around such a peak ends, in and just around it; infinite elsewhere.
-    peak : ndarray
-        The peak's evidence, at the same places; 0 elsewhere.
+    Return, in and just around each region, the evidence at which it ends (infinite elsewhere) and that of its peak (0
+    elsewhere).
     """
     labels, count = ndimage.label(evidence > tail.level(_EDGE_CHANCE))
     peaks = np.zeros(count + 1)

@@ -1,7 +1,8 @@
 """One self-contained HTML page: summary, then template, then file."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inlier._lazy import attach
 
 if TYPE_CHECKING:
     from inlier.report.match_summary import MatchSummary, Origin, Tally, summarise
@@ -26,26 +27,13 @@ __all__ = [
     "summarise_streamed",
 ]
 
-_HOME = {
-    "MatchReport": "pages",
-    "MatchSummary": "match_summary",
-    "Origin": "match_summary",
-    "Part": "rendering",
-    "RegistrationReport": "pages",
-    "RegistrationSummary": "registration_summary",
-    "StreamedSummary": "streamed_summary",
-    "Tally": "match_summary",
-    "render_page": "rendering",
-    "report_on": "pages",
-    "summarise": "match_summary",
-    "summarise_registration": "registration_summary",
-    "summarise_streamed": "streamed_summary",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: a match without a page needs none of the pages."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'inlier.report' has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"inlier.report.{_HOME[name]}"), name)
-    return value
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "match_summary": "MatchSummary Origin Tally summarise",
+        "pages": "MatchReport RegistrationReport report_on",
+        "registration_summary": "RegistrationSummary summarise_registration",
+        "rendering": "Part render_page",
+        "streamed_summary": "StreamedSummary summarise_streamed",
+    },
+)

@@ -9,7 +9,7 @@ import pytest
 
 from inlier import plotting
 from inlier.apps.reproduce import EXPERIMENTS, find_experiments, load_sources, run_experiment
-from inlier.apps.reproduce.experiment import only, select
+from inlier.apps.reproduce.tidy import only, select
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def test_a_quick_run_gives_a_table_a_picture_and_verdicts(outcome_of, name):
     assert all(math.isfinite(row["mean"]) and row["stderr"] >= 0 for row in outcome.rows)
     labels = [json.dumps({k: v for k, v in row.items() if k not in ("mean", "sd", "stderr")}) for row in outcome.rows]
     assert len(set(labels)) == len(labels)
-    assert outcome.headline()
+    assert outcome.experiment.headline(outcome.rows)
     assert outcome.claims
     assert all(isinstance(claim.holds, bool) and claim.evidence.endswith(".") for claim in outcome.claims)
-    assert plotting.as_png(outcome.figure(), dpi=30).startswith(b"\x89PNG")
+    assert plotting.as_png(outcome.experiment.plot(outcome.run, outcome.rows), dpi=30).startswith(b"\x89PNG")
 
 
 def test_the_registry():

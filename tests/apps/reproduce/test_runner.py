@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS, Sources, run_experiment
-from inlier.apps.reproduce.runner import CellStore
+from inlier.apps.reproduce.runner import kept_cells
 
 
 def no_times(rows):
@@ -80,7 +80,6 @@ def test_a_torn_file_is_computed_again(tmp_path):
     experiment = Counting(calls)
     run = experiment.prepare(Sources())
     run_experiment(experiment, run, keep_in=tmp_path)
-    store = CellStore(tmp_path, run, experiment.cells(run.settings))
-    store._path(2).write_text('[{"cell": 2, "va')
+    kept_cells(tmp_path, run, experiment.cells(run.settings))[2].write_text('[{"cell": 2, "va')
     run_experiment(experiment, run, keep_in=tmp_path)
     assert calls == [0, 1, 2, 3, 4, 2]

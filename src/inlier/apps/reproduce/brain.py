@@ -9,24 +9,10 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any, ClassVar
 
-from inlier import plotting
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import (
-    Cell,
-    Claim,
-    Experiment,
-    Record,
-    Row,
-    Run,
-    Settings,
-    cells_of,
-    column,
-    gaps,
-    only,
-    pivot,
-    select,
-)
-from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SIMILAR, judge_methods
+from inlier.apps.reproduce.experiment import Cell, Claim, Experiment, Run, Settings, cells_of
+from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SECONDS, SIMILAR
+from inlier.apps.reproduce.tidy import Record, Row, column, gaps, only, pivot, select
 from inlier.datasets import PairedData, make_mispaired
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
@@ -34,7 +20,6 @@ from inlier.metrics import error_rates
 
 _NOTHING = 0.001  # an error rate below this has nowhere to fall
 _HALF = "eigenvector, t = 0.5"
-SECONDS = "seconds per repetition"
 DENSE, OURS = "dense", "linear"
 _SOLVERS = {DENSE: "dense", OURS: "auto"}
 _SAME_ERROR = 0.005
@@ -72,27 +57,19 @@ class BrainRatio(Experiment):
         r = point["inlier_fraction"]
         random = run.generator(round(1000 * r), repetition)
         data = make_mispaired(run.sources.features, run.settings["n"], r, rng=random)
-        return judge_methods(data.X, data.Y, data.inlier_mask)
+        return style.judge_methods(data.X, data.Y, data.inlier_mask)
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the error on G, on B and overall, side by side."""
-        figure = plotting.new_figure(figsize=(11, 4.2))
-        axes = figure.subplots(1, 3)
-        called = (
-            "real pairs missed (error on G)",
-            "wrong pairs accepted (error on B)",
-            "all pairs misjudged (overall)",
-        )
+        figure, axes = style.panels(3, 11, 4.2)
+        called = "real pairs missed (error on G)", "wrong pairs accepted (error on B)", "all pairs misjudged (overall)"
         for ax, quantity, title in zip(axes, ERRORS, called, strict=True):
             for method in METHODS:
                 line = select(rows, method=method, quantity=quantity)
-                fractions = column(line, "inlier_fraction")
-                style.plot_with_band(ax, fractions, line, **style.method_look(method))
+                style.plot_with_band(ax, column(line, "inlier_fraction"), line, **style.method_look(method))
             ax.set(title=title, xlabel="share of the pairs that are real, r", ylabel="error rate")
             ax.set_ylim(bottom=0)
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=5)
-        return figure
+        return style.legend_below(figure, axes[0], columns=5)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Overall error of each method, a line a share of real pairs."""
@@ -107,16 +84,12 @@ class BrainRatio(Experiment):
             _half_is_best_fixed(rows, overall),
             _similar(
                 "The k-means version of the eigenvector method performs similarly to the case t = 0.3.",
-                overall,
-                EIGENVECTOR,
-                "eigenvector, t = 0.3",
+                *(overall[method] for method in (EIGENVECTOR, "eigenvector, t = 0.3")),
             ),
             _best_at_the_end(rows, overall),
             _similar(
                 "The row-sum method performs comparably to the eigenvector method with k-means throughout.",
-                overall,
-                ROW_SUM,
-                EIGENVECTOR,
+                *(overall[method] for method in (ROW_SUM, EIGENVECTOR)),
             ),
         ]
 
@@ -150,8 +123,8 @@ def _half_is_best_fixed(rows: list[Row], overall: dict[str, list[float]]) -> Cla
     fractions = sorted({line["inlier_fraction"] for line in rows})
     best = [min(FIXED, key=lambda method: overall[method][k]) for k in range(len(fractions))]
     elsewhere = [f"{r} ({method[-3:]})" for r, method in zip(fractions, best, strict=True) if method != _HALF]
-    averages = [fmean(overall[method]) for method in FIXED]
-    evidence = f"Mean over r for t = 0.3, 0.5, 0.7: {_listed(averages)}."
+    averages = ", ".join(f"{fmean(overall[method]):.4f}" for method in FIXED)
+    evidence = f"Mean over r for t = 0.3, 0.5, 0.7: {averages}."
     if elsewhere:
         evidence += f" Another threshold is best at r = {', '.join(elsewhere)}."
     return Claim(
@@ -159,8 +132,8 @@ def _half_is_best_fixed(rows: list[Row], overall: dict[str, list[float]]) -> Cla
     )
 
 
-def _similar(text: str, overall: dict[str, list[float]], first: str, second: str) -> Claim:
-    mean, largest = gaps(overall[first], overall[second])
+def _similar(text: str, first: list[float], second: list[float]) -> Claim:
+    mean, largest = gaps(first, second)
     evidence = f"The two overall errors are {mean:.4f} apart on average over r, and at most {largest:.4f}"
     return Claim(text, mean <= SIMILAR, f"{evidence} (similar: {SIMILAR} on average).")
 
@@ -186,10 +159,6 @@ def _never_rises(curve: list[Row]) -> bool:
 
 def _arrow(values: list[float]) -> str:
     return " -> ".join(f"{value:.3f}" for value in values)
-
-
-def _listed(values: list[float]) -> str:
-    return ", ".join(f"{value:.4f}" for value in values)
 
 
 class BrainSplit(Experiment):
@@ -261,8 +230,7 @@ class BrainSplit(Experiment):
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw error and time against the number of splits, both solvers and the paper's values."""
-        figure = plotting.new_figure(figsize=(10, 4.2))
-        axes = figure.subplots(1, 2)
+        figure, axes = style.panels(2, 10, 4.2)
         splits = run.settings["splits"]
         places = list(range(len(splits)))
         looks = {
@@ -278,9 +246,7 @@ class BrainSplit(Experiment):
             ax.set_xlabel("number of splits")
         axes[0].set(ylabel="share of pairs misjudged", ylim=(0, 0.1), title="Error")
         axes[1].set(ylabel="seconds per repetition, one core", yscale="log", title="Running time")
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=3)
-        return figure
+        return style.legend_below(figure, axes[0], columns=3)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Errors and times of both solvers beside the paper's, a line a number of splits."""
@@ -309,61 +275,47 @@ class BrainSplit(Experiment):
         errors = {s: only(rows, solver=OURS, splits=s, quantity=OVERALL) for s in splits}
         dense = {s: only(rows, solver=DENSE, splits=s, quantity=SECONDS)["mean"] for s in splits}
         ours = {s: only(rows, solver=OURS, splits=s, quantity=SECONDS)["mean"] for s in splits}
-        return [
-            _printed_error(self.method, errors),
-            _unchanged(errors),
-            _two_splits(dense),
-            _twelve_splits(dense),
-            _linear_needs_no_split(dense, ours),
-        ]
+        return _claims_about_errors(_PAPER_ERROR[self.method], errors) + _claims_about_times(dense, ours)
 
 
-def _printed_error(method: str, errors: dict[int, Row]) -> Claim:
-    printed = _PAPER_ERROR[method]
-    furthest = max(abs(row["mean"] - printed) for row in errors.values())
+def _claims_about_errors(printed: float, errors: dict[int, Row]) -> list[Claim]:
+    means = [row["mean"] for row in errors.values()]
+    furthest, spread = max(abs(mean - printed) for mean in means), max(means) - min(means)
     listed = ", ".join(f"{row['mean']:.4f} ({row['sd']:.4f})" for row in errors.values())
-    return Claim(
-        f"The error is {printed} (0.002) for every number of splits.",
-        furthest <= _SAME_ERROR,
-        f"Mean (standard deviation) here: {listed}; furthest from the printed value: {furthest:.4f} "
-        f"(allowed: {_SAME_ERROR}).",
-    )
+    return [
+        Claim(
+            f"The error is {printed} (0.002) for every number of splits.",
+            furthest <= _SAME_ERROR,
+            f"Mean (standard deviation) here: {listed}; furthest from the printed value: {furthest:.4f} "
+            f"(allowed: {_SAME_ERROR}).",
+        ),
+        Claim(
+            "The error rates remain essentially unchanged as the number of splits increases.",
+            spread <= _SAME_ERROR,
+            f"They differ by at most {spread:.4f} over all numbers of splits.",
+        ),
+    ]
 
 
-def _unchanged(errors: dict[int, Row]) -> Claim:
-    values = [row["mean"] for row in errors.values()]
-    spread = max(values) - min(values)
-    return Claim(
-        "The error rates remain essentially unchanged as the number of splits increases.",
-        spread <= _SAME_ERROR,
-        f"They differ by at most {spread:.4f} over all numbers of splits.",
-    )
-
-
-def _two_splits(dense: dict[int, float]) -> Claim:
-    saved = 1 - dense[2] / dense[1]
-    return Claim(
-        "Moving from no split to two reduces the running time by about 30 %.",
-        0.2 <= saved <= 0.4,
-        f"With the dense solver it falls from {dense[1]:.2f} s to {dense[2]:.2f} s, by {saved:.0%} "
-        f"(about 30 %: 20 to 40). Forming H is quadratic, so half is what two splits should save.",
-    )
-
-
-def _twelve_splits(dense: dict[int, float]) -> Claim:
-    first, last = dense[1] - dense[2], dense[6] - dense[12]
-    return Claim(
-        "The reduction from six splits to twelve is relatively small.",
-        last < first / 2,
-        f"With the dense solver 6 -> 12 splits save {last:.3f} s, against {first:.3f} s for 1 -> 2.",
-    )
-
-
-def _linear_needs_no_split(dense: dict[int, float], ours: dict[int, float]) -> Claim:
-    return Claim(
-        "New: unsplit, the linear solver is faster than the dense one at any number of splits.",
-        ours[1] < min(dense.values()),
-        f"Unsplit, {ours[1] * 1e3:.1f} ms a repetition; the dense solver takes {dense[1]:.2f} s unsplit "
-        f"({dense[1] / ours[1]:,.0f} times as long) and {min(dense.values()):.3f} s at its best. Over all numbers of "
-        f"splits the linear solver takes {min(ours.values()) * 1e3:.1f} to {max(ours.values()) * 1e3:.1f} ms.",
-    )
+def _claims_about_times(dense: dict[int, float], ours: dict[int, float]) -> list[Claim]:
+    saved, first, last = 1 - dense[2] / dense[1], dense[1] - dense[2], dense[6] - dense[12]
+    return [
+        Claim(
+            "Moving from no split to two reduces the running time by about 30 %.",
+            0.2 <= saved <= 0.4,
+            f"With the dense solver it falls from {dense[1]:.2f} s to {dense[2]:.2f} s, by {saved:.0%} "
+            f"(about 30 %: 20 to 40). Forming H is quadratic, so half is what two splits should save.",
+        ),
+        Claim(
+            "The reduction from six splits to twelve is relatively small.",
+            last < first / 2,
+            f"With the dense solver 6 -> 12 splits save {last:.3f} s, against {first:.3f} s for 1 -> 2.",
+        ),
+        Claim(
+            "New: unsplit, the linear solver is faster than the dense one at any number of splits.",
+            ours[1] < min(dense.values()),
+            f"Unsplit, {ours[1] * 1e3:.1f} ms a repetition; the dense solver takes {dense[1]:.2f} s unsplit "
+            f"({dense[1] / ours[1]:,.0f} times as long) and {min(dense.values()):.3f} s at its best. Over all numbers "
+            f"of splits the linear solver takes {min(ours.values()) * 1e3:.1f} to {max(ours.values()) * 1e3:.1f} ms.",
+        ),
+    ]

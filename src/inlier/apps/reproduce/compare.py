@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from scipy.stats import norm, t
 
-from inlier.apps.reproduce.experiment import Row, point_of
+from inlier.apps.reproduce.tidy import Row, point_of
 
 Record = Mapping[str, Any]
 
@@ -23,37 +23,12 @@ _FREE_SETTINGS = ("repetitions", "dense_repetitions", "inlier_fractions", "noise
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A number that is not what the baseline says."""
-
-    what: str
-    here: float
-    baseline: float
-    allowed: float
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.here:.5g} here, {self.baseline:.5g} in the baseline (allowed: {self.allowed:.2g})"
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """What came of comparing one experiment with its baseline.
-
-    Attributes
-    ----------
-    name : str
-        The experiment.
-    n_compared : int
-        How many numbers were compared.
-    differences : tuple of Difference
-        Those that differ.
-    not_compared : str
-        Why nothing was compared; empty if something was.
-    """
+    """What came of comparing one experiment with its baseline: how many numbers, which differ, or why none was."""
 
     name: str
     n_compared: int = 0
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[str, ...] = ()
     not_compared: str = ""
 
     @property
@@ -69,27 +44,27 @@ class Comparison:
 def load_baselines(name: str) -> list[Record]:
     """Return the committed full runs of an experiment, one for each data source it was run on."""
     folder = files("inlier.apps.reproduce") / "baseline"
-    if not folder.is_dir():
-        return []
-    found = sorted(path.name for path in folder.iterdir() if path.name.endswith(".json"))
-    records = (json.loads((folder / file_name).read_text()) for file_name in found)
+    found = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
+    records = (json.loads(path.read_text()) for path in found)
     return [record for record in records if record["experiment"] == name]
 
 
-def compare(record: Record, baselines: Iterable[Record]) -> Comparison:
+def compare(record: Record, baselines: Sequence[Record]) -> Comparison:
     """Compare a run, as `output.as_record` gives it, with the baseline of the same data.
 
     A number differs if the difference is larger than ``ALLOWED_ERRORS`` joint standard errors; where these
     come from few repetitions, by as many more as Student's distribution asks for.
     """
-    name = record["experiment"]
-    baselines = list(baselines)
+    name, settings = record["experiment"], record["settings"]
     if not baselines:
         return Comparison(name, not_compared="there is no baseline for it")
     same_data = [baseline for baseline in baselines if baseline["data"] == record["data"]]
     if not same_data:
-        return Comparison(name, not_compared=_other_data(record, baselines))
-    other = _other_settings(record["settings"], same_data[0]["settings"])
+        known = " and on ".join(_names(baseline["data"]) for baseline in baselines)
+        return Comparison(name, not_compared=f"it ran on {_names(record['data'])}, and the baseline on {known}")
+    before = same_data[0]["settings"]
+    fixed = sorted({*settings, *before} - set(_FREE_SETTINGS))
+    other = [setting for setting in fixed if settings.get(setting) != before.get(setting)]
     if other:
         return Comparison(name, not_compared=f"its settings are not the baseline's ({', '.join(other)})")
     return _compare_rows(name, record["rows"], same_data[0]["rows"])
@@ -97,13 +72,12 @@ def compare(record: Record, baselines: Iterable[Record]) -> Comparison:
 
 def _compare_rows(name: str, rows: list[Row], baseline_rows: list[Row]) -> Comparison:
     known = {_label(row): row for row in baseline_rows}
-    shared = [row for row in rows if _label(row) in known and row["quantity"] not in _NOT_COMPARED]
+    shared = {label: row for row in rows if (label := _label(row)) in known and row["quantity"] not in _NOT_COMPARED}
     differences = []
-    for row in shared:
-        before = known[_label(row)]
-        allowed = allowed_difference(row, before)
-        if abs(row["mean"] - before["mean"]) > allowed:
-            differences.append(Difference(_label(row), row["mean"], before["mean"], allowed))
+    for label, row in shared.items():
+        here, before, allowed = row["mean"], known[label]["mean"], allowed_difference(row, known[label])
+        if abs(here - before) > allowed:
+            differences.append(f"{label}: {here:.5g} here, {before:.5g} in the baseline (allowed: {allowed:.2g})")
     return Comparison(name, len(shared), tuple(differences))
 
 
@@ -125,17 +99,5 @@ def _label(row: Row) -> str:
     return ", ".join(f"{name} {value}" if name != "quantity" else str(value) for name, value in point_of(row).items())
 
 
-def _other_data(record: Record, baselines: list[Record]) -> str:
-    def names(data: Mapping[str, Mapping[str, str]]) -> str:
-        return ", ".join(source["name"] for source in data.values())
-
-    known = " and on ".join(names(baseline["data"]) for baseline in baselines)
-    return f"it ran on {names(record['data'])}, and the baseline on {known}"
-
-
-def _other_settings(settings: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
-    return [
-        name
-        for name in sorted({*settings, *baseline} - set(_FREE_SETTINGS))
-        if settings.get(name) != baseline.get(name)
-    ]
+def _names(data: Mapping[str, Mapping[str, str]]) -> str:
+    return ", ".join(source["name"] for source in data.values())

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from inlier.apps.reproduce.sources import Sources
+from inlier.apps.reproduce.tidy import Record, Row, summarise
 
 Settings = Mapping[str, Any]
 Cell = Mapping[str, Any]  # one piece of work: the parameters of its point, and which repetitions
-Record = dict[str, Any]  # what one repetition found
-Row = dict[str, Any]  # a line of the tidy table: what was measured, and
-STATISTICS = ("mean", "sd", "stderr", "repetitions", "paper")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and whether it holds in this run.
-
-    Attributes
-    ----------
-    text : str
-        What the paper says.
-    holds : bool
-        Computed from the numbers of this run.
-    evidence : str
-        Those numbers, in words.
-    """
+    """A sentence of the paper, whether it holds by the numbers of this run, and those numbers in words."""
 
     text: str
     holds: bool
@@ -157,14 +145,6 @@ class Outcome:
         """The paper's claims, judged."""
         return self.experiment.claims(self.rows)
 
-    def headline(self) -> list[Row]:
-        """Return the small table to read."""
-        return self.experiment.headline(self.rows)
-
-    def figure(self) -> Any:
-        """Draw the experiment's picture."""
-        return self.experiment.plot(self.run, self.rows)
-
 
 def cells_of(points: Iterable[Mapping[str, Any]], repetitions: int, per_cell: int) -> list[Cell]:
     """Cut the repetitions of every point into cells of at most ``per_cell``.
@@ -180,94 +160,3 @@ def cells_of(points: Iterable[Mapping[str, Any]], repetitions: int, per_cell: in
         for point in points
         for first in range(0, repetitions, per_cell)
     ]
-
-
-def summarise(records: Sequence[Record], quantities: Sequence[str]) -> list[Row]:
-    """Mean, standard deviation and standard error of each quantity over the records that agree in all else.
-
-    Examples
-    --------
-    >>> from inlier.apps.reproduce.experiment import summarise
-    >>> summarise([{"r": 0.8, "error": 0.1}, {"r": 0.8, "error": 0.3}], ["error"])[0]["mean"]
-    0.2
-    """
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        point = tuple((name, value) for name, value in record.items() if name not in quantities)
-        groups.setdefault(point, []).append(record)
-    rows = []
-    for point, group in groups.items():
-        for quantity in quantities:
-            values = [float(record[quantity]) for record in group]
-            sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-            rows.append(row(dict(point), quantity, float(np.mean(values)), sd, len(values)))
-    return rows
-
-
-def row(
-    point: Mapping[str, Any],
-    quantity: str,
-    mean: float,
-    sd: float = 0.0,
-    repetitions: int = 1,
-    *,
-    stderr: float | None = None,
-    paper: float | None = None,
-) -> Row:
-    """Return one line of a table."""
-    if stderr is None:
-        stderr = sd / repetitions**0.5
-    return {
-        **point,
-        "quantity": quantity,
-        "mean": float(mean),
-        "sd": float(sd),
-        "stderr": float(stderr),
-        "repetitions": repetitions,
-        "paper": paper,
-    }
-
-
-def select(rows: Iterable[Row], **wanted: Any) -> list[Row]:
-    """Return the rows whose columns have the wanted values."""
-    return [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
-
-
-def column(rows: Iterable[Row], name: str, **wanted: Any) -> list[Any]:
-    """Return one column of the rows whose other columns have the wanted values, in the table's order."""
-    return [row[name] for row in select(rows, **wanted)]
-
-
-def only(rows: Iterable[Row], **wanted: Any) -> Row:
-    """Return the one row whose columns have the wanted values."""
-    (found,) = select(rows, **wanted)
-    return found
-
-
-def pivot(rows: Iterable[Row], index: Sequence[str], column: str, **wanted: Any) -> list[Row]:
-    """Return one line per value of the ``index`` columns, with the means side by side, named by ``column``.
-
-    Examples
-    --------
-    >>> from inlier.apps.reproduce.experiment import pivot, row
-    >>> rows = [row({"r": 0.8, "method": name}, "error", mean) for name, mean in (("a", 0.1), ("b", 0.2))]
-    >>> pivot(rows, ["r"], "method", quantity="error")
-    [{'r': 0.8, 'a': 0.1, 'b': 0.2}]
-    """
-    lines: dict[tuple[Any, ...], Row] = {}
-    for found in select(rows, **wanted):
-        point = tuple(found[name] for name in index)
-        line = lines.setdefault(point, dict(zip(index, point, strict=True)))
-        line[found[column]] = found["mean"]
-    return list(lines.values())
-
-
-def point_of(row: Row) -> dict[str, Any]:
-    """What was measured, without the statistics."""
-    return {name: value for name, value in row.items() if name not in STATISTICS}
-
-
-def gaps(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the largest distance of two curves."""
-    apart = [abs(a - b) for a, b in zip(first, second, strict=True)]
-    return sum(apart) / len(apart), max(apart)

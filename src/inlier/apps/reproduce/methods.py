@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from inlier import plotting
 from inlier._typing import Mask
-from inlier.apps.reproduce.experiment import Record, Row, column
+from inlier.apps.reproduce.tidy import Record, Row, column
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
 EIGENVECTOR, ROW_SUM = "eigenvector, k-means", "row sum, k-means"
 FIXED = {"eigenvector, t = 0.3": 0.3, "eigenvector, t = 0.5": 0.5, "eigenvector, t = 0.7": 0.7}
 METHODS = (*FIXED, EIGENVECTOR, ROW_SUM)
-OVERALL = "error overall"
+OVERALL, SECONDS = "error overall", "seconds per repetition"
 ERRORS = ("error on G", "error on B", OVERALL)
 SIMILAR = 0.01  # two curves are called similar if they are on average less than this apart
 
@@ -27,18 +28,13 @@ _MARKERS = dict(zip(METHODS, ("v", "s", "^", "o", "D"), strict=True))
 BAND_IN_ERRORS = 2  # half width of the bands, in standard errors
 
 
-def masks_of_methods(X: Any, Y: Any) -> dict[str, Mask]:
-    """Let each method say which pairs are real; the eigenvector is computed once for its four rules."""
+def judge_methods(X: Any, Y: Any, truth: Mask) -> list[Record]:
+    """Return the error rates of each method; the eigenvector is computed once for its four rules."""
     eigenvector = EigenvectorMatcher().fit(X, Y)
     masks = {name: eigenvector.scores_ >= t for name, t in FIXED.items()}
-    return {**masks, EIGENVECTOR: eigenvector.inlier_mask_, ROW_SUM: RowSumMatcher().fit(X, Y).inlier_mask_}
-
-
-def judge_methods(X: Any, Y: Any, truth: Mask) -> list[Record]:
-    """Return the error rates of each method."""
+    masks |= {EIGENVECTOR: eigenvector.inlier_mask_, ROW_SUM: RowSumMatcher().fit(X, Y).inlier_mask_}
     return [
-        {"method": name, **dict(zip(ERRORS, error_rates(truth, mask), strict=True))}
-        for name, mask in masks_of_methods(X, Y).items()
+        {"method": name, **dict(zip(ERRORS, error_rates(truth, mask), strict=True))} for name, mask in masks.items()
     ]
 
 
@@ -62,10 +58,10 @@ def plot_with_band(ax: Any, x: Sequence[float], rows: list[Row], **look: Any) ->
     ax.fill_between(x, mean - half, mean + half, color=look["color"], alpha=0.2, linewidth=0)
 
 
-def legend_below(figure: Any, ax: Any, columns: int) -> None:
-    """Put one legend for all panels under them."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+def legend_below(figure: Any, ax: Any, columns: int) -> Any:
+    """Put one legend for all panels under them; return the figure."""
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False)
+    return figure
 
 
 def log_axes_over_sizes(ax: Any, sizes: Sequence[int]) -> None:
@@ -79,9 +75,12 @@ def log_axes_over_sizes(ax: Any, sizes: Sequence[int]) -> None:
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
-def quiet_axes(*axes: Any) -> None:
-    """Take away the frame's upper and right lines, and draw a light grid."""
+def panels(count: int, width: float, height: float, **options: Any) -> tuple[Any, Any]:
+    """Return a figure and its panels, side by side, without the frames' upper and right lines and with a light grid."""
+    figure = plotting.new_figure(figsize=(width, height))
+    axes = figure.subplots(1, count, **options)
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#DDDDDD", linewidth=0.6)
         ax.set_axisbelow(True)
+    return figure, axes

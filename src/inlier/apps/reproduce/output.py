@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from inlier import plotting
-from inlier.apps.reproduce.experiment import STATISTICS, Outcome, Row
+from inlier.apps.reproduce.experiment import Outcome
+from inlier.apps.reproduce.tidy import STATISTICS, Row
 from inlier.io import write_file
 from inlier.report.rendering import data_uri, find_template, versions
 
@@ -50,7 +51,7 @@ def write_numbers(outcome: Outcome, folder: Path) -> None:
 
 def write_pictures(outcome: Outcome, folder: Path) -> None:
     """Draw the figure and write it as PNG and PDF. Needs matplotlib."""
-    figure, name, pdf = outcome.figure(), outcome.experiment.name, BytesIO()
+    figure, name, pdf = outcome.experiment.plot(outcome.run, outcome.rows), outcome.experiment.name, BytesIO()
     figure.savefig(pdf, format="pdf", dpi=200, metadata={"CreationDate": None})
     write_file(folder / f"{name}.png", plotting.as_png(figure))
     write_file(folder / f"{name}.pdf", pdf.getvalue())
@@ -69,9 +70,9 @@ def _section(outcome: Outcome) -> dict[str, Any]:
     return {
         **as_record(outcome),
         "notes": outcome.experiment.notes,
-        "picture": data_uri(plotting.as_png(outcome.figure(), dpi=110)),
+        "picture": data_uri(plotting.as_png(outcome.experiment.plot(outcome.run, outcome.rows), dpi=110)),
         "columns": _columns(outcome.rows),
-        "headline": outcome.headline(),
+        "headline": outcome.experiment.headline(outcome.rows),
     }
 
 

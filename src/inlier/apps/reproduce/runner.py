@@ -16,9 +16,10 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from inlier.apps.reproduce.experiment import Cell, Experiment, Outcome, Record, Run
+from inlier.apps.reproduce.experiment import Cell, Experiment, Outcome, Run
 from inlier.apps.reproduce.output import write_numbers, write_pictures
 from inlier.apps.reproduce.sources import Sources
+from inlier.apps.reproduce.tidy import Record
 from inlier.io import write_file
 from inlier.report.rendering import versions
 
@@ -38,28 +39,11 @@ def run_all(
     on_missing_library: Callable[[str], None] | None = None,
     **how: Any,
 ) -> list[Outcome]:
-    """Run experiments one after another and write what each found.
+    """Run experiments one after another and write what each found into the folder ``out``.
 
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-        Which.
-    sources : Sources
-        Their data.
-    out : Path
-        Folder for the results; made if absent.
-    jobs : int, optional
-        Processes; one a core by default.
-    progress : callable, optional
-        See `run_experiment`.
-    on_missing_library : callable, optional
-        Told, in a sentence, when pictures cannot be drawn; by default that is an ``ImportError``.
-    **how
-        ``quick``, ``repetitions`` and ``seed``, see `Experiment.prepare`.
-
-    Returns
-    -------
-    list of Outcome
+    ``jobs`` are processes, one a core by default; ``how`` are ``quick``, ``repetitions`` and ``seed`` of
+    `Experiment.prepare`. ``on_missing_library`` is told, in a sentence, when pictures cannot be drawn; by default that
+    is an ``ImportError``.
 
     Examples
     --------
@@ -78,47 +62,24 @@ def run_all(
         run = experiment.prepare(sources, **how)
         outcome = run_experiment(experiment, run, jobs=jobs or cpu_count() or 1, keep_in=out, progress=progress)
         write_numbers(outcome, out)
-        _draw(outcome, out, on_missing_library)
+        try:
+            write_pictures(outcome, out)
+        except ImportError as error:
+            if on_missing_library is None:
+                raise
+            on_missing_library(f"{experiment.name} has no picture. {error}")
         outcomes.append(outcome)
-    forget_finished_cells(out, [experiment.name for experiment in experiments])
+    _forget_finished_cells(out, experiments)
     return outcomes
 
 
-def _draw(outcome: Outcome, out: Path, on_missing_library: Callable[[str], None] | None) -> None:
-    try:
-        write_pictures(outcome, out)
-    except ImportError as error:
-        if on_missing_library is None:
-            raise
-        on_missing_library(f"{outcome.experiment.name} has no picture. {error}")
-
-
 def run_experiment(
-    experiment: Experiment,
-    run: Run,
-    *,
-    jobs: int = 1,
-    keep_in: Path | None = None,
-    progress: Progress | None = None,
+    experiment: Experiment, run: Run, *, jobs: int = 1, keep_in: Path | None = None, progress: Progress | None = None
 ) -> Outcome:
-    """Compute what an experiment finds.
+    """Compute what an experiment finds, in some processes; the numbers do not depend on how many.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        Which.
-    run : Run
-        Its settings, data and seed, from ``experiment.prepare``.
-    jobs : int, default=1
-        Processes; the numbers do not depend on it.
-    keep_in : Path, optional
-        Folder in which finished cells are kept, and looked for first.
-    progress : callable, optional
-        Called with the experiment's name, the cells done and the cells in all.
-
-    Returns
-    -------
-    Outcome
+    Finished cells are kept in the folder ``keep_in``, and looked for there first. ``progress`` is called with the
+    experiment's name, the cells done and the cells in all.
 
     Examples
     --------
@@ -130,20 +91,16 @@ def run_experiment(
     """
     start = perf_counter()
     cells = experiment.cells(run.settings)
-    store = None if keep_in is None else CellStore(keep_in, run, cells)
-    found: dict[int, list[Record]] = {}
+    paths = None if keep_in is None else kept_cells(keep_in, run, cells)
     report = progress or (lambda *_: None)
-    for number in range(len(cells)):
-        kept = None if store is None else store.read(number)
-        if kept is not None:
-            found[number] = kept
+    found = {} if paths is None else {k: kept for k, path in enumerate(paths) if (kept := _read(path)) is not None}
     report(run.name, len(found), len(cells))
     missing = [number for number in range(len(cells)) if number not in found]
     with closing(_compute(experiment, run, cells, missing, jobs)) as computed:
         for number, records in computed:
             found[number] = records
-            if store is not None:
-                store.write(number, records)
+            if paths is not None:
+                write_file(paths[number], json.dumps(records))
             report(run.name, len(found), len(cells))
     records = [record for number in range(len(cells)) for record in found[number]]
     return Outcome(experiment, run, experiment.table(run, records), perf_counter() - start)
@@ -154,11 +111,10 @@ def _compute(
 ) -> Generator[tuple[int, list[Record]]]:
     """Yield the missing cells' numbers and records as they are finished."""
     if experiment.whole_machine or jobs == 1 or len(missing) < 2:
-        work = _run_whole if experiment.whole_machine else _run_on_one_core
-        yield from (work(experiment, run, number, cells[number]) for number in missing)
+        yield from (_run_cell(experiment, run, number, cells[number]) for number in missing)
         return
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    found = parallel(delayed(_run_on_one_core)(experiment, run, number, cells[number]) for number in missing)
+    found = parallel(delayed(_run_cell)(experiment, run, number, cells[number]) for number in missing)
     try:
         yield from found
     finally:
@@ -167,49 +123,35 @@ def _compute(
             found.close()
 
 
-def _run_whole(experiment: Experiment, run: Run, number: int, cell: Cell) -> tuple[int, list[Record]]:
-    return number, experiment.run_cell(run, cell)
-
-
-def _run_on_one_core(experiment: Experiment, run: Run, number: int, cell: Cell) -> tuple[int, list[Record]]:
+def _run_cell(experiment: Experiment, run: Run, number: int, cell: Cell) -> tuple[int, list[Record]]:
     """Run a cell with one thread: sums come out alike to the last bit, and times are those of one core."""
-    with threadpool_limits(1):
-        return _run_whole(experiment, run, number, cell)
+    with threadpool_limits(None if experiment.whole_machine else 1):
+        return number, experiment.run_cell(run, cell)
 
 
-class CellStore:
-    """The records of one run's finished cells, each in a file of its own.
+def kept_cells(out: Path, run: Run, cells: Sequence[Cell]) -> list[Path]:
+    """Return the files that hold the records of finished cells.
 
-    The folder's name holds a hash of all that decides the numbers, so that a run with other settings,
-    another seed, other data or another version finds nothing.
+    Their folder's name holds a hash of all that decides the numbers, so that a run with other settings, another seed,
+    other data or another version finds nothing.
     """
-
-    def __init__(self, out: Path, run: Run, cells: Sequence[Cell]) -> None:
-        decides = [run.settings, run.seed, run.sources.describe(), versions(), list(cells)]
-        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:_DIGITS]
-        self._folder = out / FOLDER / f"{run.name}-{digest}"
-
-    def read(self, number: int) -> list[Record] | None:
-        """Return the records of a cell, or None if it is not finished."""
-        try:
-            records: list[Record] = json.loads(self._path(number).read_text())
-        except (OSError, ValueError):
-            return None
-        return records
-
-    def write(self, number: int, records: list[Record]) -> None:
-        """Keep the records of a finished cell."""
-        write_file(self._path(number), json.dumps(records))
-
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{number:05d}.json"
+    decides = [run.settings, run.seed, run.sources.describe(), versions(), list(cells)]
+    digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return [out / FOLDER / f"{run.name}-{digest}" / f"{number:05d}.json" for number in range(len(cells))]
 
 
-def forget_finished_cells(out: Path, names: Iterable[str]) -> None:
-    """Remove what was kept of the named experiments: they are done."""
+def _read(path: Path) -> list[Record] | None:
+    try:
+        records: list[Record] = json.loads(path.read_text())
+    except (OSError, ValueError):  # not finished, or torn
+        return None
+    return records
+
+
+def _forget_finished_cells(out: Path, experiments: Iterable[Experiment]) -> None:
     folder = out / FOLDER
-    for name in names:
-        for kept in folder.glob(f"{name}-{'[0-9a-f]' * _DIGITS}"):
+    for experiment in experiments:
+        for kept in folder.glob(f"{experiment.name}-{'[0-9a-f]' * _DIGITS}"):
             shutil.rmtree(kept, ignore_errors=True)
     with suppress(OSError):  # not there, or other experiments are still unfinished
         folder.rmdir()

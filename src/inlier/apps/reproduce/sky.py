@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from functools import lru_cache
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple
@@ -11,23 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inlier import plotting
-from inlier._typing import Mask
+from inlier._typing import Mask, Photo
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import (
-    Claim,
-    Experiment,
-    Record,
-    Row,
-    Run,
-    Settings,
-    column,
-    gaps,
-    pivot,
-    point_of,
-    select,
-)
+from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SIMILAR, judge_methods
-from inlier.apps.reproduce.sources import Photo
+from inlier.apps.reproduce.tidy import Record, Row, column, gaps, pivot, point_of, select
 from inlier.datasets import MovableSquares, permuted_squares, random_cycle, swapped_squares
 
 SWAP, PERMUTATION = "1: two squares swapped", "2: thirty squares permuted"
@@ -38,15 +27,10 @@ _SHOWN_WIDTH = 195  # the paper shows its photos at 130 x 195, where the noise c
 _Curves = dict[tuple[str, str], list[float]]
 
 
-def scenarios_and_noises(variances: Sequence[float]) -> list[dict[str, Any]]:
-    """Every scenario at every noise level: the points of the sky experiments."""
-    return [{"scenario": scenario, "noise_variance": variance} for scenario in SCENARIOS for variance in variances]
-
-
 class PixelPairs(NamedTuple):
     """Colours of pixels before and after, and which of them stayed in place."""
 
-    X: NDArray[np.uint8]
+    X: Photo
     Y: NDArray[np.float32]
     unmoved: Mask
 
@@ -152,7 +136,32 @@ def _draw_boxes(ax: Any, corners: Any, side: int) -> None:
         ax.add_patch(Rectangle((left, top), side, side, fill=False, edgecolor=style.VERMILION, linewidth=1.2))
 
 
-class SkyNoise(Experiment):
+class OverNoise(Experiment):
+    """What an experiment finds on the sky photo, in both scenarios, over the noise that is added to it."""
+
+    data = ("sky",)
+    legend_columns: int
+
+    def points(self, settings: Settings) -> list[dict[str, Any]]:
+        """One a scenario and noise level."""
+        return [{"scenario": s, "noise_variance": v} for s in SCENARIOS for v in settings["noise_variances"]]
+
+    def plot(self, run: Run, rows: list[Row]) -> Any:
+        """Draw the overall error against the noise, a panel a scenario."""
+        figure, axes = style.panels(2, 10, 4.4, sharey=True)
+        for ax, scenario in zip(axes, SCENARIOS, strict=True):
+            self.draw(ax, select(rows, scenario=scenario, quantity=OVERALL))
+            ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
+        axes[0].set_ylabel("share of pixels misjudged")
+        axes[0].set_ylim(bottom=0)
+        return style.legend_below(figure, axes[0], self.legend_columns)
+
+    @abstractmethod
+    def draw(self, ax: Any, rows: list[Row]) -> None:
+        """Draw the overall errors of one scenario."""
+
+
+class SkyNoise(OverNoise):
     """Figure 3: overall error against the noise on the photo, five methods, both scenarios."""
 
     name = "sky-noise"
@@ -168,31 +177,18 @@ class SkyNoise(Experiment):
         "The same pixels and permutations serve every noise level. The paper's photo is not public, and it prints no "
         "numbers for Figure 3."
     )
-    data = ("sky",)
-
-    def points(self, settings: Settings) -> list[dict[str, Any]]:
-        """One a scenario and noise level."""
-        return scenarios_and_noises(settings["noise_variances"])
+    legend_columns = 3
 
     def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Draw pixels, move squares, add noise, judge. A repetition has the same pixels at every noise level."""
         random = run.generator(SCENARIOS.index(point["scenario"]), repetition)
         return judge_methods(*draw_pairs(run.sources.photo, **point, n=run.settings["n"], random=random))
 
-    def plot(self, run: Run, rows: list[Row]) -> Any:
-        """Draw the overall error against the noise, a panel a scenario."""
-        figure = plotting.new_figure(figsize=(10, 4.4))
-        axes = figure.subplots(1, 2, sharey=True)
-        for ax, scenario in zip(axes, SCENARIOS, strict=True):
-            for method in METHODS:
-                line = select(rows, scenario=scenario, method=method, quantity=OVERALL)
-                style.plot_with_band(ax, column(line, "noise_variance"), line, **style.method_look(method))
-            ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
-        axes[0].set_ylabel("share of pixels misjudged")
-        axes[0].set_ylim(bottom=0)
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=3)
-        return figure
+    def draw(self, ax: Any, rows: list[Row]) -> None:
+        """Draw a line a method."""
+        for method in METHODS:
+            line = select(rows, method=method)
+            style.plot_with_band(ax, column(line, "noise_variance"), line, **style.method_look(method))
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Overall error of each method, a line a scenario and noise level."""
@@ -205,21 +201,16 @@ class SkyNoise(Experiment):
             for scenario in SCENARIOS
             for method in METHODS
         }
-        return [
-            _rising(overall),
-            _larger_is_worse(overall),
-            _alike_in_swap(overall),
-            _kmeans_wins_in_swap(overall),
-            _row_sum_wins_in_permutation(overall),
-            _lead_in_the_middle(overall),
-        ]
+        both = [_rising(overall), _larger_is_worse(overall)]
+        return both + _claims_about_the_swap(overall) + _claims_about_the_permutation(overall)
 
 
 def _rising(overall: _Curves) -> Claim:
     falling = [
         f"{method} in scenario {scenario[0]}" for (scenario, method), curve in overall.items() if curve[-1] <= curve[0]
     ]
-    kmeans = [f"{scenario[0]}: {_ends(overall[scenario, ROW_SUM])}" for scenario in SCENARIOS]
+    row_sums = ((scenario[0], overall[scenario, ROW_SUM]) for scenario in SCENARIOS)
+    kmeans = [f"{number}: {curve[0]:.4f} to {curve[-1]:.4f}" for number, curve in row_sums]
     return Claim(
         "For both scenarios the overall error increases as the noise becomes larger.",
         not falling,
@@ -239,50 +230,44 @@ def _larger_is_worse(overall: _Curves) -> Claim:
     )
 
 
-def _alike_in_swap(overall: _Curves) -> Claim:
+def _claims_about_the_swap(overall: _Curves) -> list[Claim]:
     mean, largest = gaps(overall[SWAP, EIGENVECTOR], overall[SWAP, ROW_SUM])
-    return Claim(
-        "In scenario 1 the k-means versions of both methods perform similarly.",
-        mean <= SIMILAR,
-        f"They are {mean:.4f} apart on average over the noise, at most {largest:.4f} (similar: {SIMILAR} on average).",
-    )
-
-
-def _kmeans_wins_in_swap(overall: _Curves) -> Claim:
     worst_kmeans = [max(pair) for pair in zip(overall[SWAP, EIGENVECTOR], overall[SWAP, ROW_SUM], strict=True)]
     best_fixed = [min(three) for three in zip(*(overall[SWAP, method] for method in FIXED), strict=True)]
     wins = sum(a < b for a, b in zip(worst_kmeans, best_fixed, strict=True))
-    return Claim(
-        "In scenario 1 both k-means versions outperform the fixed-threshold rules.",
-        wins == len(best_fixed),
-        f"At {wins} of {len(best_fixed)} noise levels; means over the noise: the worse of the k-means versions "
-        f"{fmean(worst_kmeans):.3f}, the best fixed threshold {fmean(best_fixed):.3f}.",
-    )
+    return [
+        Claim(
+            "In scenario 1 the k-means versions of both methods perform similarly.",
+            mean <= SIMILAR,
+            f"They are {mean:.4f} apart on average over the noise, at most {largest:.4f} (similar: {SIMILAR} on "
+            f"average).",
+        ),
+        Claim(
+            "In scenario 1 both k-means versions outperform the fixed-threshold rules.",
+            wins == len(best_fixed),
+            f"At {wins} of {len(best_fixed)} noise levels; means over the noise: the worse of the k-means versions "
+            f"{fmean(worst_kmeans):.3f}, the best fixed threshold {fmean(best_fixed):.3f}.",
+        ),
+    ]
 
 
-def _row_sum_wins_in_permutation(overall: _Curves) -> Claim:
-    others = [overall[PERMUTATION, method] for method in METHODS if method != ROW_SUM]
+def _claims_about_the_permutation(overall: _Curves) -> list[Claim]:
+    row_sum = overall[PERMUTATION, ROW_SUM]
+    others = (overall[PERMUTATION, method] for method in METHODS if method != ROW_SUM)
     best_other = [min(values) for values in zip(*others, strict=True)]
-    wins = sum(a < b for a, b in zip(overall[PERMUTATION, ROW_SUM], best_other, strict=True))
-    return Claim(
-        "In scenario 2 the row-sum method with k-means gives the best performance among all methods.",
-        wins == len(best_other),
-        f"At {wins} of {len(best_other)} noise levels; means over the noise: row sum "
-        f"{fmean(overall[PERMUTATION, ROW_SUM]):.4f}, best of the others {fmean(best_other):.4f}.",
-    )
-
-
-def _lead_in_the_middle(overall: _Curves) -> Claim:
-    others = [overall[PERMUTATION, method] for method in METHODS if method != ROW_SUM]
-    lead = [min(values) - own for *values, own in zip(*others, overall[PERMUTATION, ROW_SUM], strict=True)]
-    largest = lead.index(max(lead))
-    return Claim(
-        "In scenario 2 the row sum's lead is largest at intermediate noise levels.",
-        lead[largest] > 0 and 0 < largest < len(lead) - 1,
-        f"Its lead over the best other method is {lead[0]:.4f} without noise, {lead[len(lead) // 2]:.4f} in the middle "
-        f"and {lead[-1]:.4f} at the highest noise.",
-    )
-
-
-def _ends(curve: list[float]) -> str:
-    return f"{curve[0]:.4f} to {curve[-1]:.4f}"
+    lead = [other - own for other, own in zip(best_other, row_sum, strict=True)]
+    wins, largest = sum(ahead > 0 for ahead in lead), lead.index(max(lead))
+    return [
+        Claim(
+            "In scenario 2 the row-sum method with k-means gives the best performance among all methods.",
+            wins == len(lead),
+            f"At {wins} of {len(lead)} noise levels; means over the noise: row sum {fmean(row_sum):.4f}, best of the "
+            f"others {fmean(best_other):.4f}.",
+        ),
+        Claim(
+            "In scenario 2 the row sum's lead is largest at intermediate noise levels.",
+            lead[largest] > 0 and 0 < largest < len(lead) - 1,
+            f"Its lead over the best other method is {lead[0]:.4f} without noise, {lead[len(lead) // 2]:.4f} in the "
+            f"middle and {lead[-1]:.4f} at the highest noise.",
+        ),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inlier._typing import FloatArray
+from inlier._typing import FloatArray, Photo
 from inlier.datasets import Scenes, load_brain, load_scenes, load_sky, make_scenes
 
 PathName = str | PathLike[str]
-Photo = NDArray[np.uint8]
 
 DEFAULT_BRAIN = "conte69 left hemisphere (shipped)"
 DEFAULT_SKY = "china.jpg (scikit-learn)"
@@ -37,31 +36,29 @@ class Sources(dict[str, Source]):
 
     def only(self, names: Sequence[str]) -> Sources:
         """Keep the named ones."""
-        return Sources({name: self._given(name) for name in names})
+        return Sources({name: self[name] for name in names})
 
     @property
     def features(self) -> FloatArray:
         """The brain's table, of shape (m, 6)."""
-        return self._given("brain").data
+        return self["brain"].data
 
     @property
     def photo(self) -> Photo:
         """The photo with much sky, of shape (height, width, 3)."""
-        return self._given("sky").data
+        return self["sky"].data
 
     @property
     def three_scenes(self) -> Scenes:
         """The photos of the case study."""
-        return self._given("scenes").data
+        return self["scenes"].data
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Return name and fingerprint of each, for the record; names carry no folders."""
         return {name: {"name": source.name, "fingerprint": source.fingerprint} for name, source in self.items()}
 
-    def _given(self, name: str) -> Source:
-        if name not in self:
-            raise ValueError(f"This experiment was not given its data: {name}.")
-        return self[name]
+    def __missing__(self, name: str) -> Source:
+        raise ValueError(f"This experiment was not given its data: {name}.")
 
 
 def load_sources(
@@ -70,20 +67,10 @@ def load_sources(
     brain: PathName | None = None,
     photos: Sequence[PathName] = (),
 ) -> Sources:
-    """Load what the experiments need.
+    """Load what the experiments need, by default what needs no download.
 
-    Parameters
-    ----------
-    needed : sequence of {"brain", "sky", "scenes"}
-        What to load.
-    brain : path, optional
-        A Workbench folder or ``.npz`` for `load_brain`; the table that ships with the package by default.
-    photos : sequence of paths
-        One: the photo with much sky. Three: the photos of the case study. None: those that need no download.
-
-    Returns
-    -------
-    Sources
+    ``brain`` is a Workbench folder or ``.npz`` for `load_brain`; ``photos`` are one, with much sky, or the three of the
+    case study.
 
     Examples
     --------
@@ -99,12 +86,16 @@ def load_sources(
     sky = photos[0] if len(photos) == 1 else None
     three = photos if len(photos) == 3 else None
     _check_all_are_used(needed, {"brain": brain, "sky": sky, "scenes": three})
-    loaders: dict[str, Callable[[], Source]] = {
-        "brain": lambda: _source(_base_name(brain) or DEFAULT_BRAIN, load_brain(brain).features),
-        "sky": lambda: _source(_base_name(sky) or DEFAULT_SKY, load_sky(sky)),
-        "scenes": lambda: _scenes(three),
-    }
-    return Sources({name: load() for name, load in loaders.items() if name in needed})
+    sources = Sources()
+    if "brain" in needed:
+        sources["brain"] = _source(DEFAULT_BRAIN, brain, load_brain(brain).features)
+    if "sky" in needed:
+        sources["sky"] = _source(DEFAULT_SKY, sky, load_sky(sky))
+    if "scenes" in needed:
+        scenes = make_scenes() if three is None else load_scenes(three)
+        name = DEFAULT_SCENES if three is None else ", ".join(Path(path).name for path in three)
+        sources["scenes"] = Source(name, scenes, fingerprint(*scenes.photos))
+    return sources
 
 
 def _check_all_are_used(needed: Sequence[str], given: dict[str, Any]) -> None:
@@ -116,18 +107,8 @@ def _check_all_are_used(needed: Sequence[str], given: dict[str, Any]) -> None:
         raise ValueError(f"{' and '.join(idle)} was given, but the chosen experiments read {wanted}. Leave it out.")
 
 
-def _scenes(paths: Sequence[PathName] | None) -> Source:
-    scenes = make_scenes() if paths is None else load_scenes(paths)
-    name = DEFAULT_SCENES if paths is None else ", ".join(Path(path).name for path in paths)
-    return Source(name, scenes, fingerprint(*scenes.photos))
-
-
-def _source(name: str, data: NDArray[Any]) -> Source:
-    return Source(name, data, fingerprint(data))
-
-
-def _base_name(path: PathName | None) -> str | None:
-    return None if path is None else Path(path).resolve().name
+def _source(default_name: str, path: PathName | None, data: NDArray[Any]) -> Source:
+    return Source(default_name if path is None else Path(path).resolve().name, data, fingerprint(data))
 
 
 def fingerprint(*arrays: NDArray[Any]) -> str:

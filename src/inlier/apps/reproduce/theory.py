@@ -18,18 +18,8 @@ from sklearn.isotonic import isotonic_regression
 from inlier import plotting
 from inlier._typing import FloatArray
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import (
-    Claim,
-    Experiment,
-    Record,
-    Row,
-    Run,
-    Settings,
-    column,
-    only,
-    row,
-    select,
-)
+from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
+from inlier.apps.reproduce.tidy import Record, Row, column, only, row, select, summarise
 from inlier.overlap import GramOverlap
 from inlier.overlap.eigenvector import eigenpair_of_dense
 
@@ -113,13 +103,10 @@ class TheoryRowSum(Experiment):
         regimes = list(run.settings["sizes"])
         figure = plotting.new_figure(figsize=(4 * len(regimes), 4.6))
         axes = np.atleast_1d(figure.subplots(1, len(regimes)))
-        shades = None
-        for ax, regime in zip(axes, regimes, strict=True):
-            shades = _plot_regime(ax, rows, regime)
+        shades = [_plot_regime(ax, rows, regime) for ax, regime in zip(axes, regimes, strict=True)]
         axes[0].set_ylabel("number of inliers")
-        figure.colorbar(shades, ax=list(axes), label="probability of exact recovery", shrink=0.8, pad=0.02)
-        style.legend_below(figure, axes[0], columns=2)
-        return figure
+        figure.colorbar(shades[-1], ax=list(axes), label="probability of exact recovery", shrink=0.8, pad=0.02)
+        return style.legend_below(figure, axes[0], columns=2)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Slope of the transition beside the theory's, a line a regime."""
@@ -151,16 +138,13 @@ def papers_curve(n: int, d: int) -> float:
 
 
 def _probabilities(records: list[Record]) -> list[Row]:
-    trials: dict[tuple[Any, ...], list[bool]] = {}
-    for record in records:
-        point = tuple((name, value) for name, value in record.items() if name != RECOVERY)
-        trials.setdefault(point, []).append(record[RECOVERY])
-    rows = []
-    for point, successes in trials.items():
-        count = len(successes)
-        shrunk = (sum(successes) + 1) / (count + 2)  # so that 0 of 30 does not claim an error of 0
-        sd = math.sqrt(shrunk * (1 - shrunk))
-        rows.append(row(dict(point), RECOVERY, sum(successes) / count, sd, count))
+    """Shares of successes; their spread is that of a shrunk share, so that 0 of 30 does not claim an error of 0."""
+    rows = summarise(records, [RECOVERY])
+    for line in rows:
+        count = line["repetitions"]
+        shrunk = (round(line["mean"] * count) + 1) / (count + 2)
+        line["sd"] = math.sqrt(shrunk * (1 - shrunk))
+        line["stderr"] = line["sd"] / count**0.5
     return rows
 
 
@@ -281,8 +265,7 @@ class TheoryEigenvector(Experiment):
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw both norms against n on logarithmic axes, with the theory's slope through the largest size."""
-        figure = plotting.new_figure(figsize=(10, 4.3))
-        axes = figure.subplots(1, 2)
+        figure, axes = style.panels(2, 10, 4.3)
         labels = {VECTOR: "error of the leading eigenvector, |v_hat - v|", MATRIX: "spectral norm of H - E[H]"}
         for ax, quantity in zip(axes, (VECTOR, MATRIX), strict=True):
             line = select(rows, quantity=quantity)
@@ -295,9 +278,7 @@ class TheoryEigenvector(Experiment):
             slope = only(rows, quantity=slope_of(quantity))["mean"]
             style.log_axes_over_sizes(ax, sizes)
             ax.set(ylabel=labels[quantity], title=f"slope {slope:.3f} on the largest sizes, theory {exponent}")
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=2)
-        return figure
+        return style.legend_below(figure, axes[0], columns=2)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Fitted exponents beside the theory's."""
@@ -349,23 +330,13 @@ def _bartlett_factor(n: int, d: int, random: np.random.Generator) -> FloatArray:
 
 def expected_overlap(n: int, d: int, n_inliers: int) -> FloatArray:
     """E[H]: d between different inliers, d^2 + 2 d on their diagonal, d^2 on the outliers' and 0 elsewhere."""
-    expected = np.zeros((n, n))
-    expected[:n_inliers, :n_inliers] = d
-    np.fill_diagonal(expected, d**2)
-    inliers = np.arange(n_inliers)
-    expected[inliers, inliers] = d**2 + 2 * d
+    expected = d**2 * np.eye(n)
+    expected[:n_inliers, :n_inliers] += d * (1 + np.eye(n_inliers))
     return expected
 
 
 def log_log_slope(x: Any, y: Any, relative_errors: Any = 0.0) -> tuple[float, float]:
-    """Least squares slope of log y against log x, and its standard error from those of log y.
-
-    Examples
-    --------
-    >>> from inlier.apps.reproduce.theory import log_log_slope
-    >>> round(log_log_slope([1, 2, 4], [3, 12, 48])[0], 6)
-    2.0
-    """
+    """Least squares slope of log y against log x, and its standard error from those of log y."""
     log_x, log_y = np.log(x), np.log(y)
     weights = (log_x - log_x.mean()) / np.sum((log_x - log_x.mean()) ** 2)
     return float(weights @ log_y), float(np.linalg.norm(weights * relative_errors))

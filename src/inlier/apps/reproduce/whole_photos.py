@@ -12,24 +12,13 @@ import numpy as np
 from inlier import plotting
 from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import (
-    Claim,
-    Experiment,
-    Record,
-    Row,
-    Run,
-    Settings,
-    column,
-    pivot,
-    row,
-    select,
-)
-from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM
-from inlier.apps.reproduce.sky import SCENARIOS, draw_pairs, scenarios_and_noises
+from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
+from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM, SECONDS
+from inlier.apps.reproduce.sky import SCENARIOS, OverNoise, draw_pairs
+from inlier.apps.reproduce.tidy import Record, Row, column, pivot, select
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
-SECONDS = "seconds per repetition"
 ALL, SAMPLE = "all pixels", "sampled pixels"
 _LOOKS: dict[str, dict[str, Any]] = {
     EIGENVECTOR: {"color": style.VERMILION, "marker": "o"},
@@ -45,7 +34,7 @@ _YELLOW = (255, 255, 0)
 _FOUND_ENOUGH, _FEW = 0.8, 0.02
 
 
-class WholePhoto(Experiment):
+class WholePhoto(OverNoise):
     """New: the sky experiment on every pixel of the photo, where the paper could only sample 5,000."""
 
     name = "whole-photo"
@@ -59,12 +48,8 @@ class WholePhoto(Experiment):
     quick: ClassVar[Settings] = {"noise_variances": [0.0, 100.0], "repetitions": 2}
     quantities = (OVERALL, SECONDS)
     notes = "As sky-noise, but on all pixels; a sample of 5,000 from the same changed photo is judged beside it."
-    data = ("sky",)
+    legend_columns = 2
     whole_machine = True
-
-    def points(self, settings: Settings) -> list[dict[str, Any]]:
-        """One a scenario and noise level."""
-        return scenarios_and_noises(settings["noise_variances"])
 
     def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Judge all pixels, and a sample of them, with both methods."""
@@ -81,27 +66,14 @@ class WholePhoto(Experiment):
                 records.append({"pixels": which, "n": len(unmoved), "method": name, **found})
         return records
 
-    def plot(self, run: Run, rows: list[Row]) -> Any:
-        """Draw the error on all pixels and on the sample against the noise, a panel a scenario."""
-        figure = plotting.new_figure(figsize=(10, 4.4))
-        axes = figure.subplots(1, 2, sharey=True)
-        for ax, scenario in zip(axes, SCENARIOS, strict=True):
-            for method, look in _LOOKS.items():
-                whole, sample = (
-                    select(rows, scenario=scenario, method=method, pixels=pixels, quantity=OVERALL)
-                    for pixels in (ALL, SAMPLE)
-                )
-                noise = column(whole, "noise_variance")
-                style.plot_with_band(ax, noise, whole, label=f"{method}, all {whole[0]['n']:,} pixels", **look)
-                hollow = {**look, "markerfacecolor": "white", "markersize": 8, "linestyle": "none", "zorder": 1}
-                label = f"{method}, a sample of {sample[0]['n']:,}"
-                ax.plot(noise, column(sample, "mean"), label=label, **hollow)
-            ax.set(title=f"scenario {scenario}", xlabel="variance of the noise on red, green and blue")
-        axes[0].set_ylabel("share of pixels misjudged")
-        axes[0].set_ylim(bottom=0)
-        style.quiet_axes(*axes)
-        style.legend_below(figure, axes[0], columns=2)
-        return figure
+    def draw(self, ax: Any, rows: list[Row]) -> None:
+        """Draw the error on all pixels as a line, that on the sample as hollow marks."""
+        for method, look in _LOOKS.items():
+            whole, sample = (select(rows, method=method, pixels=pixels) for pixels in (ALL, SAMPLE))
+            noise = column(whole, "noise_variance")
+            style.plot_with_band(ax, noise, whole, label=f"{method}, all {whole[0]['n']:,} pixels", **look)
+            hollow = {**look, "markerfacecolor": "white", "markersize": 8, "linestyle": "none", "zorder": 1}
+            ax.plot(noise, column(sample, "mean"), label=f"{method}, a sample of {sample[0]['n']:,}", **hollow)
 
     def headline(self, rows: list[Row]) -> list[Row]:
         """Error of both methods, on all pixels and on a sample, a line a scenario and noise level."""
@@ -114,11 +86,9 @@ class WholePhoto(Experiment):
             for method in _LOOKS
         }
         n = select(rows, pixels=ALL)[0]["n"]
+        whole, sample = (select(rows, pixels=pixels, quantity=OVERALL) for pixels in (ALL, SAMPLE))
         gap = max(
-            abs(a["mean"] - b["mean"]) - 2 * (a["stderr"] + b["stderr"])
-            for a, b in zip(
-                select(rows, pixels=ALL, quantity=OVERALL), select(rows, pixels=SAMPLE, quantity=OVERALL), strict=True
-            )
+            abs(a["mean"] - b["mean"]) - 2 * (a["stderr"] + b["stderr"]) for a, b in zip(whole, sample, strict=True)
         )
         return [
             Claim(
@@ -143,6 +113,7 @@ class CaseStudy(Experiment):
     title = "Case study: what differs between photos of one scene"
     full: ClassVar[Settings] = {}
     quick: ClassVar[Settings] = {}
+    quantities = (FLAGGED, FOUND, WRONGLY)
     notes = (
         "The paper's photos of a room are not public. By default scikit-learn's china.jpg is the scene, into which a "
         "yellow box and an orange cushion are drawn, with soft shadows, slightly other light and sensor noise in each"
@@ -164,15 +135,6 @@ class CaseStudy(Experiment):
             record |= {FOUND: float(flagged[truth].mean()), WRONGLY: float(flagged[~truth].mean())}
         return [record]
 
-    def table(self, run: Run, records: list[Record]) -> list[Row]:
-        """One line a comparison, method and quantity."""
-        return [
-            row({name: record[name] for name in ("first photo", "second photo", "method")}, quantity, record[quantity])
-            for record in records
-            for quantity in (FLAGGED, FOUND, WRONGLY)
-            if quantity in record
-        ]
-
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the 3 x 3 panel: photos on the diagonal, row sums above it, eigenvectors below."""
         photos = run.sources.three_scenes.photos
@@ -188,7 +150,11 @@ class CaseStudy(Experiment):
                 picture = photos[second].copy()
                 picture[differing(run, first, second, method)] = _YELLOW
                 title = f"photos {first + 1} and {second + 1}, {method.split(',')[0]}"
-            _framed(axes[i, j], picture, colour, title)
+            step = max(1, width // 900)
+            axes[i, j].imshow(picture[::step, ::step], interpolation="nearest")
+            axes[i, j].set(xticks=[], yticks=[])
+            axes[i, j].set_title(title, fontsize=10, color=colour)
+            axes[i, j].spines[:].set(edgecolor=colour, linewidth=4)
         return figure
 
     def headline(self, rows: list[Row]) -> list[Row]:
@@ -231,12 +197,3 @@ def _names(run: Run) -> list[str]:
     """Number the photos, and say what is in them if that is known."""
     known = run.sources.three_scenes.objects is not None
     return [f"{number}: {content}" if known else str(number) for number, content in enumerate(_IN_THEM, start=1)]
-
-
-def _framed(ax: Any, picture: Any, colour: str, title: str) -> None:
-    step = max(1, picture.shape[1] // 900)
-    ax.imshow(picture[::step, ::step], interpolation="nearest")
-    ax.set(xticks=[], yticks=[])
-    ax.set_title(title, fontsize=10, color=colour)
-    for spine in ax.spines.values():
-        spine.set(edgecolor=colour, linewidth=4)
