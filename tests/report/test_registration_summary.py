@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import special_ortho_group
 
-from inlier import AffineTransformation, Registration, SimilarityTransformation
+from inlier import Registration
 from inlier.datasets import make_gaussian_pairs, make_scans
 from inlier.report import summarise_registration
-from inlier.report.registration_summary import errors_in_words, in_words
+from inlier.report.registration_summary import errors_in_words
 
 SCANS = make_scans(600, 200, 0.5, rng=0)
 X, Y = SCANS.source[SCANS.pairs[:, 0]], SCANS.target[SCANS.pairs[:, 1]]
@@ -89,36 +89,6 @@ def test_null_scores_are_of_the_kind_of_the_scores():
         real, wrong = found.scores_[wide.inlier_mask], found.scores_[~wide.inlier_mask]
         assert np.median(real) > np.median(found.null_scores_)
         assert np.median(found.null_scores_) == pytest.approx(np.median(wrong), rel=0.2)
-
-
-QUARTER = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
-
-
-@pytest.mark.parametrize(
-    ("transformation", "words"),
-    [
-        (
-            SimilarityTransformation(QUARTER, [5, 0, -1], model="rigid"),
-            "turns by 90 degrees about the axis (0.000, 0.000, 1.000) and moves by (5, 0, -1)",
-        ),
-        (
-            SimilarityTransformation(QUARTER, [5, 0, 0], 2.0),
-            "scales by 2, turns by 90 degrees about the axis (0.000, 0.000, 1.000) and moves by (5, 0, 0)",
-        ),
-        (SimilarityTransformation([[0, -1], [1, 0]], model="rotation"), "turns by 90 degrees counter-clockwise"),
-        (SimilarityTransformation([[0, 1], [-1, 0]], model="rotation"), "turns by 90 degrees clockwise"),
-        (SimilarityTransformation(np.eye(3), model="rigid"), "does not turn and moves by (0, 0, 0)"),
-        (SimilarityTransformation(np.diag([-1, 1, 1]), model="orthogonal"), "mirrors"),
-        (SimilarityTransformation([[1]], [3], model="rigid"), "moves by (3)"),
-        (
-            SimilarityTransformation(special_ortho_group.rvs(5, random_state=0), [3, 4, 0, 0, 0], model="rigid"),
-            "turns in 5 dimensions and moves by 5",
-        ),
-        (AffineTransformation([[2, 0], [0, 1]], [1, 2]), "stretches by 1 to 2 and moves by (1, 2)"),
-    ],
-)
-def test_words(transformation, words):
-    assert in_words(transformation) == words
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
 from inlier.report.overlay import Overlay, make_overlay
-from inlier.transforms import SimilarityTransformation, Transformation
+from inlier.transforms import Transformation
+from inlier.transforms.transformations import in_brackets
 
 MAP_NAMES = {
     "rigid": "rigid motion",
@@ -24,8 +25,6 @@ MAP_NAMES = {
 }
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 _DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # most pairs, and most numbers of one side, that a picture is made of
-_NO_TURN = 1e-7  # degrees, below which it is rounding
-_WITHOUT_TRANSLATION = ("orthogonal", "rotation")
 
 DrawnPairs = tuple[Array, Array, Array]  # rows, and their points of the source and of the target
 
@@ -66,7 +65,7 @@ class RegistrationSummary(MatchSummary):
         if self.transformation is None:
             return []
         errors = [] if self.errors is None else [errors_in_words(self.errors, self.model)]
-        return [f"It {in_words(self.transformation)}.", *errors]
+        return [f"It {self.transformation.describe()}.", *errors]
 
     @property
     def about_the_pairs(self) -> list[str]:
@@ -123,7 +122,7 @@ class RegistrationSummary(MatchSummary):
         }
         return {
             **self.transformation.to_dict(),
-            "in_words": in_words(self.transformation),
+            "in_words": self.transformation.describe(),
             "standard_errors": errors,
             "noise_bound": self.noise_bound,
             "noise_bound_was_given": self.bound_was_given,
@@ -211,49 +210,11 @@ def _evenly_spread(rows: Array, most: int) -> Array:
     return rows[np.linspace(0, rows.size - 1, few).round().astype(np.intp)] if few else rows[:0]
 
 
-def in_words(transformation: Transformation) -> str:
-    """What it does to the source, as the rest of a sentence: "turns by 90 degrees about ... and moves by ..."."""
-    parts = _linear_part(transformation)
-    if transformation.model not in _WITHOUT_TRANSLATION:
-        size = float(np.linalg.norm(transformation.translation))
-        parts.append(f"moves by {_vector(transformation.translation, size)}")
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _linear_part(transformation: Transformation) -> list[str]:
-    if not isinstance(transformation, SimilarityTransformation):
-        stretch = np.linalg.svd(transformation.linear, compute_uv=False)
-        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}"]
-    parts = [f"scales by {transformation.scale:.6g}"] if transformation.model == "similarity" else []
-    d = len(transformation.rotation)
-    if transformation.is_reflection:
-        return [*parts, "mirrors"]
-    if d not in (2, 3):
-        return [*parts, f"turns in {d} dimensions"] if d > 1 else parts
-    angle = transformation.angle
-    if abs(angle) < _NO_TURN:
-        return [*parts, "does not turn"]
-    if d == 2:
-        return [*parts, f"turns by {abs(angle):.4g} degrees {'counter-clockwise' if angle > 0 else 'clockwise'}"]
-    axis = transformation.as_scipy_rotation().as_rotvec()
-    axis /= np.linalg.norm(axis)
-    return [*parts, f"turns by {angle:.4g} degrees about the axis {_vector(axis, 1.0, '.3f')}"]
-
-
-def _vector(values: FloatArray, size: float, form: str = ".4g") -> str:
-    """Numbers in brackets, few enough to be read; what is nothing beside the others is 0."""
-    if values.size > 3:
-        return f"{size:.4g}"
-    shown = np.where(np.abs(values) < 1e-9 * size, 0.0, values)
-    return f"({', '.join(format(float(value), form) for value in shown)})"
-
-
 def errors_in_words(errors: MotionUncertainty, model: str) -> str:
     """A sentence: how far the transformation may be off."""
     parts = [f"{float(np.max(errors.rotation)):.2g} degrees"]
-    if model not in _WITHOUT_TRANSLATION:
-        shift = np.asarray(errors.translation)
-        parts.append(f"{_vector(shift, float(np.linalg.norm(shift)), '.2g')} in the translation")
+    if model in ("rigid", "similarity"):
+        parts.append(f"{in_brackets(np.asarray(errors.translation), '.2g')} in the translation")
     if model == "similarity":
         parts.append(f"{errors.scale:.2g} in the scale")
     return f"Standard errors: {', '.join(parts)}."
