@@ -36,7 +36,7 @@ def test_a_bound_that_was_given_decides():
 
 def test_pairs_that_were_accepted_beyond_alpha_are_not_promised(fitted):
     registration = Registration(random_state=0).fit(X, Y)
-    registration.q_values_ = np.where(registration.inlier_mask_, 0.124, 1.0)
+    registration.false_discovery_rate_ = 0.124
     sentences = summarise_registration(registration).details
     assert any(sentence.startswith("Some 12.4 % of them are expected to be wrong") for sentence in sentences)
     assert any("At most 1 % of them" in sentence for sentence in summarise_registration(fitted).details)

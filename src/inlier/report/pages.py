@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from inlier.report.match_summary import VERDICTS, MatchSummary, summarise
 from inlier.report.overlay import Overlay
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 from inlier.report.rendering import Part, render_page, versions
-from inlier.transforms import Transformation
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
@@ -58,7 +57,7 @@ class MatchReport:
 
     def html(self) -> str:
         """Return the page as one text that needs nothing else."""
-        return render_page(_WHICH, match_parts(self.summary))
+        return render_page(_WHICH, _match_parts(self.summary))
 
     def json(self, indent: int | None = None) -> str:
         """Return the summary and all pairs as JSON."""
@@ -76,43 +75,42 @@ class MatchReport:
         )
 
 
-def match_parts(summary: MatchSummary) -> list[Part]:
+def _match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
+    if summary.alpha is None:
+        explanation = (
+            "A pair's score is how well it agrees with all the others about who is near whom. The paper's methods cut "
+            "the scores in two; they do not say how many pairs above the cut are wrong."
+        )
+    else:
+        explanation = (
+            f"A wrong pair scores as a re-paired one does, x of one pair with y of another{_tried(summary)}, unless "
+            f"the wrong ones agree with each other. What scores higher is no accident."
+        )
     charts = [score_chart(summary), q_chart(summary)]
-    return [Part("answer.html", _answer(summary, _WHICH)), *_evidence_parts(summary, charts, _explanation(summary))]
+    return [_answer(summary, _WHICH, summary.details, summary.counts), *_evidence_parts(summary, charts, explanation)]
+
+
+def _answer(summary: MatchSummary, question: str, details: list[str], counts: Mapping[str, int]) -> Part:
+    return Part("answer.html", {"summary": summary, "question": question, "details": details, "counts": counts})
 
 
 def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], explanation: str) -> list[Part]:
     """List the sections in which every page of pairs ends: the evidence, the pairs to look at, how it was made."""
-    drawn = [chart for chart in charts if chart is not None]
     return [
-        Part("charts.html", {"charts": drawn, "explanation": explanation}),
+        Part("charts.html", {"charts": [chart for chart in charts if chart is not None], "explanation": explanation}),
         Part("pairs.html", _pairs_table(summary), script="pairs.js"),
-        Part("settings.html", _settings(summary)),
+        _settings(summary),
     ]
 
 
-def _explanation(summary: MatchSummary) -> str:
-    if summary.alpha is None:
-        return (
-            "A pair's score is how well it agrees with all the others about who is near whom. The paper's methods cut "
-            "the scores in two; they do not say how many pairs above the cut are wrong."
-        )
-    return (
-        f"A wrong pair scores as a re-paired one does, x of one pair with y of another{_tried(summary)}, unless the "
-        f"wrong ones agree with each other. What scores higher is no accident."
-    )
+def _settings(summary: MatchSummary) -> Part:
+    return Part("settings.html", {"summary": summary, "versions": versions()})
 
 
 def _tried(summary: MatchSummary) -> str:
     """How many re-pairings there were, in brackets."""
     return f" ({summary.n_re_pairings:,} of them were tried)" if summary.n_re_pairings else ""
-
-
-def _answer(summary: MatchSummary, question: str) -> dict[str, Any]:
-    """What the head of the page says."""
-    counts = {name: count for name, count in summary.counts.items() if count}
-    return {"summary": summary, "question": question, "details": summary.details, "counts": counts}
 
 
 def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
@@ -156,15 +154,6 @@ def _short(values: Array) -> list[Any]:
     return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
-def _settings(summary: MatchSummary) -> dict[str, Any]:
-    """How the page was made."""
-    return {
-        "settings": {"method": summary.method, **summary.settings},
-        "versions": versions(),
-        "command": summary.origin.command,
-    }
-
-
 class RegistrationReport(MatchReport):
     """A report of a registration, with a picture of both sets that can be turned.
 
@@ -198,57 +187,39 @@ def report_on(matcher: PairMatcher, keys: Any = None, X: Any = None, y: Any = No
 
 def _registration_parts(summary: RegistrationSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    head = _answer(summary, _HOW)
-    if summary.transformation is None:
-        return [Part("answer.html", {**head, "counts": {}}), Part("settings.html", _settings(summary))]
-    parts = [Part("answer.html", {**head, "details": summary.about_the_pairs})]
-    overlay = summary.overlay
+    transformation, overlay = summary.transformation, summary.overlay
+    if transformation is None:
+        return [_answer(summary, _HOW, [], {}), _settings(summary)]
+    parts = [_answer(summary, _HOW, summary.about_the_pairs, summary.counts)]
     if overlay is not None:
         lines = [name for code, name in enumerate(VERDICTS) if code in overlay.view["verdicts"]]
         data = {"overlay": overlay, "sentences": _about_the_picture(overlay), "lines": lines}
         parts.append(Part("overlay.html", data, script="overlay.js"))
-    parts.append(Part("transformation.html", _transformation(summary, summary.transformation)))
-    return [*parts, *_evidence_parts(summary, _charts(summary), _explanation_of_residuals(summary))]
-
-
-def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
-    assert summary.residuals is not None
-    assert summary.noise_bound is not None
-    by_residual = summary.scores_are_residuals
-    null = -summary.null_scores if by_residual and summary.null_scores is not None else None
-    return [
-        residual_chart(summary, summary.residuals, null, summary.noise_bound),
-        None if by_residual else score_chart(summary),
-        None if summary.bound_was_given else q_chart(summary),
-    ]
-
-
-def _explanation_of_residuals(summary: RegistrationSummary) -> str:
-    if not summary.scores_are_residuals:
-        return (
+    is_small = max(transformation.matrix.shape) <= _LARGEST_MATRIX
+    data = {"transformation": transformation, "sentences": summary.about_the_transformation, "is_small": is_small}
+    parts.append(Part("transformation.html", data))
+    if summary.scores_are_residuals:
+        explanation = (
+            f"A wrong pair ends up as far off as a re-paired one does, the source's point of one pair with the "
+            f"target's of another{_tried(summary)}, unless the wrong ones agree with each other. What lies nearer is "
+            f"no accident."
+        )
+    else:
+        explanation = (
             f"In many dimensions the pairs are first judged by a linear map. A wrong pair scores as a re-paired one "
             f"does{_tried(summary)}; what scores higher is no accident."
         )
-    return (
-        f"A wrong pair ends up as far off as a re-paired one does, the source's point of one pair with the target's of "
-        f"another{_tried(summary)}, unless the wrong ones agree with each other. What lies nearer is no accident."
-    )
+    return [*parts, *_evidence_parts(summary, _charts(summary), explanation)]
 
 
-def _transformation(summary: RegistrationSummary, transformation: Transformation) -> dict[str, Any]:
-    matrix = transformation.matrix
-    small = max(matrix.shape) <= _LARGEST_MATRIX
-    return {
-        "sentences": summary.about_the_transformation,
-        "determined": transformation.determined,
-        "matrix": [[_number(value) for value in row] for row in matrix] if small else None,
-        "shape": matrix.shape,
-    }
-
-
-def _number(value: float) -> str:
-    text = f"{value:.6g}" if abs(value) >= 1e-12 else "0"
-    return text.replace("-", "\N{MINUS SIGN}")
+def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
+    registration, by_residual = summary.registration, summary.scores_are_residuals
+    null = -registration.null_scores_ if by_residual else None
+    return [
+        residual_chart(summary, registration.residuals_, null, registration.noise_bound_),
+        None if by_residual else score_chart(summary),
+        None if registration.noise_bound is not None else q_chart(summary),
+    ]
 
 
 def _about_the_picture(overlay: Overlay) -> list[str]:
