@@ -187,7 +187,10 @@ class Registration(TransformerMixin, PairMatcher):
             assert isinstance(found, Consensus)
             raise NoConsensusError(why_not(self._map_model, len(X), found.evidence, copies), found.evidence)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
-        self._near_pairs = self._kept_for_uncertainty(found, verdict, X, y, weights)
+        motion, self._near_pairs = verdict.transformation_, None
+        has_errors = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
+        if has_errors and isinstance(found, Consensus):
+            self._near_pairs = NearPairs.among(X, y, weights, verdict.residuals_, found.evidence.bound)
         for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
             setattr(self, name, value)
         return self
@@ -374,13 +377,3 @@ class Registration(TransformerMixin, PairMatcher):
                 f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
             )
         return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
-
-    def _kept_for_uncertainty(
-        self, found: Consensus | CalibratedMatcher, verdict: Verdict, X: Array, Y: Array, weights: FloatArray
-    ) -> NearPairs | None:
-        """What `uncertainty_` takes, where there is one."""
-        motion = verdict.transformation_
-        is_stated = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
-        if isinstance(found, CalibratedMatcher) or not is_stated:
-            return None
-        return NearPairs.among(X, Y, weights, verdict.residuals_, found.evidence.bound)

@@ -17,7 +17,7 @@ from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
 from inlier.report.rendering import versions
-from inlier.result import MatchResult
+from inlier.result import MatchResult, places_of_lowest
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it
@@ -80,8 +80,7 @@ class Tally:
             least = float(q.min())
             before = self.lowest_q[1] if self.lowest_q[0] == least else 0
             self.lowest_q = least, before + int((q == least).sum())
-        few = min(_WORST, scores.size)
-        low = np.flatnonzero(scores <= np.partition(scores, few - 1)[few - 1])  # ties included
+        low = places_of_lowest(scores, _WORST)
         both = np.concatenate([self._worst_scores, scores[low]])
         order = np.argsort(both, kind="stable")[:_WORST]
         kept = self.worst or {name: column[:0] for name, column in block.items()}

@@ -15,7 +15,6 @@ from inlier.estimators.registration import Registration
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
 from inlier.report.match_summary import VERDICTS, MatchSummary, summarise
-from inlier.report.overlay import Overlay
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 from inlier.report.rendering import Part, render_page, versions
 
@@ -77,28 +76,20 @@ class MatchReport:
 
 def _match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    if summary.alpha is None:
-        explanation = (
-            "A pair's score is how well it agrees with all the others about who is near whom. The paper's methods cut "
-            "the scores in two; they do not say how many pairs above the cut are wrong."
-        )
-    else:
-        explanation = (
-            f"A wrong pair scores as a re-paired one does, x of one pair with y of another{_tried(summary)}, unless "
-            f"the wrong ones agree with each other. What scores higher is no accident."
-        )
     charts = [score_chart(summary), q_chart(summary)]
-    return [_answer(summary, _WHICH, summary.details, summary.counts), *_evidence_parts(summary, charts, explanation)]
+    judged_by = "agreement" if summary.alpha is None else "score"
+    return [_answer(summary, _WHICH, summary.details, summary.counts), *_evidence_parts(summary, charts, judged_by)]
 
 
 def _answer(summary: MatchSummary, question: str, details: list[str], counts: Mapping[str, int]) -> Part:
     return Part("answer.html", {"summary": summary, "question": question, "details": details, "counts": counts})
 
 
-def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], explanation: str) -> list[Part]:
+def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], judged_by: str) -> list[Part]:
     """List the sections in which every page of pairs ends: the evidence, the pairs to look at, how it was made."""
+    drawn = [chart for chart in charts if chart is not None]
     return [
-        Part("charts.html", {"charts": [chart for chart in charts if chart is not None], "explanation": explanation}),
+        Part("charts.html", {"charts": drawn, "judged_by": judged_by, "n_re_pairings": summary.n_re_pairings}),
         Part("pairs.html", _pairs_table(summary), script="pairs.js"),
         _settings(summary),
     ]
@@ -106,11 +97,6 @@ def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | Non
 
 def _settings(summary: MatchSummary) -> Part:
     return Part("settings.html", {"summary": summary, "versions": versions()})
-
-
-def _tried(summary: MatchSummary) -> str:
-    """How many re-pairings there were, in brackets."""
-    return f" ({summary.n_re_pairings:,} of them were tried)" if summary.n_re_pairings else ""
 
 
 def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
@@ -193,23 +179,12 @@ def _registration_parts(summary: RegistrationSummary) -> list[Part]:
     parts = [_answer(summary, _HOW, summary.about_the_pairs, summary.counts)]
     if overlay is not None:
         lines = [name for code, name in enumerate(VERDICTS) if code in overlay.view["verdicts"]]
-        data = {"overlay": overlay, "sentences": _about_the_picture(overlay), "lines": lines}
-        parts.append(Part("overlay.html", data, script="overlay.js"))
+        parts.append(Part("overlay.html", {"overlay": overlay, "lines": lines}, script="overlay.js"))
     is_small = max(transformation.matrix.shape) <= _LARGEST_MATRIX
     data = {"transformation": transformation, "sentences": summary.about_the_transformation, "is_small": is_small}
     parts.append(Part("transformation.html", data))
-    if summary.scores_are_residuals:
-        explanation = (
-            f"A wrong pair ends up as far off as a re-paired one does, the source's point of one pair with the "
-            f"target's of another{_tried(summary)}, unless the wrong ones agree with each other. What lies nearer is "
-            f"no accident."
-        )
-    else:
-        explanation = (
-            f"In many dimensions the pairs are first judged by a linear map. A wrong pair scores as a re-paired one "
-            f"does{_tried(summary)}; what scores higher is no accident."
-        )
-    return [*parts, *_evidence_parts(summary, _charts(summary), explanation)]
+    judged_by = "residual" if summary.scores_are_residuals else "linear map"
+    return [*parts, *_evidence_parts(summary, _charts(summary), judged_by)]
 
 
 def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
@@ -220,22 +195,3 @@ def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
         None if by_residual else score_chart(summary),
         None if registration.noise_bound is not None else q_chart(summary),
     ]
-
-
-def _about_the_picture(overlay: Overlay) -> list[str]:
-    """What is drawn, and what is not as it was."""
-    sentences = []
-    if overlay.distances is not None:
-        before, after = overlay.distances
-        sentences.append(f"The real pairs were {before:.3g} apart (median) before, and are {after:.3g} apart now.")
-    if overlay.drawn_nearer:
-        sentences.append("Before, the source is drawn nearer to the target than it came.")
-    if overlay.projected_from is not None:
-        sentences.append(f"Of {overlay.projected_from} dimensions the three are shown in which the target varies most.")
-    parts = [*zip(overlay.drawn, overlay.existing, ("source", "target"), strict=True)]
-    counts = [f"{drawn:,} of {all_of:,} points of the {name}" for drawn, all_of, name in parts if drawn < all_of]
-    if overlay.lines[0] < overlay.lines[1]:
-        counts.append(f"{overlay.lines[0]:,} of {overlay.lines[1]:,} pairs as lines")
-    if counts:
-        sentences.append(f"Drawn: {', '.join(counts)}.")
-    return sentences

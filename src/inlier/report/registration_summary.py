@@ -17,17 +17,9 @@ from inlier.report.overlay import Overlay, make_overlay
 from inlier.transforms import Transformation
 from inlier.transforms.transformations import in_brackets
 
-_MAP_NAMES = {
-    "rigid": "rigid motion",
-    "rotation": "rotation",
-    "orthogonal": "rotation or reflection",
-    "similarity": "similarity",
-    "affine": "affine map",
-}
+_MAP_NAMES = {"rigid": "rigid motion", "orthogonal": "rotation or reflection", "affine": "affine map"}  # else the model
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 _DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # most pairs, and most numbers of one side, that a picture is made of
-
-DrawnPairs = tuple[Array, Array, Array]  # rows, and their points of the source and of the target
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +28,7 @@ class RegistrationSummary(MatchSummary):
 
     registration: Registration
     ends: tuple[Array, Array] | None = None
-    drawn: DrawnPairs | None = None
+    drawn: tuple[Array, Array, Array] | None = None  # rows, and their points of the source and of the target
     clouds: tuple[Array, Array] | None = None
 
     @property
@@ -47,7 +39,7 @@ class RegistrationSummary(MatchSummary):
     @property
     def answer(self) -> str:
         """The answer in a sentence."""
-        n, found, what = self.n_pairs, self.n_inliers, _MAP_NAMES[self.registration.model]
+        n, found, what = self.n_pairs, self.n_inliers, _MAP_NAMES.get(self.registration.model, self.registration.model)
         if self.transformation is None:
             return f"The {n:,} pairs do not agree on any {what}."
         if found == 0:
@@ -178,7 +170,7 @@ def summarise_registration(
     )
 
 
-def _some_pairs(registration: Registration, X: Array, y: Array) -> DrawnPairs:
+def _some_pairs(registration: Registration, X: Array, y: Array) -> tuple[Array, Array, Array]:
     """Choose the pairs to draw: of the accepted and of the others, both evenly spread."""
     X, Y = (np.asarray(table).reshape(len(table), -1) for table in (X, y))
     most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))

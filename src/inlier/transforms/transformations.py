@@ -246,9 +246,7 @@ class SimilarityTransformation(Transformation):
             raise AttributeError(f"The angle is defined for rotations in 2 and 3 dimensions; this is {what}.")
         if len(R) == 2:
             return float(np.degrees(np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])))
-        # 2 sin(angle) is the length of R's skew part as a vector, 2 cos(angle) = tr R - 1; exact at 0 and 180 too.
-        twice_sine = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-        return float(np.degrees(np.arctan2(twice_sine, np.trace(R) - 1)))
+        return float(np.degrees(self.as_scipy_rotation().magnitude()))
 
     def as_scipy_rotation(self) -> Rotation:
         """R as a `scipy.spatial.transform.Rotation`, in 3-D: quaternions, Euler angles, rotation vectors."""
