@@ -121,3 +121,11 @@ def test_the_picture_is_of_some_of_the_pairs_that_were_fitted():
     few = summarise_registration(Registration(random_state=0).fit(X, Y), X, Y)
     np.testing.assert_array_equal(few.drawn[0], np.arange(200))
     assert few.overlay.existing == (200, 200)
+
+
+def test_a_later_fit_does_not_change_what_was_found():
+    registration = Registration(random_state=0).fit(X, Y)
+    summary = summarise_registration(registration)
+    before = summary.json()
+    registration.fit(X[:150] + 1.0, Y[:150])
+    assert summary.json() == before

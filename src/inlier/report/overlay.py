@@ -30,7 +30,6 @@ class Overlay:
     """What is drawn, and what there is to say about it."""
 
     view: dict[str, Any]  # for the viewer: whole numbers and matrices
-    is_flat: bool  # panned, not turned
     has_before: bool  # whether the source can be shown as it came, in the space of the target
     drawn_nearer: bool  # the source stands nearer to the target than it came, to be seen at all
     projected_from: int | None  # number of dimensions, where there are more than three
@@ -82,7 +81,6 @@ def make_overlay(
         view |= {"moved": place(after), "moved_starts": place(moved_starts)}
     return Overlay(
         view=view,
-        is_flat=d_y == 2,
         has_before=has_before,
         drawn_nearer=picture.is_nearer,
         projected_from=d_y if d_y > 3 else None,

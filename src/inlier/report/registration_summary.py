@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,7 +164,7 @@ def summarise_registration(
     settings = {name: value for name, value in base.settings.items() if name not in _SILENT_SETTINGS}
     return RegistrationSummary(
         **{**vars(base), "method": "registration", "settings": settings},
-        registration=registration,
+        registration=copy(registration),  # which may be fitted to other pairs later
         ends=ends,
         drawn=None if X is None or y is None else _some_pairs(registration, X, y),
         clouds=clouds,
