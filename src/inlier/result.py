@@ -56,11 +56,7 @@ class MatchResult:
         """Row numbers of the ``k`` pairs with the lowest scores, the lowest first; of equal ones the first."""
         if k < 0:
             raise ValueError(f"k must not be negative; got {k}.")
-        k, scores = min(int(k), self.n_pairs), to_host(self.scores)
-        if k == 0:
-            return np.arange(0)
-        lowest = np.flatnonzero(scores <= np.partition(scores, k - 1)[k - 1])
-        return lowest[np.argsort(scores[lowest], kind="stable")[:k]]
+        return places_of_lowest(to_host(self.scores), int(k))
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier."""
@@ -86,3 +82,11 @@ class MatchResult:
         """Everything that there is per pair, by name."""
         columns = {"score": self.scores, "p_value": self.p_values, "q_value": self.q_values, "inlier": self.inlier_mask}
         return {name: to_host(column) for name, column in columns.items() if column is not None}
+
+
+def places_of_lowest(scores: FloatArray, k: int) -> Array:
+    """Places of the ``k`` lowest scores, the lowest first; of equal ones the first."""
+    if not 0 < k < scores.size:
+        return np.argsort(scores, kind="stable")[:k]
+    candidates = np.flatnonzero(scores <= np.partition(scores, k - 1)[k - 1])  # ties included
+    return candidates[np.argsort(scores[candidates], kind="stable")[:k]]

@@ -102,7 +102,7 @@ def test_more_dimensions_are_projected_and_fewer_have_no_before():
     drop = AffineTransformation([[1, 0, 0], [0, 1, 0]], [0, 0])
     overlay = make_overlay(drop, X, X[:, :2], REAL, 200)
     assert not overlay.has_before
-    assert overlay.is_flat
+    assert overlay.view["flat"]
     assert overlay.view["source"] == overlay.view["target"]
     assert overlay.distances is None
     assert make_overlay(AffineTransformation([[2]], [1]), X[:, :1], X[:, :1], REAL, 200) is None

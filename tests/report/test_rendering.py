@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import base64
 import platform
+from types import SimpleNamespace
 
 import pytest
 from jinja2 import UndefinedError
 
-from inlier.report import Part, render_page
+from inlier.report import Origin, Part, render_page
 from inlier.report.rendering import data_uri, find_template, versions
 
-SETTINGS = {"settings": {"alpha": "<0.01>"}, "versions": {"python": "3"}, "command": None}
+SUMMARY = SimpleNamespace(method="calibrated", settings={"alpha": "<0.01>"}, origin=Origin())
+SETTINGS = {"summary": SUMMARY, "versions": {"python": "3"}}
 
 
 def test_what_is_shown_is_escaped():
@@ -29,7 +31,7 @@ def test_a_script_is_included_once_however_many_parts_need_it():
 
 def test_what_a_template_is_not_given_is_an_error():
     with pytest.raises(UndefinedError, match="versions"):
-        render_page("", [Part("settings.html", {"settings": {}, "command": None})])
+        render_page("", [Part("settings.html", {"summary": SUMMARY})])
 
 
 def test_a_package_may_bring_its_own_templates_and_use_those_of_the_report():

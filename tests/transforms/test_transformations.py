@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from scipy.stats import special_ortho_group
 
 from inlier import AffineTransformation, SimilarityTransformation, Transformation
 from tests.transformations import MODELS, random_map, same, seeds
@@ -88,15 +89,46 @@ def test_angle(degrees):
         _ = SimilarityTransformation(np.eye(4)).angle
 
 
+QUARTER = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("transformation", "words"),
+    [
+        (
+            SimilarityTransformation(QUARTER, [5, 0, -1], model="rigid"),
+            "turns by 90 degrees about the axis (0.000, 0.000, 1.000) and moves by (5, 0, -1)",
+        ),
+        (
+            SimilarityTransformation(QUARTER, [5, 0, 0], 2.0),
+            "scales by 2, turns by 90 degrees about the axis (0.000, 0.000, 1.000) and moves by (5, 0, 0)",
+        ),
+        (SimilarityTransformation([[0, -1], [1, 0]], model="rotation"), "turns by 90 degrees counter-clockwise"),
+        (SimilarityTransformation([[0, 1], [-1, 0]], model="rotation"), "turns by 90 degrees clockwise"),
+        (SimilarityTransformation(np.eye(3), model="rigid"), "does not turn and moves by (0, 0, 0)"),
+        (SimilarityTransformation(np.diag([-1, 1, 1]), model="orthogonal"), "mirrors"),
+        (SimilarityTransformation([[1]], [3], model="rigid"), "moves by (3)"),
+        (
+            SimilarityTransformation(special_ortho_group.rvs(5, random_state=0), [3, 4, 0, 0, 0], model="rigid"),
+            "turns in 5 dimensions and moves by 5",
+        ),
+        (SimilarityTransformation([[1]], model="rotation"), "does not turn"),
+        (AffineTransformation([[2, 0], [0, 1]], [1, 2]), "stretches by 1 to 2 and moves by (1, 2)"),
+    ],
+)
+def test_words_for_what_it_does(transformation, words):
+    assert transformation.describe() == words
+
+
 @pytest.mark.parametrize(
     ("T", "text"),
     [
-        (SimilarityTransformation(np.eye(1), [2]), "in 1 dimension: scales by 1, turns, moves by (2)>"),
-        (SimilarityTransformation(np.eye(3), model="rotation"), "<rotation transformation in 3 dimensions: turns by 0"),
-        (SimilarityTransformation(np.eye(5), [3, 4, 0, 0, 0], model="rigid"), "turns, moves by 5>"),
+        (
+            SimilarityTransformation(np.eye(1), [2]),
+            "<similarity transformation in 1 dimension: scales by 1 and",
+        ),
         (SimilarityTransformation(np.eye(2), determined=False), "; the pairs did not determine all of it>"),
-        (AffineTransformation([[3, 0, 4]], [0]), "from 3 to 1 dimension: stretches by 5 to 5, moves by (0)>"),
-        (AffineTransformation([[2, 0], [0, 1]], [0, 1]), "in 2 dimensions: stretches by 1 to 2, moves by (0, 1)>"),
+        (AffineTransformation([[3, 0, 4]], [0]), "from 3 to 1 dimension: stretches by 5 to 5 and moves by (0)>"),
     ],
 )
 def test_repr_is_a_sentence(T, text):

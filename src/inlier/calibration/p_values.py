@@ -299,7 +299,7 @@ def _rising(values: FloatArray) -> FloatArray:
     return values if (values[1:] >= values[:-1]).all() else np.sort(values)
 
 
-def evenly_spaced(rising_values: FloatArray, most: int = KEPT_NULL_SCORES) -> FloatArray:
+def evenly_spaced(rising_values: Array, most: int = KEPT_NULL_SCORES) -> Array:
     """All of them, or of more as many as draw the same picture: those of evenly spaced ranks."""
     if rising_values.size <= most:
         return rising_values

@@ -101,7 +101,9 @@ class CalibratedMatcher(PairMatcher):
         self.random_state = random_state
 
     def _fit(self, X: Array, Y: Array) -> None:
-        self._check_parameters()
+        check_number(self.alpha, "alpha", low=0, high=0.5)
+        check_flag(self.whiten, "whiten")
+        check_count(self.n_folds, "n_folds", low=2)
         pairs = PairedRows(X, Y)
         fit = self._cross_fit(pairs)  # deal folds; learn on the others; score the fold's pairs, and its re-pairings
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
@@ -129,8 +131,3 @@ class CalibratedMatcher(PairMatcher):
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
-
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", low=0, high=0.5)
-        check_flag(self.whiten, "whiten")
-        check_count(self.n_folds, "n_folds", low=2)

@@ -108,11 +108,8 @@ class RowSumMatcher(_OverlapMatcher):
         The paper's T: pairs with ``S_i - d^2 >= T`` are inliers, in (0, d(rn + 1)) to separate in
         expectation; `row_sum_threshold` gives the middle of that. "kmeans" takes the best of all
         two-cluster partitions.
-    whiten : bool, default=False
-        Whiten both sets first: they may then differ by any linear map. Needs many more pairs than dimensions.
-    solver : {"auto", "moments", "operator", "dense"}, default="auto"
-        How the row sums are computed; the answer is the same ("moments" and "operator" are one
-        formula here). See `inlier.overlap.cost_rule`.
+    whiten, solver
+        As for `EigenvectorMatcher`; "moments" and "operator" are one formula here.
 
     Attributes
     ----------

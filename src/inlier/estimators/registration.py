@@ -8,7 +8,7 @@ of re-pairings -> accept, warn, or fail.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,26 +16,20 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier._checks import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_weights,
-    warn,
-)
-from inlier._typing import Array, FloatArray, Mask
+from inlier._checks import check_flag, check_number, check_weights, warn
+from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
-from inlier.consensus import Consensus, Evidence, as_generator, find_consensus
+from inlier.consensus import Consensus, as_generator, find_consensus
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
+from inlier.estimators._verdict import Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
-from inlier.transforms.estimation import fit_transformation
-from inlier.transforms.least_squares import MODELS
+from inlier.transforms.estimation import check_model, fit_transformation
 
 if TYPE_CHECKING:
     from inlier.report import MatchReport
@@ -46,58 +40,6 @@ _AMPLE = 2  # supporting pairs a column that leave no doubt
 _GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
-_NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
-_CURE = (
-    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
-    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class _Verdict:
-    """What `fit` has to say, under the names of the estimator's attributes; see there."""
-
-    success_: bool
-    transformation_: Transformation | None
-    residuals_: FloatArray
-    noise_bound_: float
-    scores_: FloatArray
-    threshold_: float
-    p_values_: FloatArray
-    q_values_: FloatArray
-    inlier_mask_: Mask
-    false_discovery_rate_: float
-    inlier_fraction_: float
-    inlier_fraction_error_: float
-    detection_p_value_: float
-    null_scores_: FloatArray
-    n_re_pairings_: int
-
-    @staticmethod
-    def of_failure(n: int, evidence: Evidence) -> _Verdict:
-        """That n pairs agree on nothing."""
-        return _Verdict(
-            success_=False,
-            transformation_=None,
-            residuals_=np.full(n, np.nan),
-            noise_bound_=np.nan,
-            scores_=np.zeros(n),
-            threshold_=float(np.nextafter(0.0, 1.0)),
-            p_values_=np.ones(n),
-            q_values_=np.ones(n),
-            inlier_mask_=np.zeros(n, dtype=bool),
-            false_discovery_rate_=0.0,
-            inlier_fraction_=0.0,
-            inlier_fraction_error_=0.0,
-            detection_p_value_=float(np.exp(min(evidence.log_false_alarms, 0.0))),
-            null_scores_=np.empty(0),
-            n_re_pairings_=0,
-        )
-
-    def of_copies(self, numbers: Array) -> _Verdict:
-        """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
-        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_")
-        return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
 
 
 class Registration(TransformerMixin, PairMatcher):
@@ -243,9 +185,12 @@ class Registration(TransformerMixin, PairMatcher):
         )
         if not verdict.success_ and self.raise_on_failure:
             assert isinstance(found, Consensus)
-            raise NoConsensusError(self._why_not(len(X), found.evidence, copies), found.evidence)
+            raise NoConsensusError(why_not(self._map_model, len(X), found.evidence, copies), found.evidence)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
-        self._near_pairs = self._kept_for_uncertainty(found, verdict, X, y, weights)
+        motion, self._near_pairs = verdict.transformation_, None
+        has_errors = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
+        if has_errors and isinstance(found, Consensus):
+            self._near_pairs = NearPairs.among(X, y, weights, verdict.residuals_, found.evidence.bound)
         for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
             setattr(self, name, value)
         return self
@@ -302,19 +247,12 @@ class Registration(TransformerMixin, PairMatcher):
         return weights / weights.max()  # so that their unit does not matter
 
     def _check(self, X: Array, Y: Array) -> None:
-        check_choice(self.model, MODELS, "model")
+        check_model(self.model, X, Y, self.reflection)
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.reflection, "reflection")
         check_flag(self.raise_on_failure, "raise_on_failure")
         if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
             raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
-        if self.model == "rotation" and self.reflection:
-            raise ValueError("Model 'rotation' never reflects. Use model='orthogonal', or leave out reflection=True.")
-        if self.model != "affine" and X.shape[1] != Y.shape[1]:
-            raise ValueError(
-                f"A {self.model} transformation keeps the dimension, but X has {X.shape[1]} column(s) and y "
-                f"{Y.shape[1]}. Use model='affine', or bring both to the same number of columns."
-            )
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
@@ -345,10 +283,10 @@ class Registration(TransformerMixin, PairMatcher):
         matcher = CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))).fit(X[few], Y[few])
         return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
-    def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> _Verdict:
+    def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        failure = _Verdict.of_failure(len(X), evidence)
+        failure = Verdict.of_failure(len(X), evidence)
         if not evidence.is_significant:
             return failure
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
@@ -381,27 +319,23 @@ class Registration(TransformerMixin, PairMatcher):
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
         return verdict
 
-    def _by_matching(self, matcher: CalibratedMatcher, X: Array, Y: Array, weights: FloatArray) -> _Verdict:
+    def _by_matching(self, matcher: CalibratedMatcher, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The pairs that the matcher accepts, and the transformation that fits them."""
         motion, residuals = self._fit_to(X, Y, weights * matcher.inlier_mask_)
         scores, null_scores = matcher.scores_, matcher.null_scores_
         if self.noise_bound is not None:  # then residuals are the scores
-            scores, null_scores = (
-                -residuals,
-                evenly_spaced(np.sort(-motion.residuals(X, np.roll(Y, len(Y) // 2, axis=0)))),
-            )
+            re_paired = motion.residuals(X, np.roll(Y, len(Y) // 2, axis=0))
+            scores, null_scores = -residuals, evenly_spaced(np.sort(-re_paired))
         return self._decided(
-            _Verdict(
+            Verdict(
                 success_=True,
                 transformation_=motion,
                 residuals_=residuals,
                 noise_bound_=float(self.noise_bound or residuals[matcher.inlier_mask_].max()),
                 scores_=scores,
-                threshold_=np.nan,
                 p_values_=matcher.p_values_,
                 q_values_=matcher.q_values_,
                 inlier_mask_=matcher.inlier_mask_,
-                false_discovery_rate_=np.nan,
                 inlier_fraction_=matcher.inlier_fraction_,
                 inlier_fraction_error_=matcher.inlier_fraction_error_,
                 detection_p_value_=matcher.detection_p_value_,
@@ -423,7 +357,7 @@ class Registration(TransformerMixin, PairMatcher):
             )
         return motion, residuals
 
-    def _decided(self, found: _Verdict, n_expected: float = 0.0) -> _Verdict:
+    def _decided(self, found: Verdict, n_expected: float = 0.0) -> Verdict:
         """Accept what is sure enough; where that leaves out most of the expected real pairs, say so."""
         if self.noise_bound is None:
             mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= _GENEROUS * found.noise_bound_)
@@ -443,36 +377,3 @@ class Registration(TransformerMixin, PairMatcher):
                 f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
             )
         return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
-
-    def _kept_for_uncertainty(
-        self, found: Consensus | CalibratedMatcher, verdict: _Verdict, X: Array, Y: Array, weights: FloatArray
-    ) -> NearPairs | None:
-        """What `uncertainty_` takes, where there is one."""
-        motion = verdict.transformation_
-        if isinstance(found, CalibratedMatcher) or X.shape[1] not in (2, 3):
-            return None
-        if not (isinstance(motion, SimilarityTransformation) and motion.determined):
-            return None
-        return NearPairs.among(X, Y, weights, verdict.residuals_, found.evidence.bound)
-
-    def _why_not(self, n: int, evidence: Evidence, copies: Array | None) -> str:
-        """Say of n pairs that they agree on nothing, how near they came, and what to try."""
-        model = self._map_model
-        listed = (
-            ""
-            if copies is None
-            else (f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once.")
-        )
-        if n <= model.fewest_pairs + 1:
-            return (
-                f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
-                f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.{listed}"
-            )
-        how_near = "None that was found brings more of them together than it brings wrong pairs."
-        if evidence.by_chance <= _NEAR_ANYWAY:
-            alarms = np.exp(min(evidence.log_false_alarms, 50.0))
-            how_near = (
-                f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong "
-                f"pairs one would expect {alarms:.2g} transformations with as much support."
-            )
-        return f"The {n} pairs do not agree on any {model.name} transformation. {how_near} {_CURE}{listed}"

@@ -16,8 +16,6 @@ from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows, as_stored
 from inlier.rows.threads import single_threaded_blas
 
-_LARGEST_SEED = 2**31 - 1
-
 
 class SplitMatcher(PairMatcher):
     """Matching by parts, Algorithm 3.
@@ -86,7 +84,7 @@ class SplitMatcher(PairMatcher):
         rng = check_random_state(self.random_state)
         pairs = self.prepare(X, Y)  # step 1
         parts = np.array_split(rng.permutation(len(X)), self.n_splits)  # step 2
-        seeds = rng.randint(_LARGEST_SEED, size=self.n_splits)
+        seeds = rng.randint(2**31 - 1, size=self.n_splits)
         fitted = Parallel(n_jobs=self.n_jobs)(  # steps 3 to 7
             delayed(_fit_part)(self.matcher, *pairs.take(part), seed)  # only the part travels
             for part, seed in zip(parts, seeds, strict=True)

@@ -33,8 +33,6 @@ def score_chart(summary: MatchSummary) -> dict[str, Any]:
         **_histogram(summary, scores, null, scale, "score"),
         "cuts": _x(cuts).tolist(),
         "cut_label": "threshold" if cuts.size == 1 else "thresholds",
-        "caption": "Scores of the pairs, larger for real ones.",
-        "compressed": "Left of the dotted line the axis is compressed.",
     }
 
 
@@ -48,8 +46,6 @@ def residual_chart(
         **_histogram(summary, residuals, null, scale, "residual"),
         "cuts": [_x(bound)] if 0 <= bound <= 1 else [],
         "cut_label": "noise bound",
-        "caption": "How far each point of the source, moved, lies from its partner.",
-        "compressed": "Right of the dotted line the axis is compressed.",
     }
 
 

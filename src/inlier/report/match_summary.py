@@ -17,13 +17,14 @@ from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
 from inlier.report.rendering import versions
-from inlier.result import MatchResult
+from inlier.result import MatchResult, places_of_lowest
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it
 _SMALL_ERROR = 0.1  # per cent, below which another digit is worth printing
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
 _WORST = 10  # pairs, as many as anything shows
+_PLAIN = (bool, int, float, str)  # settings that stay what they are
 _METHODS = {CalibratedMatcher: "calibrated", RowSumMatcher: "row-sum", EigenvectorMatcher: "eigenvector"}
 
 
@@ -79,8 +80,7 @@ class Tally:
             least = float(q.min())
             before = self.lowest_q[1] if self.lowest_q[0] == least else 0
             self.lowest_q = least, before + int((q == least).sum())
-        few = min(_WORST, scores.size)
-        low = np.flatnonzero(scores <= np.partition(scores, few - 1)[few - 1])  # ties included
+        low = places_of_lowest(scores, _WORST)
         both = np.concatenate([self._worst_scores, scores[low]])
         order = np.argsort(both, kind="stable")[:_WORST]
         kept = self.worst or {name: column[:0] for name, column in block.items()}
@@ -231,8 +231,22 @@ class MatchSummary:
         return "".join(self.json_parts(indent))
 
     def json_parts(self, indent: int | None = None) -> Iterator[str]:
-        """The text of `json`, a block of a column at a time."""
-        return _json_with_columns(self.to_dict(), self._column_blocks(), indent)
+        """The text of ``json.dumps({**to_dict(), "pairs": columns}, indent=indent)``, a block of a column at a time."""
+        dumps = partial(json.dumps, allow_nan=False, ensure_ascii=False)
+        outer, inner, deep = ("" if indent is None else "\n" + " " * (indent * depth) for depth in (1, 2, 3))
+        comma = ", " if indent is None else ","
+        yield "{"
+        for key, value in self.to_dict().items():
+            text = dumps(value, indent=indent).replace("\n", outer)  # within a text, JSON writes \\n
+            yield f"{outer}{dumps(key)}: {text}{comma}"
+        yield f'{outer}"pairs": {{'
+        for number, (name, blocks) in enumerate(self._column_blocks()):
+            yield f"{comma if number else ''}{inner}{dumps(name)}: ["
+            for place, block in enumerate(blocks):
+                values = dumps(block.tolist(), separators=(comma + deep, ": "))
+                yield (comma if place else "") + deep + values.removeprefix("[").removesuffix("]")
+            yield f"{inner}]"
+        yield f"{outer}}}" + ("}" if indent is None else "\n}")
 
     def _column_blocks(self) -> Iterator[tuple[str, Iterable[Array]]]:
         """What there is per pair: a name, and the column in one block or in several."""
@@ -283,12 +297,14 @@ def summarise(
 
 def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
     """What a fitted matcher says of all pairs together, and how it was set."""
-    inner = matcher.matcher if isinstance(matcher, SplitMatcher) else matcher
-    n_parts = matcher.n_splits if isinstance(matcher, SplitMatcher) else 1
+    inner, n_parts = (matcher.matcher, matcher.n_splits) if isinstance(matcher, SplitMatcher) else (matcher, 1)
+    settings = inner.get_params(deep=False) | {"n_splits": n_parts}
+    if n_parts > 1:
+        settings["random_state"] = matcher.random_state
     names = ("inlier_fraction", "inlier_fraction_error", "detection_p_value", "null_scores", "n_re_pairings")
     return {
         "method": _METHODS.get(type(inner), type(inner).__name__),
-        "settings": _settings(matcher, inner, n_parts),
+        "settings": {name: value if isinstance(value, _PLAIN) else str(value) for name, value in settings.items()},
         "alpha": float(inner.alpha) if calibrated else None,
         "n_parts": n_parts,
         **{name: getattr(matcher, f"{name}_", None) for name in names},
@@ -299,27 +315,6 @@ def verdicts_of(mask: Array, q_values: Array | None) -> Array:
     """Per pair the place of its verdict in `VERDICTS`: what is neither accepted nor likely wrong is doubtful."""
     is_wrong = True if q_values is None else q_values > _MORE_LIKELY_WRONG
     return np.where(mask, 0, np.where(is_wrong, 2, 1)).astype(np.int8)
-
-
-def _json_with_columns(
-    head: Mapping[str, Any], columns: Iterable[tuple[str, Iterable[Array]]], indent: int | None
-) -> Iterator[str]:
-    """Yield the text of ``json.dumps({**head, "pairs": columns}, indent=indent)``, a block of a column at a time."""
-    dumps = partial(json.dumps, allow_nan=False, ensure_ascii=False)
-    outer, inner, deep = ("" if indent is None else "\n" + " " * (indent * depth) for depth in (1, 2, 3))
-    comma = ", " if indent is None else ","
-    yield "{"
-    for key, value in head.items():
-        text = dumps(value, indent=indent).replace("\n", outer)  # within a text, JSON writes \\n
-        yield f"{outer}{dumps(key)}: {text}{comma}"
-    yield f'{outer}"pairs": {{'
-    for number, (name, blocks) in enumerate(columns):
-        yield f"{comma if number else ''}{inner}{dumps(name)}: ["
-        for place, block in enumerate(blocks):
-            values = dumps(block.tolist(), separators=(comma + deep, ": "))
-            yield (comma if place else "") + deep + values.removeprefix("[").removesuffix("]")
-        yield f"{inner}]"
-    yield f"{outer}}}" + ("}" if indent is None else "\n}")
 
 
 def percent(share: float) -> str:
@@ -338,13 +333,3 @@ def _rounded_up(value: float) -> float:
 
 def _in_words(n_pairs: int) -> str:
     return "No pair is" if n_pairs == 0 else "One pair is" if n_pairs == 1 else f"{n_pairs:,} pairs are"
-
-
-def _settings(matcher: PairMatcher, inner: PairMatcher, n_parts: int) -> dict[str, Any]:
-    """Parameters by name, as far as they are words and numbers."""
-    settings = {**inner.get_params(deep=False), "n_splits": n_parts}
-    if n_parts > 1:
-        settings["random_state"] = matcher.get_params(deep=False)["random_state"]
-    return {
-        name: value if isinstance(value, (bool, int, float, str)) else str(value) for name, value in settings.items()
-    }

@@ -27,37 +27,16 @@ _EDGE = 25.0  # units, beyond which nothing is drawn
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """What is drawn, and what there is to say about it.
+    """What is drawn, and what there is to say about it."""
 
-    Attributes
-    ----------
-    view : dict
-        For the viewer: whole numbers and matrices.
-    is_flat : bool
-        Whether it is panned, not turned.
-    has_before : bool
-        Whether the source can be shown as it came, in the space of the target.
-    drawn_nearer : bool
-        Whether the source stands nearer to the target than it came, to be seen at all.
-    projected_from : int, optional
-        Number of dimensions, where there are more than three.
-    drawn, existing : tuple of int
-        Points of source and target.
-    lines : tuple of int
-        Pairs that are drawn as lines, and all there are.
-    distances : tuple of float, optional
-        Median distance within the real pairs, before and after.
-    """
-
-    view: dict[str, Any]
-    is_flat: bool
-    has_before: bool
-    drawn_nearer: bool
-    projected_from: int | None
-    drawn: tuple[int, int]
-    existing: tuple[int, int]
-    lines: tuple[int, int]
-    distances: tuple[float, float] | None
+    view: dict[str, Any]  # for the viewer: whole numbers and matrices
+    has_before: bool  # whether the source can be shown as it came, in the space of the target
+    drawn_nearer: bool  # the source stands nearer to the target than it came, to be seen at all
+    projected_from: int | None  # number of dimensions, where there are more than three
+    drawn: tuple[int, int]  # points of source and target,
+    existing: tuple[int, int]  # and all there are
+    lines: tuple[int, int]  # pairs that are drawn as lines, and all there are
+    distances: tuple[float, float] | None  # median within the real pairs, before and after
 
 
 def make_overlay(
@@ -73,9 +52,8 @@ def make_overlay(
     if d_y < 2 or len(X) == 0:
         return None
     source, target = (X, Y) if clouds is None else clouds
-    some_source, some_target = _some(source), _some(target)
-    lines = _some_lines(verdicts)
-    basis, has_before = _to_three(d_y, some_target), d_x == d_y
+    some_source, some_target, lines = _some(source), _some(target), _some_lines(verdicts)
+    basis, has_before, real = _to_three(d_y, some_target), d_x == d_y, verdicts == 0
 
     def shown(points: Array) -> FloatArray:
         return np.asarray(points, dtype=np.float64) @ basis
@@ -101,10 +79,8 @@ def make_overlay(
         view |= {"source": picture.beside_target(before), "starts": picture.beside_target(starts)}
     if has_before and d_y > 3:
         view |= {"moved": place(after), "moved_starts": place(moved_starts)}
-    real = verdicts == 0
     return Overlay(
         view=view,
-        is_flat=d_y == 2,
         has_before=has_before,
         drawn_nearer=picture.is_nearer,
         projected_from=d_y if d_y > 3 else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,8 @@ from inlier.estimators.registration import Registration
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
 from inlier.report.match_summary import VERDICTS, MatchSummary, summarise
-from inlier.report.overlay import Overlay
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 from inlier.report.rendering import Part, render_page, versions
-from inlier.transforms import Transformation
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
@@ -58,7 +56,7 @@ class MatchReport:
 
     def html(self) -> str:
         """Return the page as one text that needs nothing else."""
-        return render_page(_WHICH, match_parts(self.summary))
+        return render_page(_WHICH, _match_parts(self.summary))
 
     def json(self, indent: int | None = None) -> str:
         """Return the summary and all pairs as JSON."""
@@ -76,43 +74,29 @@ class MatchReport:
         )
 
 
-def match_parts(summary: MatchSummary) -> list[Part]:
+def _match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
     charts = [score_chart(summary), q_chart(summary)]
-    return [Part("answer.html", _answer(summary, _WHICH)), *_evidence_parts(summary, charts, _explanation(summary))]
+    judged_by = "agreement" if summary.alpha is None else "score"
+    return [_answer(summary, _WHICH, summary.details, summary.counts), *_evidence_parts(summary, charts, judged_by)]
 
 
-def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], explanation: str) -> list[Part]:
+def _answer(summary: MatchSummary, question: str, details: list[str], counts: Mapping[str, int]) -> Part:
+    return Part("answer.html", {"summary": summary, "question": question, "details": details, "counts": counts})
+
+
+def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | None], judged_by: str) -> list[Part]:
     """List the sections in which every page of pairs ends: the evidence, the pairs to look at, how it was made."""
     drawn = [chart for chart in charts if chart is not None]
     return [
-        Part("charts.html", {"charts": drawn, "explanation": explanation}),
+        Part("charts.html", {"charts": drawn, "judged_by": judged_by, "n_re_pairings": summary.n_re_pairings}),
         Part("pairs.html", _pairs_table(summary), script="pairs.js"),
-        Part("settings.html", _settings(summary)),
+        _settings(summary),
     ]
 
 
-def _explanation(summary: MatchSummary) -> str:
-    if summary.alpha is None:
-        return (
-            "A pair's score is how well it agrees with all the others about who is near whom. The paper's methods cut "
-            "the scores in two; they do not say how many pairs above the cut are wrong."
-        )
-    return (
-        f"A wrong pair scores as a re-paired one does, x of one pair with y of another{_tried(summary)}, unless the "
-        f"wrong ones agree with each other. What scores higher is no accident."
-    )
-
-
-def _tried(summary: MatchSummary) -> str:
-    """How many re-pairings there were, in brackets."""
-    return f" ({summary.n_re_pairings:,} of them were tried)" if summary.n_re_pairings else ""
-
-
-def _answer(summary: MatchSummary, question: str) -> dict[str, Any]:
-    """What the head of the page says."""
-    counts = {name: count for name, count in summary.counts.items() if count}
-    return {"summary": summary, "question": question, "details": summary.details, "counts": counts}
+def _settings(summary: MatchSummary) -> Part:
+    return Part("settings.html", {"summary": summary, "versions": versions()})
 
 
 def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
@@ -156,15 +140,6 @@ def _short(values: Array) -> list[Any]:
     return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
-def _settings(summary: MatchSummary) -> dict[str, Any]:
-    """How the page was made."""
-    return {
-        "settings": {"method": summary.method, **summary.settings},
-        "versions": versions(),
-        "command": summary.origin.command,
-    }
-
-
 class RegistrationReport(MatchReport):
     """A report of a registration, with a picture of both sets that can be turned.
 
@@ -198,73 +173,25 @@ def report_on(matcher: PairMatcher, keys: Any = None, X: Any = None, y: Any = No
 
 def _registration_parts(summary: RegistrationSummary) -> list[Part]:
     """List the sections of the page, in order."""
-    head = _answer(summary, _HOW)
-    if summary.transformation is None:
-        return [Part("answer.html", {**head, "counts": {}}), Part("settings.html", _settings(summary))]
-    parts = [Part("answer.html", {**head, "details": summary.about_the_pairs})]
-    overlay = summary.overlay
+    transformation, overlay = summary.transformation, summary.overlay
+    if transformation is None:
+        return [_answer(summary, _HOW, [], {}), _settings(summary)]
+    parts = [_answer(summary, _HOW, summary.about_the_pairs, summary.counts)]
     if overlay is not None:
         lines = [name for code, name in enumerate(VERDICTS) if code in overlay.view["verdicts"]]
-        data = {"overlay": overlay, "sentences": _about_the_picture(overlay), "lines": lines}
-        parts.append(Part("overlay.html", data, script="overlay.js"))
-    parts.append(Part("transformation.html", _transformation(summary, summary.transformation)))
-    return [*parts, *_evidence_parts(summary, _charts(summary), _explanation_of_residuals(summary))]
+        parts.append(Part("overlay.html", {"overlay": overlay, "lines": lines}, script="overlay.js"))
+    is_small = max(transformation.matrix.shape) <= _LARGEST_MATRIX
+    data = {"transformation": transformation, "sentences": summary.about_the_transformation, "is_small": is_small}
+    parts.append(Part("transformation.html", data))
+    judged_by = "residual" if summary.scores_are_residuals else "linear map"
+    return [*parts, *_evidence_parts(summary, _charts(summary), judged_by)]
 
 
 def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
-    assert summary.residuals is not None
-    assert summary.noise_bound is not None
-    by_residual = summary.scores_are_residuals
-    null = -summary.null_scores if by_residual and summary.null_scores is not None else None
+    registration, by_residual = summary.registration, summary.scores_are_residuals
+    null = -registration.null_scores_ if by_residual else None
     return [
-        residual_chart(summary, summary.residuals, null, summary.noise_bound),
+        residual_chart(summary, registration.residuals_, null, registration.noise_bound_),
         None if by_residual else score_chart(summary),
-        None if summary.bound_was_given else q_chart(summary),
+        None if registration.noise_bound is not None else q_chart(summary),
     ]
-
-
-def _explanation_of_residuals(summary: RegistrationSummary) -> str:
-    if not summary.scores_are_residuals:
-        return (
-            f"In many dimensions the pairs are first judged by a linear map. A wrong pair scores as a re-paired one "
-            f"does{_tried(summary)}; what scores higher is no accident."
-        )
-    return (
-        f"A wrong pair ends up as far off as a re-paired one does, the source's point of one pair with the target's of "
-        f"another{_tried(summary)}, unless the wrong ones agree with each other. What lies nearer is no accident."
-    )
-
-
-def _transformation(summary: RegistrationSummary, transformation: Transformation) -> dict[str, Any]:
-    matrix = transformation.matrix
-    small = max(matrix.shape) <= _LARGEST_MATRIX
-    return {
-        "sentences": summary.about_the_transformation,
-        "determined": transformation.determined,
-        "matrix": [[_number(value) for value in row] for row in matrix] if small else None,
-        "shape": matrix.shape,
-    }
-
-
-def _number(value: float) -> str:
-    text = f"{value:.6g}" if abs(value) >= 1e-12 else "0"
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
-def _about_the_picture(overlay: Overlay) -> list[str]:
-    """What is drawn, and what is not as it was."""
-    sentences = []
-    if overlay.distances is not None:
-        before, after = overlay.distances
-        sentences.append(f"The real pairs were {before:.3g} apart (median) before, and are {after:.3g} apart now.")
-    if overlay.drawn_nearer:
-        sentences.append("Before, the source is drawn nearer to the target than it came.")
-    if overlay.projected_from is not None:
-        sentences.append(f"Of {overlay.projected_from} dimensions the three are shown in which the target varies most.")
-    parts = [*zip(overlay.drawn, overlay.existing, ("source", "target"), strict=True)]
-    counts = [f"{drawn:,} of {all_of:,} points of the {name}" for drawn, all_of, name in parts if drawn < all_of]
-    if overlay.lines[0] < overlay.lines[1]:
-        counts.append(f"{overlay.lines[0]:,} of {overlay.lines[1]:,} pairs as lines")
-    if counts:
-        sentences.append(f"Drawn: {', '.join(counts)}.")
-    return sentences

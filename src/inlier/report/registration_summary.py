@@ -3,56 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array
+from inlier.calibration.p_values import evenly_spaced
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
 from inlier.report.overlay import Overlay, make_overlay
-from inlier.transforms import SimilarityTransformation, Transformation
+from inlier.transforms import Transformation
+from inlier.transforms.transformations import in_brackets
 
-MAP_NAMES = {
-    "rigid": "rigid motion",
-    "rotation": "rotation",
-    "orthogonal": "rotation or reflection",
-    "similarity": "similarity",
-    "affine": "affine map",
-}
+_MAP_NAMES = {"rigid": "rigid motion", "orthogonal": "rotation or reflection", "affine": "affine map"}  # else the model
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 _DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # most pairs, and most numbers of one side, that a picture is made of
-_NO_TURN = 1e-7  # degrees, below which it is rounding
-_WITHOUT_TRANSLATION = ("orthogonal", "rotation")
-
-DrawnPairs = tuple[Array, Array, Array]  # rows, and their points of the source and of the target
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RegistrationSummary(MatchSummary):
     """The transformation, the pairs that agree on it, and the evidence. Made by `summarise_registration`."""
 
-    model: str = "rigid"
-    transformation: Transformation | None = None
-    residuals: FloatArray | None = None
-    noise_bound: float | None = None
-    bound_was_given: bool = False
+    registration: Registration
     ends: tuple[Array, Array] | None = None
-    errors: MotionUncertainty | None = None
-    drawn: DrawnPairs | None = None
+    drawn: tuple[Array, Array, Array] | None = None  # rows, and their points of the source and of the target
     clouds: tuple[Array, Array] | None = None
+
+    @property
+    def transformation(self) -> Transformation | None:
+        """What was found, if anything."""
+        return self.registration.transformation_
 
     @property
     def answer(self) -> str:
         """The answer in a sentence."""
-        n, found, what = self.n_pairs, self.n_inliers, MAP_NAMES[self.model]
-        if self.transformation is None or self.residuals is None:
+        n, found, what = self.n_pairs, self.n_inliers, _MAP_NAMES.get(self.registration.model, self.registration.model)
+        if self.transformation is None:
             return f"The {n:,} pairs do not agree on any {what}."
         if found == 0:
             return f"The {n:,} pairs agree on one {what}, but no single one of them can be called real."
-        farthest = float(self.residuals[self.result.inlier_mask].max())
+        farthest = float(self.registration.residuals_[self.result.inlier_mask].max())
         return f"{found:,} of {n:,} pairs agree on one {what}, to within {farthest:.3g}."
 
     @property
@@ -65,28 +58,22 @@ class RegistrationSummary(MatchSummary):
         """What it does, and how precisely it is known."""
         if self.transformation is None:
             return []
-        errors = [] if self.errors is None else [errors_in_words(self.errors, self.model)]
-        return [f"It {in_words(self.transformation)}.", *errors]
+        errors = self.registration.uncertainty_
+        precision = [] if errors is None else [errors_in_words(errors, self.registration.model)]
+        return [f"It {self.transformation.describe()}.", *precision]
 
     @property
     def about_the_pairs(self) -> list[str]:
         """How the pairs were judged, and what came out."""
-        sentences = []
-        if self.bound_was_given:
-            sentences.append(f"Pairs agree if they come within {self.noise_bound:.3g}, the bound that was given.")
+        bound = f"{self.registration.noise_bound_:.3g}"
+        if self.registration.noise_bound is not None:
+            return [f"Pairs agree if they come within {bound}, the bound that was given.", *super().details]
+        alpha, share = self.registration.alpha, self.registration.false_discovery_rate_
+        if share <= alpha:
+            expected = f"At most {percent(alpha)} of them are expected to be wrong"
         else:
-            sentences.append(
-                f"{self._share_of_wrong()}; the noise bound found from the data is {self.noise_bound:.3g}."
-            )
-        return sentences + super().details
-
-    def _share_of_wrong(self) -> str:
-        q, alpha = self.result.q_values, self.alpha or 0.0
-        largest = 0.0 if q is None or not self.n_inliers else float(q[self.result.inlier_mask].max())
-        if largest <= alpha:
-            return f"At most {percent(alpha)} of them are expected to be wrong"
-        share = percent(min(largest, 1.0))
-        return f"Some {share} of them are expected to be wrong, since wrong ones lie as near by chance"
+            expected = f"Some {percent(share)} of them are expected to be wrong, since wrong ones lie as near by chance"
+        return [f"{expected}; the noise bound found from the data is {bound}.", *super().details]
 
     @property
     def overlay(self) -> Overlay | None:
@@ -99,34 +86,34 @@ class RegistrationSummary(MatchSummary):
     @property
     def scores_are_residuals(self) -> bool:
         """Whether pairs were judged by their residuals; in many dimensions a linear map may have judged them."""
-        return self.residuals is not None and np.array_equal(self.result.scores, -self.residuals)
+        return np.array_equal(self.result.scores, -self.registration.residuals_)
 
     def columns(self) -> dict[str, Array]:
         """Everything there is per pair: row, key, the two ends, residual, p- and q-value, inlier."""
         columns = super().columns()
         if self.scores_are_residuals:
             del columns["score"]
-        added: dict[str, Array | None] = {"residual": self.residuals}
-        if self.ends is not None:
-            added = {"source": self.ends[0], "target": self.ends[1], **added}
         first = {name: columns.pop(name) for name in ("row", "key") if name in columns}
-        return first | {name: column for name, column in added.items() if column is not None} | columns
+        ends = {} if self.ends is None else dict(zip(("source", "target"), self.ends, strict=True))
+        residuals = {} if self.transformation is None else {"residual": self.registration.residuals_}
+        return first | ends | residuals | columns
 
     def transformation_dict(self) -> dict[str, Any]:
         """The transformation, with what it rests on; `Transformation.from_dict` reads it."""
         if self.transformation is None:
             return {}
-        errors = self.errors and {
-            "degrees": np.asarray(self.errors.rotation).tolist(),
-            "translation": np.asarray(self.errors.translation).tolist(),
-            "scale": float(self.errors.scale),
-        }
+        errors = self.registration.uncertainty_
         return {
             **self.transformation.to_dict(),
-            "in_words": in_words(self.transformation),
-            "standard_errors": errors,
-            "noise_bound": self.noise_bound,
-            "noise_bound_was_given": self.bound_was_given,
+            "in_words": self.transformation.describe(),
+            "standard_errors": errors
+            and {
+                "degrees": np.asarray(errors.rotation).tolist(),
+                "translation": np.asarray(errors.translation).tolist(),
+                "scale": float(errors.scale),
+            },
+            "noise_bound": self.registration.noise_bound_,
+            "noise_bound_was_given": self.registration.noise_bound is not None,
             "n_pairs": self.n_pairs,
             "n_inliers": self.n_inliers,
             "inlier_fraction": self.inlier_fraction,
@@ -156,16 +143,12 @@ def summarise_registration(
         After ``fit``.
     X, y : ndarrays of shape (n, d), optional
         The pairs that it was fitted to, of which some are drawn.
-    rows : ndarray of int, optional
-        Where each pair stands in the user's own table; 0, 1, 2, ... by default.
-    keys : sequence of str, optional
-        A name for each pair.
     ends : tuple of two ndarrays of int, optional
         Rows of the source and of the target that each pair joins, where they differ.
     clouds : tuple of two ndarrays, optional
         All points of source and target, to be drawn; by default those of the pairs.
-    origin : Origin, optional
-        Files, command and notes.
+    rows, keys, origin
+        As for `summarise`.
 
     Examples
     --------
@@ -179,81 +162,30 @@ def summarise_registration(
     """
     base = summarise(registration, rows=rows, keys=keys, origin=origin)
     settings = {name: value for name, value in base.settings.items() if name not in _SILENT_SETTINGS}
-    found = registration.success_
     return RegistrationSummary(
         **{**vars(base), "method": "registration", "settings": settings},
-        model=registration.model,
-        transformation=registration.transformation_,
-        residuals=registration.residuals_ if found else None,
-        noise_bound=float(registration.noise_bound_) if found else None,
-        bound_was_given=registration.noise_bound is not None,
+        registration=copy(registration),  # which may be fitted to other pairs later
         ends=ends,
-        errors=getattr(registration, "uncertainty_", None) if found else None,
-        drawn=_drawn_pairs(registration, X, y) if found else None,
+        drawn=None if X is None or y is None else _some_pairs(registration, X, y),
         clouds=clouds,
     )
 
 
-def _drawn_pairs(registration: Registration, X: Array | None, y: Array | None) -> DrawnPairs | None:
+def _some_pairs(registration: Registration, X: Array, y: Array) -> tuple[Array, Array, Array]:
     """Choose the pairs to draw: of the accepted and of the others, both evenly spread."""
-    if X is None or y is None:
-        return None
     X, Y = (np.asarray(table).reshape(len(table), -1) for table in (X, y))
     most = min(_DRAWN, max(_DRAWN_NUMBERS // max(X.shape[1], Y.shape[1]), 1))
     accepted, others = np.flatnonzero(registration.inlier_mask_), np.flatnonzero(~registration.inlier_mask_)
     n_others = min(max(most // 3, most - accepted.size), others.size)
-    rows = np.sort(np.concatenate([_evenly_spread(accepted, most - n_others), _evenly_spread(others, n_others)]))
+    rows = np.sort(np.concatenate([evenly_spaced(accepted, most - n_others), evenly_spaced(others, n_others)]))
     return rows, X[rows], Y[rows]
-
-
-def _evenly_spread(rows: Array, most: int) -> Array:
-    few = min(rows.size, most)
-    return rows[np.linspace(0, rows.size - 1, few).round().astype(np.intp)] if few else rows[:0]
-
-
-def in_words(transformation: Transformation) -> str:
-    """What it does to the source, as the rest of a sentence: "turns by 90 degrees about ... and moves by ..."."""
-    parts = _linear_part(transformation)
-    if transformation.model not in _WITHOUT_TRANSLATION:
-        size = float(np.linalg.norm(transformation.translation))
-        parts.append(f"moves by {_vector(transformation.translation, size)}")
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _linear_part(transformation: Transformation) -> list[str]:
-    if not isinstance(transformation, SimilarityTransformation):
-        stretch = np.linalg.svd(transformation.linear, compute_uv=False)
-        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}"]
-    parts = [f"scales by {transformation.scale:.6g}"] if transformation.model == "similarity" else []
-    d = len(transformation.rotation)
-    if transformation.is_reflection:
-        return [*parts, "mirrors"]
-    if d not in (2, 3):
-        return [*parts, f"turns in {d} dimensions"] if d > 1 else parts
-    angle = transformation.angle
-    if abs(angle) < _NO_TURN:
-        return [*parts, "does not turn"]
-    if d == 2:
-        return [*parts, f"turns by {abs(angle):.4g} degrees {'counter-clockwise' if angle > 0 else 'clockwise'}"]
-    axis = transformation.as_scipy_rotation().as_rotvec()
-    axis /= np.linalg.norm(axis)
-    return [*parts, f"turns by {angle:.4g} degrees about the axis {_vector(axis, 1.0, '.3f')}"]
-
-
-def _vector(values: FloatArray, size: float, form: str = ".4g") -> str:
-    """Numbers in brackets, few enough to be read; what is nothing beside the others is 0."""
-    if values.size > 3:
-        return f"{size:.4g}"
-    shown = np.where(np.abs(values) < 1e-9 * size, 0.0, values)
-    return f"({', '.join(format(float(value), form) for value in shown)})"
 
 
 def errors_in_words(errors: MotionUncertainty, model: str) -> str:
     """A sentence: how far the transformation may be off."""
     parts = [f"{float(np.max(errors.rotation)):.2g} degrees"]
-    if model not in _WITHOUT_TRANSLATION:
-        shift = np.asarray(errors.translation)
-        parts.append(f"{_vector(shift, float(np.linalg.norm(shift)), '.2g')} in the translation")
+    if model in ("rigid", "similarity"):
+        parts.append(f"{in_brackets(np.asarray(errors.translation), '.2g')} in the translation")
     if model == "similarity":
         parts.append(f"{errors.scale:.2g} in the scale")
     return f"Standard errors: {', '.join(parts)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from inlier.result import MatchResult
 _NONE = np.empty(0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedSummary(MatchSummary):
     """As `MatchSummary`, of pairs that stay in their files. Made by `summarise_streamed`."""
 
-    fitted: FittedFiles | None = None
-    counted: Tally = field(default_factory=Tally)
+    fitted: FittedFiles
+    counted: Tally
 
     @property
     def tally(self) -> Tally:
@@ -29,7 +29,6 @@ class StreamedSummary(MatchSummary):
 
     def _column_blocks(self) -> Iterator[tuple[str, Iterable[Array]]]:
         """The columns, block by block: the files are read once for each column."""
-        assert self.fitted is not None
         for name in self.fitted.columns:
             yield name, (block[name] for block in self.fitted.blocks(name))
 

@@ -8,7 +8,7 @@ z_y. W is the sum of the weights, the largest of which is 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -79,13 +79,15 @@ def estimate_transformation(
     >>> Y = 3 * X @ np.array([[0.0, 1.0], [-1.0, 0.0]]) + [7.0, 0.0]
     >>> T = estimate_transformation("similarity", X, Y)
     >>> T
-    <similarity transformation in 2 dimensions: scales by 3, turns by 90 degrees, moves by (7, 0)>
+    <similarity transformation in 2 dimensions: scales by 3, turns by 90 degrees counter-clockwise and moves by (7, 0)>
     >>> np.allclose(T(X), Y), bool(T.residuals(X, Y).max() < 1e-12)
     (True, True)
     """
-    check_choice(model, MODELS, "model")
     X, Y = as_table(X, "X", one_column=True), as_table(Y, "Y", one_column=True)
-    _check_tables(model, X, Y, reflection)
+    check_paired(X, Y, fewest=1)
+    check_model(model, X, Y, reflection)
+    for table, name in ((X, "X"), (Y, "Y")):
+        check_finite(table, summarise_columns(table), name)
     checked = None if weights is None else check_weights(weights, len(X))
     return fit_transformation(MapModel(model, X.shape[1], reflection), X, Y, checked, allow_undetermined)
 
@@ -104,39 +106,31 @@ def fit_transformation(
     return _fit_similarity(model, pairs, allow_undetermined)
 
 
-def _check_tables(model: str, X: Array, Y: Array, reflection: bool) -> None:
-    check_paired(X, Y, fewest=1)
-    if model != "affine" and X.shape[1] != Y.shape[1]:
-        raise ValueError(
-            f"A transformation of model {model!r} keeps the dimension, but X has shape {X.shape} and Y {Y.shape}. "
-            f"Use model='affine', or bring both to the same number of columns."
-        )
+def check_model(model: str, X: Array, Y: Array, reflection: bool) -> None:
+    """Refuse what no transformation of a model can be."""
+    check_choice(model, MODELS, "model")
     if model == "rotation" and reflection:
         raise ValueError("Model 'rotation' never reflects. Use model='orthogonal', or leave out reflection=True.")
-    for table, name in ((X, "X"), (Y, "Y")):
-        check_finite(table, summarise_columns(table), name)
+    if model != "affine" and X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"A {model} transformation keeps the dimension, but X has shape {X.shape} and Y {Y.shape}. "
+            f"Use model='affine', or bring both to the same number of columns."
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of the two point sets.
-
-    Its centroid (or the origin) and its unit; and in units the rounding of each column, the mean of w z z^T, and the
-    root of its trace.
-    """
+    """One point set: its centroid (or the origin) and unit; in units each column's rounding and the mean of w z z^T."""
 
     centre: FloatArray
     unit: float
     rounding: FloatArray
     scatter: FloatArray
-    length: float = 0.0
 
-    def relative(self, points: Array) -> FloatArray:
-        """Return z of these rows, as columns: sums over narrow rows run several times faster along them."""
-        z = np.empty(points.shape[::-1])
-        np.subtract(points.T, self.centre[:, None], out=z, dtype=np.float64)
-        z /= self.unit
-        return z
+    @property
+    def length(self) -> float:
+        """Root mean square of the points."""
+        return float(np.sqrt(max(np.trace(self.scatter), 0.0)))
 
     @property
     def off(self) -> float:
@@ -163,12 +157,24 @@ class _CentredPairs:
     """Means over weighted pairs about their centroids (or the origin); pairs of weight 0 are not looked at."""
 
     def __init__(self, X: Array, Y: Array, weights: FloatArray | None, *, about_origin: bool) -> None:
-        self._tables, self._weights, self._about_origin = (X, Y), weights, about_origin
+        self._X, self._Y, self._weights = X, Y, weights
         self.n_active = len(X) if weights is None else int(np.count_nonzero(weights))
         self.total_weight = float(len(X) if weights is None else weights.sum())
-        self.x, self.y = (_Side(np.zeros(T.shape[1]), 1.0, np.zeros(T.shape[1]), np.zeros((0, 0))) for T in (X, Y))
-        self.x, self.y = self._centred()
-        self.x, self.y, self.cross = self._summed()
+        d_x, d = X.shape[1], X.shape[1] + Y.shape[1]
+        self._centre, self._unit = np.zeros(d), np.ones(d)  # of z = (z_x, z_y)
+        rounding = self._centre_and_scale(about_origin)
+        means, products = np.zeros(d), np.zeros((d, d))
+        for w, z in self._blocks():
+            products += (w * z) @ z.T
+            means += z @ w
+        means = means * (not about_origin) / self.total_weight
+        products = products / self.total_weight - np.outer(means, means)
+        self._centre = self._centre + self._unit * means  # without the rounding that far-away data gave it
+        self.x, self.y = (
+            _Side(self._centre[part], float(self._unit[part][0]), rounding[part], products[part, part])
+            for part in (slice(d_x), slice(d_x, None))
+        )
+        self.cross = products[d_x:, :d_x]
 
     def noise(self, along_x: float | FloatArray, along_y: float | FloatArray) -> FloatArray:
         """Rounding in an entry of `cross` between directions along which the points have these lengths.
@@ -181,58 +187,43 @@ class _CentredPairs:
         return summed + x.off * np.asarray(along_y) + y.off * np.asarray(along_x) + x.off * y.off
 
     def triangle(self) -> FloatArray:
-        """R of the QR decomposition of the rows sqrt(w) (z_x, z_y): least squares without squaring the condition."""
-        R: Any = np.zeros((0, self.x.centre.size + self.y.centre.size))
-        for w, z_x, z_y in self._blocks():
-            R = np.linalg.qr(np.vstack([R, (np.sqrt(w) * np.vstack([z_x, z_y])).T]), mode="r")
+        """R of the QR decomposition of the rows sqrt(w) z: least squares without squaring the condition."""
+        R: Any = np.zeros((0, self._centre.size))
+        for w, z in self._blocks():
+            R = np.linalg.qr(np.vstack([R, (np.sqrt(w) * z).T]), mode="r")
         return R
 
-    def _blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Weights, z_x and z_y of the pairs that have a weight."""
-        X, Y = self._tables
-        for rows in row_blocks(len(X), X.shape[1] + Y.shape[1]):
-            x, y = X[rows], Y[rows]
+    def _blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Weights and z of the pairs that have a weight; z as columns, since sums over narrow rows run slower."""
+        d_x, d = self._X.shape[1], self._centre.size
+        for rows in row_blocks(len(self._X), d):
+            x, y = self._X[rows], self._Y[rows]
             w: FloatArray = np.ones(len(x)) if self._weights is None else self._weights[rows]
             if not w.all():
                 active = np.flatnonzero(w)
                 w, x, y = w[active], x[active], y[active]
             if w.size:
-                yield w, self.x.relative(x), self.y.relative(y)
+                z = np.empty((d, w.size))
+                z[:d_x], z[d_x:] = x.T, y.T
+                z -= self._centre[:, None]
+                z /= self._unit[:, None]
+                yield w, z
 
-    def _centred(self) -> tuple[_Side, _Side]:
-        """Find centroids to rounding, and units."""
-        sums, least, most = ([np.full(T.shape[1], start) for T in self._tables] for start in (0.0, np.inf, -np.inf))
-        for w, *sides in self._blocks():
-            for k, points in enumerate(sides):
-                sums[k] += points @ w
-                np.minimum(least[k], points.min(axis=1), out=least[k])
-                np.maximum(most[k], points.max(axis=1), out=most[k])
-        found = []
-        for k, table in enumerate(self._tables):
-            centre = np.zeros(table.shape[1]) if self._about_origin else sums[k] / self.total_weight
-            reach = float(np.maximum(most[k] - centre, centre - least[k]).max())
-            unit = float(np.ldexp(1.0, int(np.frexp(reach)[1]) - 1)) if reach > 0 else 1.0
-            eps = max(float(np.finfo(table.dtype).eps) if table.dtype.kind == "f" else _EPS, _EPS)
-            rounding = eps * (np.maximum(np.abs(least[k]), np.abs(most[k])) / unit)
-            found.append(_Side(centre, unit, rounding, np.zeros((0, 0))))
-        return found[0], found[1]
-
-    def _summed(self) -> tuple[_Side, _Side, FloatArray]:
-        """Mean of w z z^T, z = (z_x, z_y); on the way the centroids lose the rounding that far-away data gave them."""
-        d_x, d_y = self.x.centre.size, self.y.centre.size
-        means, products = np.zeros(d_x + d_y), np.zeros((d_x + d_y, d_x + d_y))
-        for w, z_x, z_y in self._blocks():
-            z = np.vstack([z_x, z_y])
-            products += (w * z) @ z.T
-            means += z @ w
-        means, products = means * (not self._about_origin) / self.total_weight, products / self.total_weight
-        products -= np.outer(means, means)
-        sides = []
-        for side, part in ((self.x, slice(0, d_x)), (self.y, slice(d_x, None))):
-            scatter = products[part, part]
-            length = float(np.sqrt(max(np.trace(scatter), 0.0)))
-            sides.append(replace(side, centre=side.centre + side.unit * means[part], scatter=scatter, length=length))
-        return sides[0], sides[1], products[d_x:, :d_x]
+    def _centre_and_scale(self, about_origin: bool) -> FloatArray:
+        """Find centroids to rounding, and units; return the rounding of each column in units."""
+        sums, least, most = (np.full(self._centre.size, start) for start in (0.0, np.inf, -np.inf))
+        for w, z in self._blocks():
+            sums += z @ w
+            np.minimum(least, z.min(axis=1), out=least)
+            np.maximum(most, z.max(axis=1), out=most)
+        centre = np.zeros_like(sums) if about_origin else sums / self.total_weight
+        reach, eps, d_x = np.maximum(most - centre, centre - least), np.empty(centre.size), self._X.shape[1]
+        for table, part in ((self._X, slice(d_x)), (self._Y, slice(d_x, None))):
+            farthest = float(reach[part].max())
+            self._unit[part] = np.ldexp(1.0, int(np.frexp(farthest)[1]) - 1) if farthest > 0 else 1.0
+            eps[part] = max(float(np.finfo(table.dtype).eps) if table.dtype.kind == "f" else _EPS, _EPS)
+        self._centre = centre
+        return eps * (np.maximum(np.abs(least), np.abs(most)) / self._unit)
 
 
 def _fit_similarity(model: MapModel, pairs: _CentredPairs, allow: bool) -> SimilarityTransformation:

@@ -177,19 +177,8 @@ def rank_and_uniqueness(
 ) -> tuple[int, bool]:
     """How many directions the pairs fix, and whether those leave only one rotation: the test of being determined.
 
-    Parameters
-    ----------
-    model : MapModel
-        Not affine: there the rank of X decides.
-    s : ndarray of shape (d,)
-        Singular values of the cross-covariance C, falling.
-    handedness : float
-        det U det V, or the sign of det C.
-    noise : float or ndarray of shape (d,)
-        What rounding might make of each singular value.
-
-    Notes
-    -----
+    ``s`` are the singular values of the cross-covariance C, falling; ``handedness`` is det U det V, or the sign of
+    det C; ``noise`` is what rounding might make of each one. Not for affine maps: there the rank of X decides.
     Where it may mirror, R is unique iff s_d > 0. Else iff s_(d-1) + det(U V) s_d > 0: mirrored pairs may be as near to
     many rotations.
     """

@@ -19,9 +19,11 @@ from inlier._typing import Array, FloatArray
 from inlier.rows import as_table
 from inlier.rows.threads import row_blocks
 
-SIMILARITY_MODELS = ("orthogonal", "rotation", "rigid", "similarity")
+_WITHOUT_TRANSLATION = ("orthogonal", "rotation")
+_SIMILARITY_MODELS = (*_WITHOUT_TRANSLATION, "rigid", "similarity")
 _ORTHOGONAL_TO = 1e-5  # what R^T R may differ from I: rotations kept in float32 pass
 _WORST_CONDITION = 1e12  # of an affine map that is to be inverted
+_NO_TURN = 1e-7  # degrees, below which it is rounding
 
 
 class Transformation(ABC):
@@ -50,7 +52,7 @@ class Transformation(ABC):
     >>> isinstance(T, Transformation)
     True
     >>> T
-    <similarity transformation in 2 dimensions: scales by 2, turns by 90 degrees, moves by (5, 0)>
+    <similarity transformation in 2 dimensions: scales by 2, turns by 90 degrees counter-clockwise and moves by (5, 0)>
     >>> T([[1, 0], [0, 1]])
     array([[5., 2.],
            [3., 0.]])
@@ -68,19 +70,12 @@ class Transformation(ABC):
     def inverse(self) -> Transformation:
         """The map back."""
 
-    @abstractmethod
-    def _parts(self) -> dict[str, Any]:
-        """What `to_dict` shows beside the model, the matrix and whether it is determined."""
-
     @property
     def matrix(self) -> FloatArray:
         """[[linear, translation], [0, 1]], on column vectors (x, 1)."""
-        d_y, d_x = self.linear.shape
-        matrix = np.zeros((d_y + 1, d_x + 1))
-        matrix[:d_y, :d_x] = self.linear
-        matrix[:d_y, d_x] = self.translation
-        matrix[d_y, d_x] = 1.0
-        return matrix
+        last = np.zeros(self.linear.shape[1] + 1)
+        last[-1] = 1.0
+        return np.vstack([np.column_stack([self.linear, self.translation]), last])
 
     def __call__(self, X: Any) -> FloatArray:
         """Map the rows of ``X``; float32 in gives float32 out, everything else float64."""
@@ -120,7 +115,7 @@ class Transformation(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and words, ready for ``json.dumps``; `from_dict` reads it back."""
-        parts = {"model": self.model, "determined": self.determined, "matrix": self.matrix, **self._parts()}
+        parts = {"model": self.model, "determined": self.determined, "matrix": self.matrix, **self._fields()}
         return {name: part.tolist() if isinstance(part, np.ndarray) else part for name, part in parts.items()}
 
     @staticmethod
@@ -131,7 +126,11 @@ class Transformation(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild a pickled one from its fields, so that its arrays are again read-only."""
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(self._fields().values())
+
+    def _fields(self) -> dict[str, Any]:
+        """What it was made of."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def _images(self, X: Array) -> Iterator[tuple[slice, FloatArray]]:
         linear = self.linear
@@ -151,15 +150,18 @@ class Transformation(ABC):
         d_y, d_x = self.linear.shape
         where = _dimensions(d_x) if d_x == d_y else f"from {d_x} to {_dimensions(d_y)}"
         free = "" if self.determined else "; the pairs did not determine all of it"
-        return f"<{self.model} transformation {'in ' * (d_x == d_y)}{where}: {', '.join(self._effects())}{free}>"
+        return f"<{self.model} transformation {'in ' * (d_x == d_y)}{where}: {self.describe()}{free}>"
 
-    def _effects(self) -> list[str]:
-        """What it does to a point, in words."""
-        length = float(np.linalg.norm(self.translation))
-        if self.translation.size > 3:
-            return [f"moves by {length:.4g}"]
-        shown = np.where(np.abs(self.translation) < 1e-9 * length, 0.0, self.translation)  # a person reads this
-        return [f"moves by ({', '.join(f'{float(value):.4g}' for value in shown)})"]
+    def describe(self) -> str:
+        """What it does to a point, as the rest of a sentence: "turns by 90 degrees about ... and moves by ..."."""
+        parts = self._linear_effects()
+        if self.model not in _WITHOUT_TRANSLATION:
+            parts.append(f"moves by {in_brackets(self.translation)}")
+        return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "does not turn"
+
+    @abstractmethod
+    def _linear_effects(self) -> list[str]:
+        """What the linear part does, in words."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +187,7 @@ class SimilarityTransformation(Transformation):
     >>> turn = SimilarityTransformation([[0, -1], [1, 0]], model="rotation")
     >>> shift = SimilarityTransformation([[1, 0], [0, 1]], [3, 0], model="rigid")
     >>> shift @ turn
-    <rigid transformation in 2 dimensions: turns by 90 degrees, moves by (3, 0)>
+    <rigid transformation in 2 dimensions: turns by 90 degrees counter-clockwise and moves by (3, 0)>
     >>> (shift @ turn).residuals([[1, 0]], [[3, 2]])
     array([1.])
     """
@@ -197,7 +199,7 @@ class SimilarityTransformation(Transformation):
     determined: bool = True
 
     def __post_init__(self) -> None:
-        check_choice(self.model, SIMILARITY_MODELS, "model")
+        check_choice(self.model, _SIMILARITY_MODELS, "model")
         rotation = _frozen(self.rotation, "rotation", 2)
         d = len(rotation)
         translation = _frozen(np.zeros(d) if self.translation is None else self.translation, "translation", 1)
@@ -211,7 +213,7 @@ class SimilarityTransformation(Transformation):
             raise ValueError(
                 f"scale must be {'positive' if scale == 0 else '1'} for model {self.model!r}; got {scale!r}."
             )
-        if translation.any() and self.model in ("orthogonal", "rotation"):
+        if translation.any() and self.model in _WITHOUT_TRANSLATION:
             raise ValueError(f"Model {self.model!r} has no translation; use model='rigid'.")
         if self.model == "rotation" and np.linalg.det(rotation) < 0:
             raise ValueError("rotation has determinant -1: it is a reflection. Use model='orthogonal'.")
@@ -244,9 +246,7 @@ class SimilarityTransformation(Transformation):
             raise AttributeError(f"The angle is defined for rotations in 2 and 3 dimensions; this is {what}.")
         if len(R) == 2:
             return float(np.degrees(np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])))
-        # 2 sin(angle) is the length of R's skew part as a vector, 2 cos(angle) = tr R - 1; exact at 0 and 180 too.
-        twice_sine = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-        return float(np.degrees(np.arctan2(twice_sine, np.trace(R) - 1)))
+        return float(np.degrees(self.as_scipy_rotation().magnitude()))
 
     def as_scipy_rotation(self) -> Rotation:
         """R as a `scipy.spatial.transform.Rotation`, in 3-D: quaternions, Euler angles, rotation vectors."""
@@ -268,16 +268,20 @@ class SimilarityTransformation(Transformation):
             self.determined and first.determined,
         )
 
-    def _parts(self) -> dict[str, Any]:
-        return {"rotation": self.rotation, "scale": self.scale, "translation": self.translation}
-
-    def _effects(self) -> list[str]:
-        effects = [f"scales by {self.scale:.4g}"] if self.model == "similarity" else []
+    def _linear_effects(self) -> list[str]:
+        effects, d = [f"scales by {self.scale:.6g}"] if self.model == "similarity" else [], len(self.rotation)
         if self.is_reflection:
-            effects.append("mirrors")
+            return [*effects, "mirrors"]
+        if d not in (2, 3):
+            return [*effects, f"turns in {d} dimensions"] if d > 1 else effects
+        if abs(self.angle) < _NO_TURN:
+            return [*effects, "does not turn"]
+        if d == 2:
+            how = "counter-clockwise" if self.angle > 0 else "clockwise"
         else:
-            effects.append(f"turns by {self.angle:.4g} degrees" if len(self.rotation) in (2, 3) else "turns")
-        return effects if self.model in ("orthogonal", "rotation") else effects + super()._effects()
+            axis = self.as_scipy_rotation().as_rotvec()
+            how = f"about the axis {in_brackets(axis / np.linalg.norm(axis), '.3f')}"
+        return [*effects, f"turns by {abs(self.angle):.4g} degrees {how}"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -301,7 +305,7 @@ class AffineTransformation(Transformation):
     >>> from inlier import AffineTransformation
     >>> drop_last = AffineTransformation([[1, 0, 0], [0, 1, 0]], [10, 0])
     >>> drop_last
-    <affine transformation from 3 to 2 dimensions: stretches by 1 to 1, moves by (10, 0)>
+    <affine transformation from 3 to 2 dimensions: stretches by 1 to 1 and moves by (10, 0)>
     >>> drop_last([[1, 2, 3]])
     array([[11.,  2.]])
     """
@@ -347,12 +351,9 @@ class AffineTransformation(Transformation):
         inverse = np.linalg.inv(self.linear)
         return AffineTransformation(inverse, -inverse @ self.translation, self.determined)
 
-    def _parts(self) -> dict[str, Any]:
-        return {"linear": self.linear, "translation": self.translation}
-
-    def _effects(self) -> list[str]:
+    def _linear_effects(self) -> list[str]:
         stretch = np.linalg.svd(self.linear, compute_uv=False)
-        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}", *super()._effects()]
+        return [f"stretches by {stretch[-1]:.4g} to {stretch[0]:.4g}"]
 
 
 def _joint_model(second: str, first: str) -> str:
@@ -381,6 +382,15 @@ def _check_orthogonal(rotation: FloatArray) -> None:
             f"rotation must be orthogonal, but R^T R differs from I by {off:.2g}. "
             f"Pass the scale apart from it, or use AffineTransformation."
         )
+
+
+def in_brackets(values: FloatArray, form: str = ".4g") -> str:
+    """A vector as a person reads it: what is nothing beside the other numbers is 0; of a long one, the length."""
+    length = float(np.linalg.norm(values))
+    if values.size > 3:
+        return f"{length:.4g}"
+    shown = np.where(np.abs(values) < 1e-9 * length, 0.0, values)
+    return f"({', '.join(format(float(value), form) for value in shown)})"
 
 
 def _dimensions(d: int) -> str:

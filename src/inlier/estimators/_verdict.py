@@ -1,0 +1,69 @@
+"""What a registration has to say, and how it says that it found nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus import Evidence
+from inlier.transforms import MapModel, Transformation
+
+_NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
+_CURE = (
+    "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
+    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The attributes that `Registration.fit` sets; see there. What is not given says that nothing was found."""
+
+    scores_: FloatArray
+    residuals_: FloatArray
+    p_values_: FloatArray
+    q_values_: FloatArray
+    inlier_mask_: Mask
+    detection_p_value_: float
+    success_: bool = False
+    transformation_: Transformation | None = None
+    noise_bound_: float = np.nan
+    threshold_: float = float(np.nextafter(0.0, 1.0))
+    false_discovery_rate_: float = 0.0
+    inlier_fraction_: float = 0.0
+    inlier_fraction_error_: float = 0.0
+    null_scores_: FloatArray = field(default_factory=lambda: np.empty(0))
+    n_re_pairings_: int = 0
+
+    @staticmethod
+    def of_failure(n: int, evidence: Evidence) -> Verdict:
+        """That n pairs agree on nothing."""
+        p_value = float(np.exp(min(evidence.log_false_alarms, 0.0)))
+        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), p_value)
+
+    def of_copies(self, numbers: Array) -> Verdict:
+        """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
+        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_")
+        return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
+
+
+def why_not(model: MapModel, n: int, evidence: Evidence, copies: Array | None) -> str:
+    """Say of n pairs that they agree on nothing, how near they came, and what to try."""
+    listed = ""
+    if copies is not None:
+        listed = f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once."
+    if n <= model.fewest_pairs + 1:
+        return (
+            f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
+            f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.{listed}"
+        )
+    how_near = "None that was found brings more of them together than it brings wrong pairs."
+    if evidence.by_chance <= _NEAR_ANYWAY:
+        alarms = np.exp(min(evidence.log_false_alarms, 50.0))
+        how_near = (
+            f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong "
+            f"pairs one would expect {alarms:.2g} transformations with as much support."
+        )
+    return f"The {n} pairs do not agree on any {model.name} transformation. {how_near} {_CURE}{listed}"
