@@ -174,7 +174,8 @@ class ColumnPairs:
     def neighbour_distances(self, count: int) -> tuple[FloatArray, FloatArray]:
         """|x_i - x_j| and |y_k - y_m| of about so many, at least n, different i, j, k and m; in random order only."""
         x, y = (np.sqrt(side._re_paired_squares(identity(len(side.x)), count)).reshape(-1) for side in self.sides)
-        return x[:count], np.roll(y, self.n_pairs // 2)[:count]
+        half = self.n_pairs // 2
+        return x[:count], np.concatenate([y[y.size - half :], y[: y.size - half]])[:count]
 
     def _re_paired_squares(self, maps: Maps, re_pairings: int) -> FloatArray:
         """Squared residuals of x_i and y_(i + step), a row for each step."""
