@@ -61,7 +61,7 @@ class Calibration:
 
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
-        return replace(self, p_values=self.p_values[entries], q_values=self.q_values[entries])
+        return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))
 
 
 def calibrate(
@@ -138,19 +138,32 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    distances, null_distances = _as_scores(distances, "distances"), _as_scores(null_distances, "null_distances")
+    from inlier.calibration._kernels_distances import (  # compiled: not for all who import this
+        count_in_bins,
+        look_up_bins,
+    )
+
+    both = [
+        np.ascontiguousarray(_as_scores(d, name))
+        for d, name in ((distances, "distances"), (null_distances, "null_distances"))
+    ]
     # The number of a distance's bin is the exponent and the first bits of the fraction of its floating-point form.
-    bins, null_bins = (np.ascontiguousarray(d).view(np.int64) >> _DROPPED_BITS for d in (distances, null_distances))
-    last = max(bins.max(), null_bins.max())
-    first = max(min(bins.min(), null_bins.min()), last - (_MOST_BINS - 1))
-    bins, null_bins = (np.maximum(b, first) - first for b in (bins, null_bins))
-    counts, null_counts = (np.bincount(b, minlength=last - first + 1) for b in (bins, null_bins))
+    ends = np.array([[d.min(), d.max()] for d in both]).view(np.int64) >> _DROPPED_BITS
+    last = int(ends.max())
+    first = max(int(ends.min()), last - (_MOST_BINS - 1))
+    counts, null_counts = np.zeros((2, last - first + 1), dtype=np.int64)
+    bits, null_bits = (d.view(np.int64) for d in both)
+    count_in_bins(bits, _DROPPED_BITS, first, counts)
+    count_in_bins(null_bits, _DROPPED_BITS, first, null_counts)
     scores = -((np.arange(first, last + 1) + 1) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
     used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
     found = _calibrate_histograms(scores[used], counts[used], scores[null_used], null_counts[null_used])
     null_scores = np.repeat(scores[null_used], null_counts[null_used])
-    of_each_bin = np.cumsum(counts > 0) - 1
-    return found.at(of_each_bin).at(bins), evenly_spaced(null_scores, most_null_scores or null_scores.size)
+    of_bins, of_pairs = np.empty((2, counts.size)), np.empty((2, bits.size))
+    of_bins[:, used] = found.p_values, found.q_values
+    look_up_bins(bits, _DROPPED_BITS, first, of_bins, of_pairs)
+    found = replace(found, p_values=of_pairs[0], q_values=of_pairs[1])
+    return found, evenly_spaced(null_scores, most_null_scores or null_scores.size)
 
 
 def _calibrate_histograms(
@@ -226,8 +239,10 @@ def _chance_wrong(
         return by_rank
     clear, times = scores[:n_clear], counts[:n_clear]
     null_density, tail_scale = _null_density(scores, null, null_counts)
-    centre = _median(clear, times)
-    spread = max(_MEDIAN_TO_SIGMA * _median(np.abs(clear - centre), times), tail_scale)
+    centre = _median(clear[::-1], times[::-1])
+    off = np.abs(clear - centre)
+    order = np.argsort(off)
+    spread = max(_MEDIAN_TO_SIGMA * _median(off[order], times[order]), tail_scale)
     z = (scores - centre) / spread
     real = weight / counts.sum() * _STUDENT_PEAK / (1 + z * z / 5) ** 3 / spread
     wrong = null_fraction * null_density
@@ -245,7 +260,7 @@ def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[
     edges, start = null[at], null[at[-1]]
     smallest = 1e-9 * max(1.0, abs(null[0]), abs(null[-1]))  # step between scores that count as different
     scale = max(float((null[at[-1] :] - start) @ counts[at[-1] :]) / n_tail, smallest)
-    height = np.diff(ranks) / n / np.maximum(np.diff(edges), smallest)
+    height = (ranks[1:] - ranks[:-1]) / n / np.maximum(edges[1:] - edges[:-1], smallest)
     bulk = height[np.searchsorted(edges[1:-1], scores, side="right")]
     tail = n_tail / n / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
     return np.where(scores >= start, tail, bulk), scale
@@ -258,12 +273,11 @@ def _steps(values: FloatArray) -> FloatArray:
     return steps
 
 
-def _median(values: FloatArray, counts: Array) -> float:
-    """Median of values that occur so many times each."""
-    order = np.argsort(values)
-    reached = np.cumsum(counts[order])
-    middle = np.searchsorted(reached, [(reached[-1] - 1) // 2, reached[-1] // 2], side="right")
-    return float(values[order[middle]].mean())
+def _median(rising: FloatArray, counts: Array) -> float:
+    """Median of rising values that occur so many times each."""
+    reached = np.cumsum(counts)
+    lower, upper = rising[reached.searchsorted([(reached[-1] - 1) // 2, reached[-1] // 2], side="right")].tolist()
+    return (lower + upper) / 2
 
 
 def p_values(scores: Any, null_scores: Any) -> FloatArray:

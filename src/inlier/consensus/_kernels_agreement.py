@@ -169,3 +169,34 @@ def gather_seed_sets(bits, start, stop, room, inside, members, density):
         for k in range(count, size):
             members[i, k] = -1
         density[i] = _density(bits, members[i], inside)
+
+
+@compiled
+def leading_eigenvectors(bits, members, rounds, room, vectors):
+    """Of the agreement among the members of each set, by power iteration; 0 beyond them, and 1 where none agree.
+
+    ``room`` has two rows for the vectors, and one for each member.
+    """
+    size, here, image, local = members.shape[1], room[0], room[1], room[2:]
+    for s in range(len(members)):
+        count = 0
+        while count < size and members[s, count] >= 0:
+            here[count] = 1.0
+            count += 1
+        for a in range(count):
+            for b in range(count):
+                j = members[s, b]
+                local[a, b] = np.float64((bits[members[s, a], j // WORD] >> np.uint64(j % WORD)) & np.uint64(1))
+        squares = 0.0
+        for _ in range(rounds):  # at most size^rounds: no need to scale on the way
+            squares = 0.0
+            for a in range(count):
+                image[a] = 0.0
+                for b in range(count):
+                    image[a] += local[a, b] * here[b]
+                squares += image[a] * image[a]
+            for a in range(count):
+                here[a] = image[a]
+        length = np.sqrt(squares)
+        for a in range(size):
+            vectors[s, a] = 0.0 if a >= count else here[a] / length if length > 0 else 1.0

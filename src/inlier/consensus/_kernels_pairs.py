@@ -111,26 +111,32 @@ def _dot(tile, values):
 def refit_rotation(linear, shift, x, y, step, weights, reach, sharpnesses, steady, has_shift, stop, room, sums, work):
     """Fit a rotation and shift, in place, to the pairs within reach, again and again, with each sharpness in turn.
 
-    Until no coefficient of the rotation changes by ``steady``. What `maps_of` does for the same moments, without
-    leaving the loop.
+    Until no coefficient of the rotation changes by ``steady``.
     """
-    d, start, cross = linear.shape[0], step, work[3]  # the pairs themselves: step 0
+    d, start = linear.shape[0], step  # the pairs themselves: step 0
     for r in range(sharpnesses.size):
         for a in range(sums.shape[0]):
             for b in range(d + 1):
                 sums[a, b] = 0.0
         near_moments(linear, shift, x, y, step, weights, reach, sharpnesses[r], start, stop, room, sums)
-        total = sums[0, 0] if sums[0, 0] > 0 else 1.0
-        for a in range(d):
-            shift[a] = sums[d + 1 + a, 0] / total if has_shift else 0.0
-            for b in range(d):
-                cross[a, b] = sums[d + 1 + a, b + 1] / total - shift[a] * sums[b + 1, 0] / total
-        change = _rotate_to(cross, linear, work)
-        for a in range(d):
-            for b in range(d):
-                shift[a] -= linear[a, b] * sums[b + 1, 0] / total if has_shift else 0.0
-        if change < steady:
+        if fit_rotation(linear, shift, sums, has_shift, work) < steady:
             break
+
+
+@compiled
+def fit_rotation(linear, shift, sums, has_shift, work):
+    """Replace a rotation and shift by those of least squares for the sums of `near_moments`; the largest change."""
+    d, cross = linear.shape[0], work[3]
+    total = sums[0, 0] if sums[0, 0] > 0 else 1.0
+    for a in range(d):
+        shift[a] = sums[d + 1 + a, 0] / total if has_shift else 0.0
+        for b in range(d):
+            cross[a, b] = sums[d + 1 + a, b + 1] / total - shift[a] * sums[b + 1, 0] / total
+    change = _rotate_to(cross, linear, work)
+    for a in range(d):
+        for b in range(d):
+            shift[a] -= linear[a, b] * sums[b + 1, 0] / total if has_shift else 0.0
+    return change
 
 
 @compiled
@@ -223,6 +229,27 @@ def _is_same_point(points, i, j):
 
 
 @compiled
+def shares_within(bounds, counts, total, dimension, few, some, shares):
+    """Write counts / total; below ``few`` of them, as a power of the bound, and never less than could be seen.
+
+    The power is that with which counts rise from ``few`` to ``some``, between 1 and the dimension.
+    """
+    last, k, m = counts.size - 1, 0, 0
+    while k < last and counts[k] < few:
+        k += 1
+    while m < last and counts[m] < some:
+        m += 1
+    for a in range(counts.size):
+        shares[a] = (counts[a] + 1.0) / (total + 1.0)
+    if k < m:
+        rise = np.log(counts[m] / counts[k]) / np.log(bounds[m] / bounds[k])
+        power = 1.0 if rise < 1.0 else rise if rise < dimension else np.float64(dimension)
+        for a in range(k):
+            below = shares[k] * (bounds[a] / bounds[k]) ** power
+            shares[a] = below if below > 1.0 / (total + 1.0) else 1.0 / (total + 1.0)
+
+
+@compiled
 def best_bound(found, own, most, free, n, largest):
     """Which of rising bounds one map scores best within, and how much; the first, or one that chance seldom meets.
 
@@ -235,14 +262,14 @@ def best_bound(found, own, most, free, n, largest):
             continue  # as many in a wider bound are less surprising
         share = (found[k] - free) / (n - free)
         rate = own[k] if own[k] > most[k] else most[k]
-        score = (n - free) * (_divergence(share, CAUTION * rate) + TIE_BREAK * _divergence(share, CAUTION * own[k]))
+        score = (n - free) * (divergence(share, CAUTION * rate) + TIE_BREAK * divergence(share, CAUTION * own[k]))
         if score > highest:
             best, highest = k, score
     return best, highest
 
 
 @compiled
-def _divergence(share, rate):
+def divergence(share, rate):
     """KL(share || rate) where the share is larger, else 0; no rate is impossible, and none sure."""
     rate = 1e-15 if rate < 1e-15 else 1 - 1e-12 if rate > 1 - 1e-12 else rate
     if share <= rate:

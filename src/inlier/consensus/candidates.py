@@ -24,7 +24,14 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from inlier._typing import Array, FloatArray
-from inlier.consensus._kernels_agreement import TILE, WORD, agreement_bits, count_agreeing, gather_seed_sets
+from inlier.consensus._kernels_agreement import (
+    TILE,
+    WORD,
+    agreement_bits,
+    count_agreeing,
+    gather_seed_sets,
+    leading_eigenvectors,
+)
 from inlier.consensus.evidence import Chance
 from inlier.consensus.pairs import ColumnPairs, spread_of
 from inlier.rows.threads import run_in_threads
@@ -198,16 +205,10 @@ class Agreement:
 
 
 def _leading_eigenvectors(bits: Array, members: Array) -> FloatArray:
-    """Of the agreement among the members of each set, by power iteration; 0 beyond them."""
-    there = members >= 0
-    i, j = members[:, :, None], members[:, None, :]
-    bit = (bits[i, j // WORD] >> (j % WORD).astype(np.uint64)) & np.uint64(1)
-    local, weights = bit * (there[:, :, None] & there[:, None]).astype(np.float64), there[:, :, None].astype(np.float64)
-    image = weights
-    for _ in range(_ROUNDS):
-        image = local @ image  # at most size^rounds: no need to scale on the way
-    length = np.sqrt((image * image).sum(axis=1, keepdims=True))
-    return np.where(length > 0, image / np.where(length > 0, length, 1.0), weights)[:, :, 0]
+    """Of the agreement among the members of each set; 0 beyond them."""
+    vectors, size = np.empty(members.shape), members.shape[1]
+    leading_eigenvectors(bits, members, _ROUNDS, np.empty((2 + size, size)), vectors)
+    return vectors
 
 
 def excess_of_neighbours(x: FloatArray, y: FloatArray, tolerances: FloatArray, rng: np.random.Generator) -> FloatArray:

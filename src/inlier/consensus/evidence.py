@@ -37,7 +37,8 @@ import numpy as np
 from scipy.special import betainc, gammaln, rel_entr
 
 from inlier._typing import Array, FloatArray
-from inlier.consensus._kernels_pairs import CAUTION, TIE_BREAK, best_bound
+from inlier.consensus._kernels_pairs import CAUTION, TIE_BREAK, best_bound, divergence
+from inlier.consensus._kernels_pairs import shares_within as write_shares_within
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
 from inlier.rows.null_pairs import point_numbers
 from inlier.transforms.least_squares import MapModel, Maps, identity
@@ -189,20 +190,15 @@ def _one_and_two_sample_ratios(found: int, n: int, p: float, m: int) -> tuple[fl
     There t is the share of both together. So many fewer in the sample may be chance as well; where m is much larger
     than n, it makes no difference.
     """
-    t = (found + p * m) / max(n + m, 1)
-    known, beside = log_likelihood_ratio(found, n, np.array([p, t])).tolist()
-    # KL(p || t) = KL(1 - p || 1 - t)
-    return known, beside + float(log_likelihood_ratio(m - p * m, m, 1 - t)) if beside > 0 else 0.0
+    t, share = (found + p * m) / max(n + m, 1), max(found, 0) / max(n, 1)
+    known, beside = (max(n, 0) * divergence(share, rate) for rate in (p, t))
+    return known, beside + m * divergence(1 - p, 1 - t) if beside > 0 else 0.0  # KL(p || t) = KL(1 - p || 1 - t)
 
 
 def shares_within(bounds: FloatArray, counts: Array, total: int, dimension: int) -> FloatArray:
     """counts / total; where hardly any were counted, a power of the bound, and never less than could be seen."""
-    shares = (counts + 1.0) / (total + 1.0)
-    few, some = (min(int(np.searchsorted(counts, least)), counts.size - 1) for least in (_FEW, _SOME))
-    if few < some:
-        rise = math.log(counts[some] / counts[few]) / math.log(bounds[some] / bounds[few])
-        below = shares[few] * (bounds[:few] / bounds[few]) ** min(max(rise, 1.0), float(dimension))
-        shares[:few] = np.maximum(below, 1.0 / (total + 1.0))
+    shares = np.empty(counts.size)
+    write_shares_within(bounds, counts, total, dimension, _FEW, _SOME, shares)
     return shares
 
 

@@ -13,6 +13,7 @@ from inlier.consensus._kernels_pairs import (
     TILE,
     UPPER_ENDS,
     count_residuals,
+    fit_rotation,
     near_moments,
     refit_rotation,
     squared_residuals,
@@ -173,7 +174,8 @@ class ColumnPairs:
     def neighbour_distances(self, count: int) -> tuple[FloatArray, FloatArray]:
         """|x_i - x_j| and |y_k - y_m| of about so many, at least n, different i, j, k and m; in random order only."""
         x, y = (np.sqrt(side._re_paired_squares(identity(len(side.x)), count)).reshape(-1) for side in self.sides)
-        return x[:count], np.roll(y, self.n_pairs // 2)[:count]
+        half = self.n_pairs // 2
+        return x[:count], np.concatenate([y[y.size - half :], y[: y.size - half]])[:count]
 
     def _re_paired_squares(self, maps: Maps, re_pairings: int) -> FloatArray:
         """Squared residuals of x_i and y_(i + step), a row for each step."""
@@ -217,14 +219,18 @@ class ColumnPairs:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        moments, n_near = self.near_moments(model, maps, reach, sharpness)
-        return maps_of(model, moments), n_near
+        sums, n_near = self._near_sums(maps, reach, sharpness)
+        if model.may_mirror or model.may_stretch:
+            return maps_of(model, Moments.from_sums(model, sums)), n_near
+        linear, shift, work = _room_for_rotation(identity(len(self.x)))
+        fit_rotation(linear, shift, sums, model.has_shift, work)
+        return Maps(linear[None], shift[None]), n_near
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
         if not (model.may_mirror or model.may_stretch or self.is_wide):
-            linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), len(self.x)
-            room, sums, work = np.empty((3, TILE)), np.empty((2 * d + 1, d + 1)), np.empty((4, d, d))
+            linear, shift, work = _room_for_rotation(maps)
+            room, sums = np.empty((3, TILE)), np.empty((2 * len(self.x) + 1, len(self.x) + 1))
             refit_rotation(
                 *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, model.has_shift),
                 *(self.n_pairs, room, sums, work),
@@ -239,6 +245,11 @@ class ColumnPairs:
 
     def near_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
         """What `fit_near` rests on, in one pass; not for wide pairs."""
+        sums, n_near = self._near_sums(maps, reach, sharpness)
+        return Moments.from_sums(model, sums), n_near
+
+    def _near_sums(self, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
+        """The sums of w z (1, x)^T, z = (1, x, y), that those are, and how many pairs are within reach."""
         linear, shift = _first_of(maps)
         size = 1 + len(self.x) + len(self.y)
 
@@ -251,7 +262,7 @@ class ColumnPairs:
             return sums, n_near
 
         parts = run_in_threads(self.n_pairs, add_up)
-        return Moments.from_sums(model, sum(sums for sums, _ in parts)), sum(n_near for _, n_near in parts)
+        return sum(sums for sums, _ in parts), sum(n_near for _, n_near in parts)
 
     def any_repeats(self, residuals: FloatArray, bound: float, n_within: int) -> bool:
         """Whether some of the pairs within the bound are listed twice; of many, some hundreds are looked at.
@@ -263,7 +274,8 @@ class ColumnPairs:
         some = np.flatnonzero(self._chosen_by_coordinates(_LOOKED_AT / max(n_within, 1)))
         every_kth = np.arange(0, self.n_pairs, max(1, n_within // _LOOKED_AT))
         listed = (rows[residuals[rows] <= bound][: 4 * _LOOKED_AT] for rows in (some, every_kth))
-        rows = np.unique(np.concatenate(list(listed)))
+        rows = np.sort(np.concatenate(list(listed)))
+        rows = rows[np.append(True, rows[1:] != rows[:-1])[: rows.size]]
         if _all_differ(self.x[0, rows]):
             return False
         return distinct_pairs(self.x.T[rows], self.y.T[rows])[0].size < rows.size
@@ -290,7 +302,8 @@ def _all_differ(values: FloatArray) -> bool:
 
 def spread_of(points: FloatArray) -> float:
     """Root mean square of columns about their mean; 1 where they are all one."""
-    return float(np.sqrt(points.var(axis=1).sum())) or 1.0
+    steps = points - points.mean(axis=1, keepdims=True)
+    return float(np.sqrt((steps * steps).sum() / points.shape[1])) or 1.0
 
 
 def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
@@ -316,3 +329,9 @@ def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
     return np.ascontiguousarray(maps.linear[0]), np.ascontiguousarray(maps.shift[0])
+
+
+def _room_for_rotation(maps: Maps) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Copies of the first map's rotation and shift, to be replaced in place, and room to do so."""
+    linear, shift = maps.linear[0].copy(), maps.shift[0].copy()
+    return linear, shift, np.empty((4, *linear.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -214,9 +215,9 @@ class Consensus:
         moments, _ = self.pairs.near_moments(model, self.map, *fall_off(self.evidence.bound))
         cross, x_bar, y_bar = moments.cross[0], moments.x_bar[0], moments.y_bar[0]
         s = np.linalg.svd(cross, compute_uv=False)
-        scatter = max(float(np.trace(moments.scatter[0])), np.finfo(np.float64).tiny)
+        scatter = max(float(moments.scatter[0].diagonal().sum()), np.finfo(np.float64).tiny)
         lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
-        off = np.array(self.rounding) * (lengths + [np.linalg.norm(mean) for mean in self.origin])
+        off = np.array(self.rounding) * (lengths + [math.hypot(*mean) for mean in self.origin])
         noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
         handedness = float(np.sign(np.linalg.det(cross / max(s[0], np.finfo(np.float64).tiny))))
         if not rank_and_uniqueness(model, s, handedness, float(noise))[1]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -266,7 +266,7 @@ class AgreementSearch:
     def __init__(self, setting: Setting, stage: Stage) -> None:
         self._setting, self._stage = setting, stage
         self._model, self._refiner = setting.model, stage.refiner
-        self._independent_share = lru_cache(maxsize=1)(self._count_independent)  # asked several times about the same
+        self._share_of: tuple[Candidate | None, float] = None, 0.0  # the last one asked about
 
     def run(self, best: Candidate) -> Candidate:
         """Search until a map is found that no better one can have escaped, or all samples have been tried."""
@@ -334,8 +334,13 @@ class AgreementSearch:
         n_pairs = self._stage.sample.n_pairs
         return found.place_score > self._refiner.chance.log_number_of_maps(n_pairs, found.evidence.bound)
 
-    def _count_independent(self, found: Candidate) -> float:
+    def _independent_share(self, found: Candidate) -> float:
         """Share of all pairs that support a sure map, those in one place counted as one; 0 if it is not sure."""
+        if self._share_of[0] is not found:  # asked several times about the same
+            self._share_of = found, self._count_independent(found)
+        return self._share_of[1]
+
+    def _count_independent(self, found: Candidate) -> float:
         if not (found.is_sure and self._is_in_many_places(found)):
             return 0.0
         n_near, n_places = support_and_places(self._setting.score_sample, found)
