@@ -138,30 +138,25 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    from inlier.calibration._kernels_distances import (  # compiled: not for all who import this
-        count_in_bins,
-        look_up_bins,
-    )
+    from inlier.calibration import _kernels_distances as kernels  # here, for numba takes long to import
 
-    both = [
-        np.ascontiguousarray(_as_scores(d, name))
-        for d, name in ((distances, "distances"), (null_distances, "null_distances"))
-    ]
+    given = {"distances": distances, "null_distances": null_distances}
+    both = [np.ascontiguousarray(_as_scores(values, name)) for name, values in given.items()]
     # The number of a distance's bin is the exponent and the first bits of the fraction of its floating-point form.
     ends = np.array([[d.min(), d.max()] for d in both]).view(np.int64) >> _DROPPED_BITS
     last = int(ends.max())
     first = max(int(ends.min()), last - (_MOST_BINS - 1))
     counts, null_counts = np.zeros((2, last - first + 1), dtype=np.int64)
     bits, null_bits = (d.view(np.int64) for d in both)
-    count_in_bins(bits, _DROPPED_BITS, first, counts)
-    count_in_bins(null_bits, _DROPPED_BITS, first, null_counts)
+    kernels.count_in_bins(bits, _DROPPED_BITS, first, counts)
+    kernels.count_in_bins(null_bits, _DROPPED_BITS, first, null_counts)
     scores = -((np.arange(first, last + 1) + 1) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
     used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
     found = _calibrate_histograms(scores[used], counts[used], scores[null_used], null_counts[null_used])
     null_scores = np.repeat(scores[null_used], null_counts[null_used])
     of_bins, of_pairs = np.empty((2, counts.size)), np.empty((2, bits.size))
     of_bins[:, used] = found.p_values, found.q_values
-    look_up_bins(bits, _DROPPED_BITS, first, of_bins, of_pairs)
+    kernels.look_up_bins(bits, _DROPPED_BITS, first, of_bins, of_pairs)
     found = replace(found, p_values=of_pairs[0], q_values=of_pairs[1])
     return found, evenly_spaced(null_scores, most_null_scores or null_scores.size)
 
