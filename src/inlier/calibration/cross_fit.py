@@ -28,24 +28,13 @@ _MOST_DEALS = 10
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Scores of all pairs by models that have not seen them, and of re-pairings.
+    """Scores of all pairs by models that have not seen them, and of re-pairings."""
 
-    Attributes
-    ----------
-    levels : ndarray of shape (k,)
-        The scores that pairs have; here one for each pair, of which nothing is kept elsewhere.
-    null_scores : ndarray
-        Scores of re-pairings, in rising order.
-    null_fraction : (float, float), optional
-        Share of wrong pairs and its error, where it is not to be read off the p-values of these scores.
-    counts : ndarray of int, shape (k,), optional
-        How many pairs have each score, where they are counted.
-    """
-
-    levels: FloatArray
-    null_scores: FloatArray
+    levels: FloatArray  # the scores that pairs have; here one for each pair, of which nothing is kept elsewhere
+    null_scores: FloatArray  # scores of re-pairings, in rising order
+    # share of wrong pairs and its error, where it is not to be read off the p-values of these scores
     null_fraction: tuple[float, float] | None = None
-    counts: Array | None = None
+    counts: Array | None = None  # how many pairs have each score, where they are counted
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""

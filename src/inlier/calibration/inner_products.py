@@ -84,31 +84,15 @@ def _whitened_directions(rows: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class AnchorPairs:
-    """Pairs that agree, and what the agreement of their inner products with another pair's is worth.
+    """Pairs that agree, and what the agreement of their inner products with another pair's is worth."""
 
-    Attributes
-    ----------
-    coordinates : Coordinates
-        In which inner products are kept.
-    x, y : ndarray of shape (k, d)
-        The anchors' rows in those coordinates, of unit length, over the spread of inner products.
-    weights : ndarray of shape (k,)
-        How likely each is real.
-    correlation : float
-        Of the inner products of two real pairs.
-    support : float
-        Sum of the weights of all pairs.
-    significance : Significance
-        The pairs that were compared, beside their re-pairings.
-    """
-
-    coordinates: Coordinates
-    x: FloatArray
-    y: FloatArray
-    weights: FloatArray
-    correlation: float
-    support: float
-    significance: Significance
+    coordinates: Coordinates  # in which inner products are kept
+    x: FloatArray  # the anchors' rows in those coordinates, of unit length, over the spread of inner products
+    y: FloatArray  # the anchors' rows in those coordinates, of unit length, over the spread of inner products
+    weights: FloatArray  # how likely each is real
+    correlation: float  # of the inner products of two real pairs
+    support: float  # sum of the weights of all pairs
+    significance: Significance  # the pairs that were compared, beside their re-pairings
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair, as if its inner products with the anchors were independent."""

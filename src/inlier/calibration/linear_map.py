@@ -41,25 +41,13 @@ _FULL_LEVERAGE = 1 - 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """The learned map, where it was learned, and the noise around it.
+    """The learned map, where it was learned, and the noise around it."""
 
-    Attributes
-    ----------
-    coefficients, offset : array of shape (d_x, d_y), (d_y,)
-        B and b in y = B^T x + b.
-    variance : ndarray of shape (d_y,)
-        Of the noise.
-    support : float
-        How many pairs it was learned from: the sum of their weights.
-    significance : Significance
-        The pairs it was learned from beside their re-pairings, each scored without itself.
-    """
-
-    coefficients: Any
-    offset: Any
-    variance: FloatArray
-    support: float
-    significance: Significance
+    coefficients: Any  # B and b in y = B^T x + b
+    offset: Any  # B and b in y = B^T x + b
+    variance: FloatArray  # of the noise
+    support: float  # how many pairs it was learned from: the sum of their weights
+    significance: Significance  # the pairs it was learned from beside their re-pairings, each scored without itself
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""

@@ -19,23 +19,14 @@ _ROUNDING = 1e-12  # relative difference of scores that are the same but for rou
 
 @dataclass(frozen=True, eq=False)
 class Significance:
-    """The pairs' scores beside those of re-pairings.
+    """The pairs' scores beside those of re-pairings."""
 
-    Attributes
-    ----------
-    p_values : ndarray of shape (n,)
-        Chance that a wrong pair scores as high.
-    centre, spread : float
-        Median of the re-pairings' scores, and how far above it the highest hundredth of them begins.
-    berk_jones : float
-        Berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
-        are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
-        counts how far pairs are above all re-pairings.
-    """
-
-    p_values: FloatArray
-    centre: float
-    spread: float
+    p_values: FloatArray  # chance that a wrong pair scores as high
+    centre: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
+    spread: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
+    # berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
+    # are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
+    # counts how far pairs are above all re-pairings
     berk_jones: float
 
     @staticmethod

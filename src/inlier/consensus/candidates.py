@@ -144,20 +144,11 @@ def _distances(points: FloatArray, i: Array, j: Array) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SeedSets:
-    """Pairs, the seeds, each with the neighbours with whom it has most neighbours in common.
+    """Pairs, the seeds, each with the neighbours with whom it has most neighbours in common."""
 
-    Attributes
-    ----------
-    members : ndarray of int, shape (k, size)
-        The seed and its neighbours; -1 where there are fewer.
-    weights : ndarray of shape (k, size)
-        Leading eigenvector of the agreement among them; 0 beyond them.
-    density : ndarray of shape (k,)
-        How many neighbours a neighbour of one of them has among them on average: k - 2 for k pairs that all agree.
-    """
-
-    members: Array
-    weights: FloatArray
+    members: Array  # the seed and its neighbours; -1 where there are fewer
+    weights: FloatArray  # leading eigenvector of the agreement among them; 0 beyond them
+    # how many neighbours a neighbour of one of them has among them on average: k - 2 for k pairs that all agree
     density: FloatArray
 
 

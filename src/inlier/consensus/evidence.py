@@ -52,30 +52,16 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for a map.
+    """What speaks for a map."""
 
-    Attributes
-    ----------
-    log_false_alarms : float
-        Logarithm of the expected number of maps that would find as much support among wrong pairs (NFA).
-    score : float
-        How unlikely the support is for this map alone, as a logarithm, with some caution: what maps are compared by.
-    bound : float
-        Residual up to which pairs support the map.
-    n_supporting : int
-        Pairs with residuals up to the bound.
-    by_chance : float
-        Share of re-paired residuals up to the bound.
-    n_pairs : int
-        Number of pairs looked at.
-    """
-
+    # logarithm of the expected number of maps that would find as much support among wrong pairs (NFA)
     log_false_alarms: float
+    # how unlikely the support is for this map alone, as a logarithm, with some caution: what maps are compared by
     score: float
-    bound: float
-    n_supporting: int
-    by_chance: float
-    n_pairs: int
+    bound: float  # residual up to which pairs support the map
+    n_supporting: int  # pairs with residuals up to the bound
+    by_chance: float  # share of re-paired residuals up to the bound
+    n_pairs: int  # number of pairs looked at
 
     @property
     def is_significant(self) -> bool:

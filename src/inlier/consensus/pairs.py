@@ -50,19 +50,13 @@ class ColumnPairs:
 
     Wrong pairs are made as in `inlier.rows.null_pairs`: from a random order, by cyclic shifts of one side against the
     other, without those of two pairs that share a point.
-
-    Attributes
-    ----------
-    x, y, weights : ndarray
-        The pairs, in random order unless ``shuffled`` is given.
-    shuffled : ColumnPairs, optional
-        A sample of the pairs in random order, which stands for all where pairs are re-paired: neighbours in a table are
-        often neighbours in space.
     """
 
-    x: FloatArray
-    y: FloatArray
-    weights: FloatArray
+    x: FloatArray  # the pairs, in random order unless ``shuffled`` is given
+    y: FloatArray  # the pairs, in random order unless ``shuffled`` is given
+    weights: FloatArray  # the pairs, in random order unless ``shuffled`` is given
+    # A sample of the pairs in random order, which stands for all where pairs are re-paired: neighbours in a table are
+    # often neighbours in space
     shuffled: ColumnPairs | None = None
 
     @staticmethod

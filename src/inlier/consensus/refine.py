@@ -156,36 +156,16 @@ def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """The map that most pairs agree on, and what speaks for it.
+    """The map that most pairs agree on, and what speaks for it."""
 
-    Attributes
-    ----------
-    model : MapModel
-        What was looked for.
-    evidence : Evidence
-        What speaks for it.
-    map : Maps
-        One map, between the pairs as the search saw them.
-    pairs : ColumnPairs
-        All pairs, about their means where the model has a shift.
-    origin : (ndarray, ndarray)
-        Those means of x and y, or zeros.
-    rounding : (float, float)
-        Relative rounding error of the numbers that x and y came as.
-    re_paired_residuals : ndarray
-        What residuals are like where nothing is paired.
-    better_mirrored : bool
-        Whether a reflection, which the model does not allow, would fit the same pairs far better.
-    """
-
-    model: MapModel
-    evidence: Evidence
-    map: Maps
-    pairs: ColumnPairs
-    origin: tuple[FloatArray, FloatArray]
-    rounding: tuple[float, float]
-    re_paired_residuals: FloatArray
-    better_mirrored: bool
+    model: MapModel  # what was looked for
+    evidence: Evidence  # what speaks for it
+    map: Maps  # one map, between the pairs as the search saw them
+    pairs: ColumnPairs  # all pairs, about their means where the model has a shift
+    origin: tuple[FloatArray, FloatArray]  # those means of x and y, or zeros
+    rounding: tuple[float, float]  # relative rounding error of the numbers that x and y came as
+    re_paired_residuals: FloatArray  # what residuals are like where nothing is paired
+    better_mirrored: bool  # whether a reflection, which the model does not allow, would fit the same pairs far better
 
     def nearness(self) -> FloatArray:
         """How near each pair is, between 0 and 1: weights for a final fit."""

@@ -161,24 +161,12 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """All pairs, the sample of them that maps are weighed on, and how.
+    """All pairs, the sample of them that maps are weighed on, and how."""
 
-    Attributes
-    ----------
-    pairs : ColumnPairs
-        In random order, or with a sample of them that is.
-    sample : ColumnPairs
-        Some of them, in random order.
-    scales : Scales
-        At which distances are compared.
-    refiner : Refiner
-        Weighs maps.
-    """
-
-    pairs: ColumnPairs
-    sample: ColumnPairs
-    scales: Scales
-    refiner: Refiner
+    pairs: ColumnPairs  # in random order, or with a sample of them that is
+    sample: ColumnPairs  # some of them, in random order
+    scales: Scales  # at which distances are compared
+    refiner: Refiner  # weighs maps
 
     @property
     def start(self) -> Maps:

@@ -52,25 +52,13 @@ class MotionUncertainty:
 
 @dataclass(frozen=True, eq=False)
 class NearPairs:
-    """Some of the pairs that had a say in a fit: what it takes to say how far it may be off.
+    """Some of the pairs that had a say in a fit: what it takes to say how far it may be off."""
 
-    Attributes
-    ----------
-    X, Y : ndarray of shape (m, d)
-        The pairs.
-    weights : ndarray of shape (m,)
-        What each counted beforehand.
-    stands_for : ndarray of shape (m,)
-        How many of those that had a say each stands for.
-    bound : float
-        Residual scale of the closeness weights.
-    """
-
-    X: Array
-    Y: Array
-    weights: FloatArray
-    stands_for: FloatArray
-    bound: float
+    X: Array  # the pairs
+    Y: Array  # the pairs
+    weights: FloatArray  # what each counted beforehand
+    stands_for: FloatArray  # how many of those that had a say each stands for
+    bound: float  # residual scale of the closeness weights
 
     @staticmethod
     def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:

@@ -26,22 +26,13 @@ _COLUMNS = {"score": "scores_", "p_value": "p_values_", "q_value": "q_values_", 
 
 @dataclass(frozen=True)
 class StreamedMatch:
-    """What was found; the mask itself is in the file.
+    """What was found; the mask itself is in the file."""
 
-    Attributes
-    ----------
-    matcher : PairMatcher
-        The fitted matcher. Its ``scores_`` and ``inlier_mask_`` are computed from the files when they are read.
-    n_pairs, n_inliers : int
-        Number of pairs, and of those called real.
-    mask_path : Path
-        The ``.npy`` file that holds the mask.
-    """
-
+    # the fitted matcher. Its ``scores_`` and ``inlier_mask_`` are computed from the files when they are read
     matcher: PairMatcher
-    n_pairs: int
-    n_inliers: int
-    mask_path: Path
+    n_pairs: int  # number of pairs, and of those called real
+    n_inliers: int  # number of pairs, and of those called real
+    mask_path: Path  # the ``.npy`` file that holds the mask
 
 
 @dataclass(frozen=True, eq=False)

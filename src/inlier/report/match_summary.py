@@ -30,21 +30,11 @@ _METHODS = {CalibratedMatcher: "calibrated", RowSumMatcher: "row-sum", Eigenvect
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the pairs came from, as far as it is known.
+    """Where the pairs came from, as far as it is known."""
 
-    Attributes
-    ----------
-    sources : tuple of str
-        Names of the two files.
-    command : str, optional
-        What to type to get the same again.
-    notes : tuple of str
-        What was left out or noticed on the way, in sentences.
-    """
-
-    sources: tuple[str, ...] = ()
-    command: str | None = None
-    notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # names of the two files
+    command: str | None = None  # what to type to get the same again
+    notes: tuple[str, ...] = ()  # what was left out or noticed on the way, in sentences
 
 
 @dataclass

@@ -15,20 +15,11 @@ _PACKAGES = ("inlier", "numpy", "scipy", "scikit-learn", "numba")  # that comput
 
 @dataclass(frozen=True)
 class Part:
-    """One section of a page.
+    """One section of a page."""
 
-    Attributes
-    ----------
-    template : str
-        File in ``templates/parts``; it finds ``data`` under that name.
-    data : mapping
-        What it shows; all text in it is escaped.
-    script : str, optional
-        File in ``templates`` with the part's JavaScript; included once however many parts need it.
-    """
-
-    template: str
-    data: Mapping[str, Any]
+    template: str  # file in ``templates/parts``; it finds ``data`` under that name
+    data: Mapping[str, Any]  # what it shows; all text in it is escaped
+    # file in ``templates`` with the part's JavaScript; included once however many parts need it
     script: str | None = None
 
 

@@ -23,21 +23,11 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True)
 class MapModel:
-    """A family of maps y = linear x + shift between spaces of dimension d.
+    """A family of maps y = linear x + shift between spaces of dimension d."""
 
-    Parameters
-    ----------
-    name : str
-        ``"orthogonal"``, ``"rotation"``, ``"rigid"``, ``"similarity"`` or ``"affine"``.
-    dimension : int
-        Of x; that of y may differ for ``"affine"``.
-    reflection : bool
-        Whether a map may mirror.
-    """
-
-    name: str
-    dimension: int
-    reflection: bool = False
+    name: str  # ``"orthogonal"``, ``"rotation"``, ``"rigid"``, ``"similarity"`` or ``"affine"``
+    dimension: int  # of x; that of y may differ for ``"affine"``
+    reflection: bool = False  # whether a map may mirror
 
     @property
     def has_shift(self) -> bool:
