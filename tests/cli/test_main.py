@@ -125,16 +125,15 @@ class TestReproduce:
 
     def test_compare(self, run_light, monkeypatch):
         assert "agrees with the baseline" in run_light("reproduce", "--compare", "--jobs", "1").stdout
-        from inlier.apps.reproduce import compare
 
         def moved(name):
-            baselines = compare_load(name)
+            baselines = load(name)
             for baseline in baselines:
                 baseline["rows"][0]["mean"] += 1
             return baselines
 
-        compare_load = compare.load_baselines
-        monkeypatch.setattr(compare, "load_baselines", moved)
+        load = output.load_baselines
+        monkeypatch.setattr(output, "load_baselines", moved)
         outcome = run_light("reproduce", "case-study", "--compare", "--jobs", "1")
         assert outcome.exit_code == 1
         assert "1 of 18 numbers differ" in outcome.stdout

@@ -151,8 +151,7 @@ def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
 
 
 def _compare_with_baseline(outcomes: list[Outcome]) -> None:
-    from inlier.apps.reproduce.compare import compare, load_baselines
-    from inlier.apps.reproduce.output import as_record
+    from inlier.apps.reproduce.output import as_record, compare, load_baselines
 
     comparisons = [compare(as_record(outcome), load_baselines(outcome.experiment.name)) for outcome in outcomes]
     for comparison in comparisons:

@@ -50,19 +50,10 @@ class CrossFit:
 
 
 def cross_fit(pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:
-    """Score all pairs, and re-pairings.
+    """Score all pairs, which are prepared for `learn_map`, and re-pairings.
 
-    Parameters
-    ----------
-    pairs : PairedRows
-        Prepared for `learn_map`: centred, unit mean square.
-    points : ndarray of int, shape (2, n)
-        Numbers that are equal for equal points, of X and of Y. A point is never re-paired with itself, and
-        equal pairs share a fold.
-    n_folds : int
-        Number of folds; fewer where there are not two pairs for each.
-    rng : RandomState
-        Deals the folds, the training pairs and the re-pairings.
+    ``points`` are numbers that are equal for equal points, of X and of Y: a point is never re-paired with itself, and
+    equal pairs share a fold. There are fewer folds where there are not two pairs for each.
     """
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))

@@ -122,16 +122,8 @@ def find_anchors(
 ) -> AnchorPairs | None:
     """Find the pairs that agree best with each other in one of the coordinates; None if there are none.
 
-    Parameters
-    ----------
-    x, y : ndarray of shape (n, d_x), (n, d_y)
-        Prepared pairs in random order; the first of them are compared.
-    candidates : iterable of Coordinates
-        In which inner products may be kept.
-    rng : RandomState
-        Draws the re-pairings.
-    points : ndarray of int, shape (2, n)
-        Numbers that are equal for equal points, of x and of y.
+    Prepared pairs come in random order, and the first of them are compared; ``points`` are equal for equal points, of x
+    and of y.
     """
     x, y, points = x[:MOST_ROWS], y[:MOST_ROWS], points[:, :MOST_ROWS]
     best: AnchorPairs | None = None

@@ -70,18 +70,9 @@ def learn_map(
 ) -> LinearMap | None:
     """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
 
-    What is done to rows is done where they are. The choices are made here: which pairs count, and how much.
-
-    Parameters
-    ----------
-    x, y : array of shape (n, d_x), (n, d_y)
-        The pairs, centred, with mean square 1 per coordinate; NumPy's, or of a library of the array API.
-    rng : RandomState
-        Draws the re-pairings.
-    points : ndarray of int, shape (2, n), optional
-        Numbers that are equal for equal points, of x and of y; a point is not re-paired with itself.
-    start : ndarray of shape (n,), optional
-        Weights to start from, where pairs that agree are known; equal ones otherwise.
+    Pairs are centred, with mean square 1 per coordinate. What is done to rows is done where they are; which pairs
+    count, and how much, is chosen here. ``points`` are equal for equal points, of x and of y, which are not re-paired
+    with each other; ``start`` are weights to start from, where pairs that agree are known.
     """
     n, d_x = x.shape
     if n < _FEWEST_PAIRS:

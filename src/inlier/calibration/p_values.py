@@ -109,24 +109,9 @@ def calibrate_distances(
 ) -> tuple[Calibration, FloatArray]:
     """Judge distances, which are small for real pairs, against those of wrong pairs.
 
-    Both are rounded up to 256 values an octave, so that a histogram says it all and nothing has to be sorted: p-values
-    are never too small for it, and too large by hardly more than a hundredth of themselves.
-
-    Parameters
-    ----------
-    distances : array-like of shape (n,)
-        Not negative.
-    null_distances : array-like of shape (m,)
-        Of wrong pairs.
-    most_null_scores : int, optional
-        How many null scores to return at most; of more, evenly spaced ones.
-
-    Returns
-    -------
-    Calibration
-        One entry per distance.
-    null_scores : ndarray
-        Minus the rounded distances of wrong pairs, in rising order.
+    Also the null scores: minus the rounded distances of wrong pairs, in rising order, at most ``most_null_scores``
+    evenly spaced ones. Distances are rounded up to 256 values an octave, so that a histogram says it all and nothing
+    has to be sorted: p-values are never too small for it, and too large by hardly more than a hundredth of themselves.
 
     Examples
     --------
@@ -138,7 +123,7 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    from inlier.calibration import _kernels_distances as kernels  # here, for numba takes long to import
+    from inlier.consensus import _kernels_pairs as kernels  # here, for numba takes long to import
 
     given = {"distances": distances, "null_distances": null_distances}
     both = [np.ascontiguousarray(_as_scores(values, name)) for name, values in given.items()]

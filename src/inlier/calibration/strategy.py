@@ -65,18 +65,9 @@ class PairScorer(Protocol):
 
 
 class Learner:
-    """Learns from some of the pairs.
+    """Learns from some of the prepared pairs; with ``only_maps`` maps alone, whose scores are on one scale.
 
-    Parameters
-    ----------
-    pairs : PairedRows
-        Prepared: centred, unit mean square.
-    points : ndarray of int, shape (2, n)
-        Numbers that are equal for equal points, of X and of Y.
-    rng : RandomState
-        Draws re-pairings and samples.
-    only_maps : bool
-        Learn maps alone, whose scores are on one scale.
+    ``points`` are equal for equal points, of X and of Y.
     """
 
     def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState, only_maps: bool = False) -> None:

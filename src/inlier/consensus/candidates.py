@@ -63,16 +63,7 @@ _NO_TOLERANCE = 1e-60  # stands for 0, where only equal distances agree
 class Scales:
     """The scales of space to be tried, each with its tolerances; ``disagreements`` are those of re-pairings.
 
-    Parameters
-    ----------
-    model : MapModel
-        The maps that are looked for.
-    pairs : ColumnPairs
-        A sample of the pairs, in random order.
-    noise_bound : float or None
-        Largest residual of a real pair, if known.
-    rng : Generator
-        Draws pairs of pairs.
+    Read off a sample of the pairs in random order; ``noise_bound`` is the largest residual of a real pair, if known.
     """
 
     def __init__(

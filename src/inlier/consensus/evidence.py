@@ -84,17 +84,9 @@ class Evidence:
 class Chance:
     """What wrong pairs do: how often distances agree, and how much a map can bring together.
 
-    Parameters
-    ----------
-    model : MapModel
-        The maps that are looked for.
-    disagreements : ndarray
-        |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs.
-    pairs : ColumnPairs
-        A sample in random order, which p0 is counted from; 0 between different dimensions, which have no common
-        density.
-    neighbours : int
-        How many pairs of its points to look at, at least; or as many as there are points.
+    ``disagreements`` are |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs. p0 is counted from a sample of
+    the pairs in random order, by at least so many ``neighbours`` (pairs of its points); it is 0 between different
+    dimensions, which have no common density.
     """
 
     def __init__(self, model: MapModel, disagreements: FloatArray, pairs: ColumnPairs, neighbours: int) -> None:

@@ -83,15 +83,7 @@ def _heavy_and_some(near: Array, weights: FloatArray) -> tuple[Array, FloatArray
 
 
 def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> MotionUncertainty | None:
-    """Estimate the covariance of a motion fitted with `closeness` weights; None where too few pairs tell.
-
-    Parameters
-    ----------
-    motion : SimilarityTransformation
-        In 2 or 3 dimensions.
-    near : NearPairs
-        Pairs that it was fitted to.
-    """
+    """Covariance of a motion in 2 or 3 dimensions fitted with `closeness` weights; None where too few pairs tell."""
     if not near.weights.size:
         return None
     x, y = (np.asarray(table, dtype=np.float64) for table in (near.X, near.Y))

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from inlier.report.pages import MatchReport, RegistrationReport, report_on
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
     from inlier.report.rendering import Part, render_page
-    from inlier.report.streamed_summary import StreamedSummary, summarise_streamed
 
 __all__ = [
     "MatchReport",
@@ -34,6 +33,5 @@ __getattr__, __dir__ = attach(
         "pages": "MatchReport RegistrationReport report_on",
         "registration_summary": "RegistrationSummary summarise_registration",
         "rendering": "Part render_page",
-        "streamed_summary": "StreamedSummary summarise_streamed",
     },
 )

@@ -16,6 +16,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
+from inlier.estimators.streaming import FittedFiles
 from inlier.report.rendering import versions
 from inlier.result import MatchResult, places_of_lowest
 
@@ -323,3 +324,29 @@ def _rounded_up(value: float) -> float:
 
 def _in_words(n_pairs: int) -> str:
     return "No pair is" if n_pairs == 0 else "One pair is" if n_pairs == 1 else f"{n_pairs:,} pairs are"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamedSummary(MatchSummary):
+    """As `MatchSummary`, of pairs that stay in their files. Made by `summarise_streamed`."""
+
+    fitted: FittedFiles
+    counted: Tally
+
+    @property
+    def tally(self) -> Tally:
+        """What was counted while the pairs passed by."""
+        return self.counted
+
+    def _column_blocks(self) -> Iterator[tuple[str, Iterable[Array]]]:
+        """The columns, block by block: the files are read once for each column."""
+        for name in self.fitted.columns:
+            yield name, (block[name] for block in self.fitted.blocks(name))
+
+
+def summarise_streamed(fitted: FittedFiles, tally: Tally, origin: Origin) -> StreamedSummary:
+    """Summarise what was found in files, once all pairs were counted."""
+    matcher, none = fitted.matcher, np.empty(0)
+    result = MatchResult(type(matcher).__name__, none.astype(bool), none, matcher.threshold_)
+    facts = facts_of(matcher, calibrated="q_value" in fitted.columns)
+    return StreamedSummary(result, rows=none, origin=origin, fitted=fitted, counted=tally, **facts)

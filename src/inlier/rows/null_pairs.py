@@ -33,14 +33,8 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 def re_pairings(points: Array, n_shifts: int, rng: np.random.RandomState) -> Iterator[tuple[Array, Array]]:
     """Yield numbers i and j of pairs, so that x_i with y_j is wrong for sure; one cyclic shift at a time.
 
-    Parameters
-    ----------
-    points : ndarray of int, shape (2, n)
-        Numbers that are equal for equal points, of x and of y (see `point_numbers`).
-    n_shifts : int
-        About how many partners each point is to get; fewer where there are not so many other pairs.
-    rng : RandomState
-        Puts the pairs in random order, and leaves some out where points are not equally frequent.
+    ``points`` are equal for equal points, of x and of y (see `point_numbers`). About ``n_shifts`` partners for each
+    point: fewer where there are not so many other pairs, or where points are not equally frequent.
     """
     n = points.shape[1]
     order, chances = rng.permutation(n), _chances_to_be_kept(points)

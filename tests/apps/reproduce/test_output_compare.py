@@ -6,8 +6,7 @@ import json
 import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS, run_experiment
-from inlier.apps.reproduce.compare import allowed_difference, compare, load_baselines
-from inlier.apps.reproduce.output import as_record
+from inlier.apps.reproduce.output import allowed_difference, as_record, compare, load_baselines
 from inlier.apps.reproduce.tidy import row
 
 
