@@ -125,6 +125,7 @@ class TestReproduce:
 
     def test_compare(self, run_light, monkeypatch):
         assert "agrees with the baseline" in run_light("reproduce", "--compare", "--jobs", "1").stdout
+        from inlier.apps.reproduce import output
 
         def moved(name):
             baselines = load(name)
