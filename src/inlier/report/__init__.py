@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from inlier._lazy import attach
 
 if TYPE_CHECKING:
-    from inlier.report.match_summary import MatchSummary, Origin, Tally, summarise
+    from inlier.report.match_summary import (
+        MatchSummary,
+        Origin,
+        StreamedSummary,
+        Tally,
+        summarise,
+        summarise_streamed,
+    )
     from inlier.report.pages import MatchReport, RegistrationReport, report_on
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
     from inlier.report.rendering import Part, render_page
@@ -29,7 +36,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "match_summary": "MatchSummary Origin Tally summarise",
+        "match_summary": "MatchSummary Origin StreamedSummary Tally summarise summarise_streamed",
         "pages": "MatchReport RegistrationReport report_on",
         "registration_summary": "RegistrationSummary summarise_registration",
         "rendering": "Part render_page",
