@@ -54,7 +54,7 @@ BAD = {
     "missing values": (pd.DataFrame(GOOD).mask(GOOD > 1), GOOD, ValueError, "X contains NaN"),
     "overflow": (with_value(1.7e308), GOOD, ValueError, "X has values as large as .*Divide it"),
     "ragged": ([[1, 2], [3]], GOOD[:2], ValueError, "X could not be read as a table"),
-    "nothing": (None, GOOD, ValueError, "X"),
+    "nothing": (None, GOOD, ValueError, "X holds object values"),
 }
 
 

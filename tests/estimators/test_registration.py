@@ -486,11 +486,11 @@ def test_bad_parameters(parameters, message):
     ("change", "message"),
     [
         (lambda X, Y: (X, Y[:, :2]), "keeps the dimension, but X has shape"),
-        (lambda X, Y: (X, Y[:-1]), "49"),
-        (lambda X, Y: (np.where(X > 2, np.nan, X), Y), "NaN"),
-        (lambda X, Y: (X, np.where(Y > 2, np.inf, Y)), "inf"),
-        (lambda X, Y: (np.ones_like(X), Y), "X"),
-        (lambda X, Y: (X[:1], Y[:1]), "1"),
+        (lambda X, Y: (X, Y[:-1]), "X has 50 rows and y has 49"),
+        (lambda X, Y: (np.where(X > 2, np.nan, X), Y), r"^X contains NaN .*the first \(nan\)"),
+        (lambda X, Y: (X, np.where(Y > 2, np.inf, Y)), r"^y contains .*the first \(inf\)"),
+        (lambda X, Y: (np.ones_like(X), Y), "^X is constant: all 50 rows"),
+        (lambda X, Y: (X[:1], Y[:1]), "At least 2 pairs are needed to compare, but there is 1 "),
     ],
 )
 def test_bad_tables(change, message):
