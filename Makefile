@@ -23,7 +23,8 @@ test-seeds: .venv/.installed-test
 # The core with compilation switched off: the same answers from the same loops, run by Python, whose numbers of 64 bits say so
 # where they wrap around, as they are meant to when bits are counted.
 test-plain: .venv/.installed-test
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q -W 'ignore:overflow encountered in scalar:RuntimeWarning' $(PLAIN)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q -W 'ignore:overflow encountered in scalar:RuntimeWarning' \
+		--deselect tests/consensus/test_evidence.py::test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over $(PLAIN)
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .
