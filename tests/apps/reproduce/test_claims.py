@@ -6,7 +6,7 @@ import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS
 from inlier.apps.reproduce.methods import ERRORS, METHODS
-from inlier.apps.reproduce.sky import SCENARIOS
+from inlier.apps.reproduce.swapped_sky import SCENARIOS
 
 T3, T5, T7, EIGENVECTOR, ROW_SUM = METHODS
 

@@ -1,10 +1,10 @@
 """The paper's figures, tables and theorems, each computed again: from settings to a tidy table and a picture."""
 
-from inlier.apps.reproduce.brain import BrainRatio, BrainSplit
 from inlier.apps.reproduce.experiment import Claim, Experiment, Outcome, Run
+from inlier.apps.reproduce.mispaired_brain import BrainRatio, BrainSplit
 from inlier.apps.reproduce.runner import run_all, run_experiment
-from inlier.apps.reproduce.sky import SkyImages, SkyNoise
 from inlier.apps.reproduce.sources import Sources, load_sources
+from inlier.apps.reproduce.swapped_sky import SkyImages, SkyNoise
 from inlier.apps.reproduce.theory import TheoryEigenvector, TheoryRowSum
 from inlier.apps.reproduce.whole_photos import CaseStudy, WholePhoto
 
