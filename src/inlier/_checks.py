@@ -145,3 +145,25 @@ def check_weights(weights: Any, n_pairs: int) -> FloatArray:
             f"Give pairs that are not to count weight 0.",
         )
     return values
+
+
+def check_labels(values: Any, name: str, n_pairs: int) -> Array | None:
+    """Return one whole number per pair, equal where the labels are; None for None. Labels may be of any kind."""
+    if values is None:
+        return None
+    labels = np.asarray(values)
+    if labels.shape != (n_pairs,):
+        raise ParameterError(name, f"must hold one label per pair, {n_pairs} in all; got shape {labels.shape}.")
+    missing = np.flatnonzero(labels != labels) if labels.dtype.kind in "fcmMO" else np.empty(0, dtype=int)
+    if labels.dtype.kind == "O":
+        missing = np.union1d(missing, [row for row, label in enumerate(labels) if label is None]).astype(int)
+    if missing.size:
+        raise ParameterError(
+            name,
+            f"has no label for {missing.size} of the {n_pairs} pairs, the first in row {missing[0]}. "
+            f"Give such pairs a label of their own.",
+        )
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    numbers: Array = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return numbers

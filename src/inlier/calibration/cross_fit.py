@@ -2,18 +2,23 @@
 
 The pairs are dealt into folds. What is learned on the others (see `inlier.calibration.strategy`) scores the fold's
 pairs and its re-pairings: x_i with y_j, j != i. A wrong pair's x and y are independent, so it scores as a
-re-pairing does, whatever the data look like and whatever was learned.
+re-pairing does, whatever the data look like and whatever was learned. Where mistakes are made between neighbours, that
+is not so: hence each pair is also compared with its rivals (see `inlier.calibration.competition`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from inlier._typing import Array, FloatArray
+from inlier.calibration.competition import Rivals, chance_of_another
 from inlier.calibration.inner_products import AnchorPairs
+from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
@@ -23,7 +28,8 @@ from inlier.rows.threads import single_threaded_blas
 RE_PAIRINGS = 1_000_000  # about, in all
 WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
-_MOST_DEALS = 10
+_MOST_DEALS = 20
+_MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +41,7 @@ class CrossFit:
     # share of wrong pairs and its error, where it is not to be read off the p-values of these scores
     null_fraction: tuple[float, float] | None = None
     counts: Array | None = None  # how many pairs have each score, where they are counted
+    chance_of_another: FloatArray | None = None  # that a pair's rows belong to others, where that could be compared
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""
@@ -49,28 +56,33 @@ class CrossFit:
         return home.store.from_host(values, home.X)
 
 
-def cross_fit(pairs: PairedRows, points: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:
+def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:
     """Score all pairs, which are prepared for `learn_map`, and re-pairings.
 
-    ``points`` are numbers that are equal for equal points, of X and of Y: a point is never re-paired with itself, and
-    equal pairs share a fold. There are fewer folds where there are not two pairs for each.
+    ``labels`` say what pairs have in common (see `inlier.rows.null_pairs`): a point is never re-paired with itself, equal
+    pairs and pairs of one group share a fold, re-pairings stay inside strata. There are fewer folds where there are not
+    two pairs, or groups, for each.
     """
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
-    learner, parts = Learner(pairs, points, rng), []
+    learner, parts = Learner(pairs, labels, rng), []
+    n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
+        rivals = Rivals.of(*prepared_rows(pairs, np.arange(n)), labels, rng)
         for deal in range(n_deals):
-            fold_of = _deal(points, min(n_folds, n // 2), rng)
+            fold_of = _deal(labels, n_folds, rng)
             for fold in np.unique(fold_of):
                 learned = learner.learn(np.flatnonzero(fold_of != fold))
                 if learned is not None:
                     own = rng.permutation(np.flatnonzero(fold_of == fold))
                     x, y = prepared_rows(pairs, own)
-                    null = re_paired_scores(learned, x, y, points[:, own], RE_PAIRINGS // (n * n_deals), rng)
-                    parts.append(_Fold(deal, own, learned, to_host(learned.scores(x, y)), null))
+                    null = re_paired_scores(learned, x, y, labels[:, own], RE_PAIRINGS // (n * n_deals), rng)
+                    scores = to_host(learned.scores(x, y))
+                    ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
+                    parts.append(_Fold(deal, own, learned, scores, null, ratio))
     if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
         return CrossFit(np.zeros(n), np.zeros(1))
-    return _together(parts, n_deals, n)
+    return _together(parts, n_deals, labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,49 +94,96 @@ class _Fold:
     by: PairScorer
     scores: FloatArray
     null_scores: FloatArray
+    log_ratio: FloatArray | None  # how much better others fit, by a map
 
     def standardised(self) -> _Fold:
         """In units of what re-pairings did where this was learned."""
         null = self.by.significance
         scores, null_scores = ((s - null.centre) / null.spread for s in (self.scores, self.null_scores))
-        return _Fold(self.deal, self.rows, self.by, scores, null_scores)
+        return replace(self, scores=scores, null_scores=null_scores)
 
 
-def _together(folds: list[_Fold], n_deals: int, n: int) -> CrossFit:
+def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     """The median score over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
-    if any(isinstance(fold.by, AnchorPairs) for fold in folds):  # the maps' scores are on one scale, theirs are not
+    n, kinds = labels.shape[1], {type(fold.by) for fold in folds}
+    if len(kinds) > 1 or AnchorPairs in kinds:  # maps' scores are on one scale, and so are cosines, but not on the same
         folds = [fold.standardised() for fold in folds]
-    of_deals = np.full((n_deals, n), np.nan)
+    of_deals, log_ratio = np.full((2, n_deals, n), np.nan)
     for fold in folds:
         of_deals[fold.deal, fold.rows] = fold.scores
+        log_ratio[fold.deal, fold.rows] = np.nan if fold.log_ratio is None else fold.log_ratio
     null_scores = np.sort(np.concatenate([fold.null_scores for fold in folds]))
     filled = np.nan_to_num(of_deals, nan=min(null_scores[0], np.nanmin(of_deals)))
     scores = np.median(filled, axis=0) if n_deals > 1 else filled[0]
-    return CrossFit(scores, null_scores, _null_fraction(of_deals, null_scores))
+    share = _null_fraction(of_deals, null_scores, labels)
+    return CrossFit(scores, null_scores, share, None, *_by_rivals(log_ratio))
 
 
-def _null_fraction(of_deals: FloatArray, null_scores: FloatArray) -> tuple[float, float] | None:
+def _by_rivals(log_ratio: FloatArray) -> tuple[FloatArray | None, ...]:
+    """Chance that a pair's rows belong to others, and the share of real pairs, where all deals compared them."""
+    compared = np.isfinite(log_ratio).all(axis=0)
+    if not compared.any():
+        return (None,)
+    chance = np.zeros(compared.size)
+    chance[compared], _, _ = chance_of_another(np.median(log_ratio[:, compared], axis=0))
+    return (chance,)
+
+
+def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array) -> tuple[float, float] | None:
     """Share of wrong pairs and its error, where it is not to be read off the p-values that are reported.
 
     It takes uniform p-values: of single deals, because medians vary less than the re-pairings' scores, and of pairs
-    that could be scored. The others are no different, because pairs are dealt into folds at random.
+    that could be scored. The others are no different, because pairs are dealt into folds at random. Pairs of one group
+    stand or fall together, so that there are as many witnesses as groups.
     """
-    scored = np.isfinite(of_deals)
-    if len(of_deals) == 1 and scored.all():
+    scored, has_groups = np.isfinite(of_deals), len(labels) > 2
+    if len(of_deals) == 1 and scored.all() and not has_groups:
         return None
     estimate, error = estimate_null_fraction(p_values(of_deals[scored], null_scores))
-    return estimate, error * len(of_deals) ** 0.5  # the deals share their pairs: no more information than one
+    sizes = np.bincount(labels[2]) if has_groups else np.ones(1)
+    # the deals share their pairs: no more information than one; sum m^2 / sum m is the size of a typical pair's group
+    return estimate, min(1.0, error * (len(of_deals) * float(np.sum(sizes**2) / np.sum(sizes))) ** 0.5)
 
 
-def _deal(points: Array, n_folds: int, rng: np.random.RandomState) -> Array:
-    """Deal the pairs into folds of similar size; equal pairs go together, or they would know each other's answer."""
-    n = points.shape[1]
-    if (points.max(axis=1) + 1 == n).any():  # one side has no repeats, so no pair has
-        return rng.permutation(np.arange(n) % n_folds)
-    group = np.unique(points, axis=1, return_inverse=True)[1].reshape(-1)
-    size = np.bincount(group)
+def _deal(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:
+    """Deal the pairs into folds of similar size; equal pairs and pairs of one group go together.
+
+    Otherwise they would know each other's answer. Strata are spread over the folds, two at a time, which can be
+    re-paired with each other.
+    """
+    n = labels.shape[1]
+    unit = _units(labels)
+    if unit is None:
+        n_folds = min(n_folds, n // 2)
+        if len(labels) == 2:
+            return rng.permutation(np.arange(n) % n_folds)
+        order = rng.permutation(n)
+        order = order[np.argsort(labels[3][order], kind="stable")]
+        fold_of = np.empty(n, dtype=int)
+        fold_of[order] = np.arange(n) // 2 % n_folds
+        return fold_of
+    size = np.bincount(unit)
+    n_folds = min(n_folds, max(size.size // 2, 2))
     order = rng.permutation(size.size)
-    middle = np.cumsum(size[order]) - size[order] / 2  # groups in a row, cut into stretches of equal length
-    fold_of_group = np.empty(size.size, dtype=int)
-    fold_of_group[order] = middle * n_folds // n
-    return fold_of_group[group]
+    if len(labels) > 2:  # units of one stratum side by side, so that the folds' stretches hold some that can be re-paired
+        stratum = np.zeros(size.size, dtype=int)
+        stratum[unit] = labels[3]
+        order = order[np.argsort(stratum[order], kind="stable")]
+        order = np.concatenate([order[start::n_folds] for start in range(n_folds)])
+    middle = np.cumsum(size[order]) - size[order] / 2  # units in a row, cut into stretches of equal length
+    fold_of_unit = np.empty(size.size, dtype=int)
+    fold_of_unit[order] = middle * n_folds // n
+    return fold_of_unit[unit]
+
+
+def _units(labels: Array) -> Array | None:
+    """Number of what each pair cannot be parted from: equal pairs, and its group; None where every pair is alone."""
+    n, points = labels.shape[1], labels[:2]
+    no_equal_pairs = bool((points.max(axis=1) + 1 == n).any())  # one side has no repeats, so no pair has
+    if len(labels) > 2 and labels[2].max() + 1 < n:
+        if no_equal_pairs:
+            return labels[2]
+        equal = np.unique(points, axis=1, return_inverse=True)[1].reshape(-1)
+        together = coo_matrix((np.ones(n), (labels[2], labels[2].max() + 1 + equal)), shape=(2 * n, 2 * n))
+        return np.unique(connected_components(together, directed=False)[1][labels[2]], return_inverse=True)[1]
+    return None if no_equal_pairs else np.unique(points, axis=1, return_inverse=True)[1].reshape(-1)

@@ -114,7 +114,7 @@ class AnchorPairs:
 
     def _inner_products(self, x: Any, y: Any) -> tuple[Any, Any]:
         x, y = self.coordinates(x, y)
-        return _unit(x) @ from_host(self.x.T, x), _unit(y) @ from_host(self.y.T, y)
+        return unit(x) @ from_host(self.x.T, x), unit(y) @ from_host(self.y.T, y)
 
 
 def find_anchors(
@@ -156,11 +156,11 @@ class _InnerProducts:
     ) -> _InnerProducts:
         sides = []
         for rows in coordinates(x, y):
-            unit = _unit(rows)
-            products = unit @ unit.T
+            unit_rows = unit(rows)
+            products = unit_rows @ unit_rows.T
             np.fill_diagonal(products, 0.0)
             spread = max(float(products.std()), np.finfo(np.float64).tiny)
-            sides.append((unit / spread, products / spread))
+            sides.append((unit_rows / spread, products / spread))
         (x, g), (y, h) = sides
         return _InnerProducts(coordinates, x, y, g, h, points, rng)
 
@@ -246,7 +246,7 @@ def _leading_eigenvector(matrix: FloatArray, rng: np.random.RandomState) -> Floa
     return vector if np.sum(vector**3) >= 0 else -vector
 
 
-def _unit(rows: Any) -> Any:
+def unit(rows: Any) -> Any:
     """Scale rows to unit length; rows of zeros stay."""
     xp = namespace(rows)
     length = xp.sqrt(xp.vecdot(rows, rows))

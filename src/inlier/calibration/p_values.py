@@ -59,6 +59,13 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
+    def doubting(self, chance_wrong: FloatArray | None) -> Calibration:
+        """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted."""
+        if chance_wrong is None:
+            return self
+        doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong, 0.0)
+        return replace(self, q_values=np.maximum(self.q_values, doubtful))
+
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
         return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))

@@ -26,6 +26,7 @@ from inlier.calibration.inner_products import (
 from inlier.calibration.linear_map import LinearMap, learn_map
 from inlier.calibration.p_values import calibrate
 from inlier.calibration.significance import Significance
+from inlier.calibration.ridge_map import RidgeMap, learn_ridge
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
@@ -39,7 +40,9 @@ _CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chanc
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS, _NARROWEST_ANCHORS = 20, 8  # dimensions
-_AS_GOOD = 0.9  # of the statistic: then anchors are the better judges, because a map fits what it was learned from
+_AS_GOOD = 0.9  # of the statistic: then anchors and ridges are better judges, because a map fits what it was learned from
+_CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
+_FEW = 8  # pairs per dimension, fewer of which are few
 _SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions
 _FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many in a row, no more
 _ANY_RATE = 0.01  # of false discoveries: what is found does not depend on it
@@ -77,6 +80,11 @@ class Learner:
         self._coordinates: list[Coordinates] | None = None
         self._n_in_vain = 0
 
+    @property
+    def pairs_are_few(self) -> bool:
+        """Whether there are few pairs beside their dimensions."""
+        return self._pairs.n_pairs < _FEW * max(self._pairs.dimensions)
+
     def learn(self, training: Array) -> PairScorer | None:
         """Learn from some of the training pairs, from more if others do not confirm it; None if nothing is found."""
         shuffled = self._rng.permutation(training)
@@ -97,6 +105,8 @@ class Learner:
         x, y = prepared_rows(self._pairs, rows)
         points = self._points[:, rows]
         found: PairScorer | None = learn_map(x, y, self._rng, points)
+        if found is None or found.significance.berk_jones < _CLEAR_PER_PAIR * rows.size or self.pairs_are_few:
+            found = _better(found, self._ridge(x, y, points))
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
         other = self._other_model(x, y, points)
@@ -113,6 +123,10 @@ class Learner:
     def _is_clear(self, found: PairScorer | None, n: int) -> bool:
         enough = min(_WELL_DETERMINED * max(self._pairs.dimensions), _A_GOOD_PART * n)
         return found is not None and found.significance.berk_jones >= _CLEAR and found.support >= enough
+
+    def _ridge(self, x: Any, y: Any, points: Array) -> RidgeMap | None:
+        """Directions predicted by ridge regression; not where scores must be on the scale of maps."""
+        return None if self._only_maps else learn_ridge(x, y, self._rng, points)
 
     def _other_model(self, x: Any, y: Any, points: Array) -> PairScorer | None:
         best: PairScorer | None = None
@@ -155,7 +169,7 @@ class Learner:
 def _better(found: PairScorer | None, other: PairScorer | None) -> PairScorer | None:
     if found is None or other is None:
         return found or other
-    ahead = _AS_GOOD if isinstance(other, AnchorPairs) else 1.0
+    ahead = 1.0 if isinstance(other, LinearMap) else _AS_GOOD
     return other if other.significance.berk_jones >= ahead * found.significance.berk_jones else found
 
 

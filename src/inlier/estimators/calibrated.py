@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from inlier._checks import check_count, check_flag, check_number
+from inlier._checks import check_count, check_flag, check_labels, check_number
 from inlier._typing import Array
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.p_values import calibrate, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
+from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows
-from inlier.rows.null_pairs import point_numbers
+from inlier.rows.null_pairs import pair_labels
 
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
@@ -100,13 +101,58 @@ class CalibratedMatcher(PairMatcher):
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def _fit(self, X: Array, Y: Array) -> None:
+    def fit(self, X: Any, y: Any, groups: Any = None, strata: Any = None) -> Self:
+        """Decide which rows of ``X`` and ``y`` are real pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_x)
+            One side of the pairs.
+        y : array-like of shape (n, d_y) or (n,)
+            The other side: row i is the partner of row i of ``X``.
+        groups : array-like of shape (n,), optional
+            Label of what each pair belongs to, where pairs stand or fall together: the subject of replicates, the scan line
+            of a pixel. Pairs of one group are never split between folds, nor re-paired with each other.
+        strata : array-like of shape (n,), optional
+            Label of where a wrong partner comes from: the plate, the tissue, the day. Re-pairings stay inside a stratum.
+
+        Returns
+        -------
+        self
+        """
+        X, Y = self._read_pairs(X, y)
+        self._fit(X, Y, *self._read_labels(X.shape[0], groups, strata))
+        return self
+
+    def _read_labels(self, n: int, groups: Any, strata: Any) -> tuple[Array | None, Array | None]:
+        """Check groups and strata, and number them."""
+        groups, strata = check_labels(groups, "groups", n), check_labels(strata, "strata", n)
+        if groups is not None and groups.max() + 1 < self._fewest_pairs:
+            raise ParameterError(
+                "groups",
+                f"name {groups.max() + 1} group(s), and at least {self._fewest_pairs} are needed: a group is judged by "
+                f"what was learned from others, and compared with others. If wrong partners come from the same group, "
+                f"give them as strata.",
+            )
+        if strata is not None and strata.max() + 1 == n:
+            raise ParameterError("strata", "are different for every pair, so that there is nothing to re-pair inside one.")
+        for name, labels in (("groups", groups), ("strata", strata)):
+            if labels is not None and n > MOST_ONE_BY_ONE:
+                raise ParameterError(
+                    name,
+                    f"are respected among up to {MOST_ONE_BY_ONE:,} pairs, and there are {n:,}. "
+                    f"Fit a part of the groups or strata at a time.",
+                )
+        return groups, strata
+
+    def _fit(self, X: Array, Y: Array, groups: Array | None = None, strata: Array | None = None) -> None:
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
         pairs = PairedRows(X, Y)
-        fit = self._cross_fit(pairs)  # deal folds; learn on the others; score the fold's pairs, and its re-pairings
+        fit = self._cross_fit(pairs, groups, strata)  # deal folds; learn on the others; score pairs and re-pairings
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
+        judged = judged.doubting(fit.chance_of_another)  # a pair is not accepted where another row fits far better
         accepted = judged.accepted(self.alpha)
         self.scores_ = fit.scores(pairs)
         self.p_values_ = fit.per_pair(judged.p_values, pairs)
@@ -120,13 +166,13 @@ class CalibratedMatcher(PairMatcher):
         self.null_scores_ = evenly_spaced(fit.null_scores)
         self.n_re_pairings_ = fit.null_scores.size
 
-    def _cross_fit(self, pairs: PairedRows) -> CrossFit:
+    def _cross_fit(self, pairs: PairedRows, groups: Array | None, strata: Array | None) -> CrossFit:
         rng = check_random_state(self.random_state)
         if pairs.n_pairs > MOST_ONE_BY_ONE:
             return sampled_fit(self.prepare(pairs.X, pairs.Y), self.n_folds, rng)
         near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
-        points = np.stack([point_numbers(near.X), point_numbers(near.Y)])
-        return cross_fit(self.prepare(near.X, near.Y), points, self.n_folds, rng)
+        labels = pair_labels(near.X, near.Y, groups, strata)
+        return cross_fit(self.prepare(near.X, near.Y), labels, self.n_folds, rng)
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""

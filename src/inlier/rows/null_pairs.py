@@ -8,8 +8,10 @@ re-paired where its own pair, or its partner's, has the same point (`share_no_po
 point that makes up a share f of its side is left out by a share f of its partners. So a re-pairing is kept with a
 chance in proportion to 1 / ((1 - f of x_i) (1 - f of y_j)), and then points are met as often as they occur.
 
-Whatever else re-pairings will have to respect belongs here too: groups of rows that go together and strata that are not
-left are a matter of the order that is shifted.
+What belongs together stays together: pairs of one *group* (a subject's replicates) are never re-paired with each other,
+and where wrong partners come from the same *stratum* (a plate, a tissue), re-pairings stay inside it, by shifting the
+pairs of each stratum among themselves. Points, group and stratum of each pair are the rows of one array, its *labels*:
+two of them where neither groups nor strata were given, otherwise four (`pair_labels`).
 
 Points are equal if a hash of their coordinates is: `row_hashes`, from which follow `point_numbers` and
 `distinct_pairs`. Pairs are numbers i and j in arrays; nothing here knows what they will be used for.
@@ -26,27 +28,45 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.rows.namespaces import to_host
 from inlier.rows.threads import row_blocks
 
+_FEW_PARTNERS = 0.1  # quantile of the numbers of partners inside strata that the others are thinned out to
 _SAMPLE = 10_000  # rows that are looked at first in a long table; if none repeats, repeats are too rare to matter
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 
 
-def re_pairings(points: Array, n_shifts: int, rng: np.random.RandomState) -> Iterator[tuple[Array, Array]]:
+def pair_labels(X: Any, Y: Any, groups: Array | None = None, strata: Array | None = None) -> Array:
+    """Return what pairs may have in common, a number per pair: its x, its y; and its group and stratum if given."""
+    points = [point_numbers(X), point_numbers(Y)]
+    if groups is None and strata is None:
+        return np.stack(points)
+    n = points[0].size
+    groups = np.arange(n) if groups is None else groups
+    return np.stack([*points, groups, np.zeros(n, dtype=np.int64) if strata is None else strata])
+
+
+def re_pairings(labels: Array, n_shifts: int, rng: np.random.RandomState) -> Iterator[tuple[Array, Array]]:
     """Yield numbers i and j of pairs, so that x_i with y_j is wrong for sure; one cyclic shift at a time.
 
-    ``points`` are equal for equal points, of x and of y (see `point_numbers`). About ``n_shifts`` partners for each
-    point: fewer where there are not so many other pairs, or where points are not equally frequent.
+    ``labels`` are equal for equal points, of x and of y, and for pairs of one group and of one stratum (see
+    `pair_labels`). About ``n_shifts`` partners for each point: fewer where there are not so many other pairs, or where
+    points are not equally frequent.
     """
-    n = points.shape[1]
-    order, chances = rng.permutation(n), _chances_to_be_kept(points)
-    for shift in range(1, min(n_shifts, n - 1) + 1):
-        i, j = order, np.roll(order, shift)
-        kept = _kept(points, i, j, chances, rng)
+    n = labels.shape[1]
+    order, chances = rng.permutation(n), _chances_to_be_kept(labels)
+    first, size = np.zeros(n, dtype=np.int64), np.full(n, n)  # of the stratum of each place
+    if len(labels) > 2:
+        order = order[np.argsort(labels[3][order], kind="stable")]
+        _, number, sizes = np.unique(labels[3][order], return_inverse=True, return_counts=True)
+        first, size = (np.cumsum(sizes) - sizes)[number], sizes[number]
+    place = np.arange(n) - first
+    for shift in range(1, max(min(n_shifts, int(size.max(initial=1)) - 1), 1) + 1):
+        i, j = order, order[first + (place - shift) % size]
+        kept = _kept(labels, i, j, chances, rng)
         yield i[kept], j[kept]
 
 
-def are_re_pairings(points: Array, partners: Array, rng: np.random.RandomState) -> Mask:
+def are_re_pairings(labels: Array, partners: Array, rng: np.random.RandomState) -> Mask:
     """Whether x_i with y_j is wrong for sure and kept, for all pairs i and these partners j: shape (n, k)."""
-    return _kept(points, np.arange(points.shape[1])[:, None], partners, _chances_to_be_kept(points), rng)
+    return _kept(labels, np.arange(labels.shape[1])[:, None], partners, _chances_to_be_kept(labels), rng)
 
 
 def n_shifts(n_pairs: int, n_re_pairings: int) -> int:
@@ -54,28 +74,51 @@ def n_shifts(n_pairs: int, n_re_pairings: int) -> int:
     return max(1, min(-(-n_re_pairings // n_pairs), n_pairs - 1))
 
 
-def share_no_point(points: Array, i: Array, j: Array) -> Mask:
+def share_no_point(labels: Array, i: Array, j: Array) -> Mask:
     """Whether pairs i and j have neither the x nor the y in common; the numbers are broadcast against each other."""
-    x, y = points
+    x, y = labels[:2]
     apart: Mask = (x[i] != x[j]) & (y[i] != y[j])
     return apart
 
 
+def may_be_re_paired(labels: Array, i: Array, j: Array) -> Mask:
+    """Whether x_i with y_j is wrong for sure, and a mistake that could have been made."""
+    allowed = share_no_point(labels, i, j)
+    if len(labels) > 2:
+        group, stratum = labels[2:]
+        allowed &= (group[i] != group[j]) & (stratum[i] == stratum[j])
+    return allowed
+
+
 def _kept(
-    points: Array, i: Array, j: Array, chances: tuple[FloatArray, FloatArray] | None, rng: np.random.RandomState
+    labels: Array, i: Array, j: Array, chances: tuple[FloatArray, FloatArray] | None, rng: np.random.RandomState
 ) -> Mask:
-    kept = share_no_point(points, i, j)
+    kept = may_be_re_paired(labels, i, j)
     if chances is not None:
         kept &= rng.uniform(size=kept.shape) < chances[0][i] * chances[1][j]
     return kept
 
 
-def _chances_to_be_kept(points: Array) -> tuple[FloatArray, FloatArray] | None:
+def _chances_to_be_kept(labels: Array) -> tuple[FloatArray, FloatArray] | None:
     """In proportion to 1 / (1 - f), f the share of each point of x and y; the largest is 1. None where all are."""
-    of_x, of_y = (points.shape[1] - np.bincount(side)[side] for side in points)  # how many pairs have another point
+    if len(labels) > 2:
+        return _chances_inside_strata(labels)
+    of_x, of_y = (labels.shape[1] - np.bincount(side)[side] for side in labels)  # how many pairs have another point
     if of_x.min() == of_x.max() and of_y.min() == of_y.max():
         return None
     return max(of_x.min(), 1) / np.maximum(of_x, 1), max(of_y.min(), 1) / np.maximum(of_y, 1)
+
+
+def _chances_inside_strata(labels: Array) -> tuple[FloatArray, FloatArray]:
+    """In proportion to 1 / (how many partners a pair has in its stratum, of another group), so that all count alike.
+
+    Not below a tenth of the pairs' number of partners: a stratum of two would otherwise thin out all the others.
+    """
+    inside = np.bincount(labels[3])[labels[3]]
+    _, number, together = np.unique(labels[2:], axis=1, return_inverse=True, return_counts=True)
+    partners = np.maximum(inside - together[number.reshape(-1)], 1)
+    least = max(float(np.quantile(partners, _FEW_PARTNERS)), 1.0)
+    return np.minimum(least / partners, 1.0), np.ones(partners.size)
 
 
 def point_numbers(table: Any) -> Array:

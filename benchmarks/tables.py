@@ -1,0 +1,287 @@
+"""Tables as people have them: dependent rows, replicates, second maps, failed samples, gaps, few rows.
+
+    python benchmarks/tables.py real --seeds 10          # ../shared/data/tables with a fifth of the pairs wrong
+    python benchmarks/tables.py clumps --seeds 30        # mistakes inside clusters, between neighbours, of replicates
+    python benchmarks/tables.py independent --seeds 10   # how often independent data are warned of
+    python benchmarks/tables.py gaps --seeds 10          # cells missing at random, in blocks, informatively
+    python benchmarks/tables.py copies --seeds 60        # a noisy copy of a row beside its owner
+    python benchmarks/tables.py coverage --seeds 30      # the interval of the share of real pairs
+    python benchmarks/tables.py speed                    # 500 x 5,000 beside the SVD of both tables
+
+Every line is a mean over the seeds: the share of wrong pairs among the accepted (FDP), the share of real pairs that is
+accepted, how often the interval of the share of real pairs holds the truth, and how often a warning named the cure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+from scipy.stats import ortho_group
+
+from inlier import CalibratedMatcher
+
+REAL_TABLES = Path(__file__).parents[2] / "shared" / "data" / "tables"
+WRONG = 0.2  # of the pairs of a real table
+
+
+# ---------------------------------------------------------------- problems
+
+
+def real_tables(names=()):
+    """Yield the name, X, Y, strata and groups of the real tables in which mistakes are to be planted."""
+    for entry in json.loads((REAL_TABLES / "index.json").read_text()):
+        name = entry["name"]
+        if not entry["truth"].startswith("all pairs") or (names and name not in names):
+            continue
+        with np.load(REAL_TABLES / f"{name}.npz", allow_pickle=False) as arrays:
+            tables = {key: arrays[key] for key in arrays.files}
+        yield name, tables["X"].astype(float), tables["Y"].astype(float), tables.get("strata"), tables.get("groups")
+
+
+def swapped(n, share, rng, strata=None):
+    """Row of y that each row of x is paired with: a share of the pairs, inside each stratum, in a ring."""
+    partner = np.arange(n)
+    strata = np.zeros(n, dtype=int) if strata is None else np.unique(strata, return_inverse=True)[1]
+    for stratum in range(strata.max() + 1):
+        rows = rng.permutation(np.flatnonzero(strata == stratum))
+        rows = rows[: round(share * rows.size)]
+        if rows.size > 1:
+            partner[rows] = np.roll(rows, 1)
+    return partner
+
+
+def clusters(rng, k, separation, noise, wrong, n=1000, d=10):
+    """Swaps inside clusters."""
+    g = rng.integers(0, k, n)
+    X = separation * rng.normal(size=(k, d))[g] + rng.normal(size=(n, d))
+    Y = X[:, ::-1] + noise * rng.normal(size=(n, d))
+    partner = swapped(n, wrong, rng, g)
+    return X, Y[partner], partner == np.arange(n), {"strata": g}
+
+
+def off_by_one(rng, rho, wrong=0.3, noise=0.3, n=1000, d=10):
+    """Runs of rows of a time series, shifted by one row."""
+    X = rng.normal(size=(n, d))
+    for t in range(1, n):
+        X[t] = rho * X[t - 1] + np.sqrt(1 - rho**2) * X[t]
+    Y = X @ ortho_group.rvs(d, random_state=rng).T + noise * rng.normal(size=(n, d))
+    partner, length = np.arange(n), 30
+    for start in rng.permutation(np.arange(0, n - length, length))[: round(wrong * n / length)]:
+        rows = np.arange(start, start + length)
+        partner[rows] = np.roll(rows, 1)
+    return X, Y[partner], partner == np.arange(n), {"strata": np.arange(n) // length}
+
+
+def pixels(rng, wrong=0.3, noise=0.3, side=32, d=6):
+    """A smooth field whose wrong partner is a pixel within 3."""
+    field = np.stack([gaussian_filter(rng.normal(size=(side, side)), 3, mode="wrap") for _ in range(d)], axis=-1)
+    X = (field / field.std()).reshape(-1, d)
+    n = len(X)
+    Y = X @ ortho_group.rvs(d, random_state=rng).T + noise * rng.normal(size=(n, d))
+    row, column = np.divmod(np.arange(n), side)
+    partner = np.arange(n)
+    bad = rng.permutation(n)[: round(wrong * n)]
+    shift = rng.integers(-3, 4, size=(2, bad.size))
+    partner[bad] = (row[bad] + shift[0]) % side * side + (column[bad] + shift[1]) % side
+    return X, Y[partner], partner == np.arange(n), {"strata": row // 4 * 100 + column // 4}
+
+
+def size_factor(rng, wrong=0.15, noise=0.3, n=1000, d=10):
+    """Lognormal columns with a common factor per row; the wrong partner has the nearest factor."""
+    factor = rng.normal(size=n)
+    X = np.exp(0.5 * rng.normal(size=(n, d)) + factor[:, None])
+    Y = X @ ortho_group.rvs(d, random_state=rng).T
+    Y += noise * np.median(np.abs(Y)) * rng.normal(size=(n, d))
+    order, partner = np.argsort(factor), np.arange(n)
+    for place in rng.permutation(n // 2)[: round(wrong * n / 2)]:
+        a, b = order[2 * place : 2 * place + 2]
+        partner[[a, b]] = b, a
+    strata = np.empty(n, dtype=int)
+    strata[order] = np.arange(n) // 20
+    return X, Y[partner], partner == np.arange(n), {"strata": strata}
+
+
+def replicates(rng, subjects, times, d, wrong=1.0, noise=0.2):
+    """Subjects with replicates, of which whole subjects are swapped."""
+    latent = rng.normal(size=(subjects, d))
+    partner = swapped(subjects, wrong, rng)
+    g = np.repeat(np.arange(subjects), times)
+    other = rng.normal(size=(subjects, d)) if wrong == 1 else latent @ ortho_group.rvs(d, random_state=rng).T
+    X = latent[g] + noise * rng.normal(size=(g.size, d))
+    Y = other[partner][g] + noise * rng.normal(size=(g.size, d))
+    real = np.zeros(g.size, dtype=bool) if wrong == 1 else (partner == np.arange(subjects))[g]
+    return X, Y, real, {"groups": g}
+
+
+def two_maps(rng, d, first, second, noise, n=2000):
+    """Two rotations; the larger group is the real one."""
+    X = rng.normal(size=(n, d))
+    turns = [ortho_group.rvs(d, random_state=rng) for _ in range(2)]
+    kind = rng.choice(3, size=n, p=[first, second, max(1 - first - second, 0)])
+    Y = np.where((kind == 0)[:, None], X @ turns[0], X @ turns[1])
+    Y[kind == 2] = rng.normal(size=(int((kind == 2).sum()), d))
+    return X, Y + noise * rng.normal(size=(n, d)), kind == 0, {}
+
+
+def failed(rng, noise, wrong=0.2, shrink=0.0, both=False, n=1000, d=10):
+    """Failed samples: y near the mean (or shrunk), on both sides if so said."""
+    X = rng.normal(size=(n, d))
+    Y = X @ ortho_group.rvs(d, random_state=rng).T + noise * rng.normal(size=(n, d))
+    real = np.ones(n, dtype=bool)
+    real[rng.permutation(n)[: round(wrong * n)]] = False
+    k = int((~real).sum())
+    Y[~real] = shrink * rng.permutation(Y[~real]) + (0 if shrink else 0.1) * rng.normal(size=(k, d))
+    if both:
+        X[~real] = 0.1 * rng.normal(size=(k, d))
+    return X, Y, real, {}
+
+
+CLUMPS = {
+    "S1 20 clusters, sep 5, noise .3": lambda r: clusters(r, 20, 5, 0.3, 0.2),
+    "S1 5 clusters, sep 3, noise .3": lambda r: clusters(r, 5, 3, 0.3, 0.2),
+    "S1 5 clusters, sep 3, noise 1": lambda r: clusters(r, 5, 3, 1.0, 0.2),
+    "S1 3 clusters, sep 1, noise .3": lambda r: clusters(r, 3, 1, 0.3, 0.2),
+    "S1 5 tissues, d 20, n 500": lambda r: clusters(r, 5, 2, 0.3, 0.1, 500, 20),
+    "S1 8 batches, sep 1.5, d 20, n 500": lambda r: clusters(r, 8, 1.5, 0.5, 0.1, 500, 20),
+    "S1 2 groups, sep 2, noise 1": lambda r: clusters(r, 2, 2, 1.0, 0.1),
+    "S1 all wrong, 5 clusters": lambda r: clusters(r, 5, 3, 0.3, 1.0),
+    "S1 off by one, rho .95": lambda r: off_by_one(r, 0.95),
+    "S1 off by one, rho .8": lambda r: off_by_one(r, 0.8),
+    "S1 off by one, rho .5": lambda r: off_by_one(r, 0.5),
+    "S1 pixel within 3": pixels,
+    "S1 nearest size factor": size_factor,
+    "S2 60 x 5, d 100, all wrong": lambda r: replicates(r, 60, 5, 100),
+    "S2 100 x 3, d 50, all wrong": lambda r: replicates(r, 100, 3, 50),
+    "S2 200 x 3, d 20, all wrong": lambda r: replicates(r, 200, 3, 20),
+    "S2 50 x 4, d 10, all wrong": lambda r: replicates(r, 50, 4, 10),
+    "S2 500 x 2, d 50, all wrong": lambda r: replicates(r, 500, 2, 50),
+    "S2 100 x 5, d 50, 20 % wrong": lambda r: replicates(r, 100, 5, 50, 0.2),
+    "S2 100 x 3, d 50, 20 % wrong": lambda r: replicates(r, 100, 3, 50, 0.2),
+    "S2 100 x 5, d 10, 20 % wrong": lambda r: replicates(r, 100, 5, 10, 0.2),
+    "S4 d 3, .7/.3, noise .1": lambda r: two_maps(r, 3, 0.7, 0.3, 0.1),
+    "S4 d 3, .7/.3, noise .02": lambda r: two_maps(r, 3, 0.7, 0.3, 0.02),
+    "S4 d 3, .5/.3, noise .1": lambda r: two_maps(r, 3, 0.5, 0.3, 0.1),
+    "S4 d 5, .5/.3, noise .1": lambda r: two_maps(r, 5, 0.5, 0.3, 0.1),
+    "S4 d 10, .7/.3, noise .1": lambda r: two_maps(r, 10, 0.7, 0.3, 0.1),
+    "S6 blank y, noise .3": lambda r: failed(r, 0.3),
+    "S6 blank y, noise 1": lambda r: failed(r, 1.0),
+    "S6 blank on both sides": lambda r: failed(r, 0.3, both=True),
+    "S6 y shrunk to half": lambda r: failed(r, 0.3, shrink=0.5),
+}
+
+
+# ---------------------------------------------------------------- measures
+
+
+def fit(X, Y, alpha, seed, **given):
+    """Fit, and say which warnings there were."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = process_time()
+        matcher = CalibratedMatcher(alpha=alpha, random_state=seed).fit(X, Y, **given)
+        matcher.seconds = process_time() - start
+    matcher.warned = [str(warning.message) for warning in caught]
+    return matcher
+
+
+def measures(matcher, real):
+    """FDP, recall, whether the interval of the share holds the truth, share, warned."""
+    mask = matcher.inlier_mask_
+    low, high = interval(matcher)
+    truth = real.mean()
+    return {
+        "FDP": (mask & ~real).sum() / max(mask.sum(), 1),
+        "recall": (mask & real).sum() / real.sum() if real.any() else np.nan,
+        "share": matcher.inlier_fraction_,
+        "covers": float(low <= truth <= high),
+        "warned": float(any("strata" in text or "groups" in text for text in matcher.warned)),
+        "seconds": matcher.seconds,
+    }
+
+
+def interval(matcher):
+    """95 % interval of the share of real pairs."""
+    if hasattr(matcher, "inlier_fraction_interval_"):
+        return matcher.inlier_fraction_interval_
+    spread = 2 * matcher.inlier_fraction_error_
+    return matcher.inlier_fraction_ - spread, matcher.inlier_fraction_ + spread
+
+
+def line(name, rows):
+    """Print the means of a problem's draws."""
+    keys = list(rows[0])
+    cells = " ".join(f"{np.nanmean([row[key] for row in rows]):8.3f}" for key in keys)
+    print(f"{name:44s} {cells}", flush=True)
+
+
+def header(keys=("FDP", "recall", "share", "covers", "warned", "seconds")):
+    print(f"{'':44s} " + " ".join(f"{key:>8s}" for key in keys))
+
+
+def filled(table):
+    """Gaps filled with column means, for versions that do not take them."""
+    return np.where(np.isnan(table), np.nanmean(table, axis=0), table)
+
+
+def real(seeds, names, fill):
+    """Real tables, a fifth of the pairs swapped at random, then inside strata."""
+    header()
+    for name, X, Y, strata, _groups in real_tables(names):
+        X, Y = (filled(X), filled(Y)) if fill else (X, Y)
+        for where, inside, given in (
+            ("at random", None, {}),
+            ("inside strata, not said", strata, {}),
+            ("inside strata", strata, {"strata": strata}),
+        ):
+            if given and fill:
+                continue
+            rows = []
+            for seed in range(seeds):
+                partner = swapped(len(X), WRONG, np.random.default_rng(seed), inside)
+                matcher = fit(X, Y[partner], 0.05, seed, **given)
+                rows.append(measures(matcher, partner == np.arange(len(X))))
+            line(f"{name}, {where}", rows)
+
+
+def clumps(seeds, names, only_unsaid):
+    """Mistakes that are not independent: as the data are, and with what belongs together said."""
+    header()
+    for name, make in CLUMPS.items():
+        if names and not any(part in name for part in names):
+            continue
+        unsaid, said = [], []
+        for seed in range(seeds):
+            X, Y, truth, given = make(np.random.default_rng(seed))
+            unsaid.append(measures(fit(X, Y, 0.01, seed), truth))
+            if given and not only_unsaid:
+                said.append(measures(fit(X, Y, 0.01, seed, **given), truth))
+        line(name, unsaid)
+        if said:
+            line(f"{name}; {next(iter(given))} given", said)
+
+
+def main():
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("real", "clumps"))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--only", nargs="*", default=(), help="problems whose name contains one of these")
+    parser.add_argument("--fill", action="store_true", help="fill gaps with column means first; no strata")
+    parser.add_argument("--unsaid", action="store_true", help="never say what belongs together")
+    arguments = parser.parse_args()
+    start = perf_counter()
+    if arguments.what == "real":
+        real(arguments.seeds, arguments.only, arguments.fill)
+    else:
+        clumps(arguments.seeds, arguments.only, arguments.unsaid)
+    print(f"({perf_counter() - start:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Does another row fit better? What re-pairing with strangers cannot see, because strangers are worse than neighbours.
+
+Mistakes are often made between neighbours: inside a plate, a tissue, a time series. Beside re-pairings with anyone, such a
+pair looks real. Beside the row that it was taken from it does not: the score s_ij of a `LinearMap` is the logarithm of a
+likelihood ratio, so that the odds of "x_i has its partner among the others" against "y_i is its partner" are
+
+    (1 - r) / r * mean_j exp(s_ij - s_ii),
+
+r the share of real pairs; likewise for y_i among the other x. That share is the one that makes these odds most likely
+(one more than the mean chance, by EM). If y_i is the partner of x_i, the mean of exp(s_ij - s_ii) over strangers is 1 on
+average: independent data lose nothing by this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from inlier._typing import Array, FloatArray, Mask
+from inlier.calibration.linear_map import LinearMap
+from inlier.rows.namespaces import take_rows, to_host
+from inlier.rows.null_pairs import may_be_re_paired
+
+_MOST_COMPARED = 20_000_000  # rows with rows, in all: of more pairs, each is compared with a random part of the others
+_FEWEST_RIVALS = 100
+_LARGEST_EXPONENT = 80.0  # that is a number in float32
+_STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Rows that may fit better than a pair's own: all of them, or of many pairs a random part."""
+
+    x: Any
+    y: Any
+    rows: Array
+    labels: Array
+
+    @staticmethod
+    def of(x: Any, y: Any, labels: Array, rng: np.random.RandomState) -> Rivals:
+        """Choose them among all prepared rows."""
+        n = labels.shape[1]
+        most = max(_FEWEST_RIVALS, _MOST_COMPARED // n)
+        rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+        return Rivals(take_rows(x, rows), take_rows(y, rows), rows, labels)
+
+    def log_ratio(self, learned: LinearMap, x: Any, y: Any, rows: Array, scores: FloatArray) -> FloatArray:
+        """Log of the mean over rivals j of exp(s_ij - s_ii): the larger of those for x_i and for y_i.
+
+        x and y are prepared rows of the pairs ``rows``, which have these scores. Where a pair has no rival it is -inf.
+        """
+        allowed = may_be_re_paired(self.labels, rows[:, None], self.rows[None, :])
+        of_x = to_host(learned.scores_of_all_pairings(x, self.y))
+        of_y = to_host(learned.scores_of_all_pairings(self.x, y)).T
+        return np.maximum(_log_mean_ratio(of_x, scores, allowed), _log_mean_ratio(of_y, scores, allowed))
+
+
+def _log_mean_ratio(others: FloatArray, own: FloatArray, allowed: Mask) -> FloatArray:
+    exponents = (others - own[:, None]).astype(np.float32)
+    exponents[~allowed] = -np.inf
+    highest = np.maximum(exponents.max(axis=1), -_LARGEST_EXPONENT)
+    np.exp(exponents - highest[:, None], out=exponents)
+    total = exponents.sum(axis=1, dtype=np.float64)
+    count = np.maximum(allowed.sum(axis=1), 1)
+    return highest + np.log(np.maximum(total, np.exp(-_LARGEST_EXPONENT)) / count)
+
+
+def chance_of_another(log_ratio: FloatArray) -> tuple[FloatArray, float, float]:
+    """Chance that each pair's rows belong to others; the share of real pairs that this makes, and its standard error."""
+    n = log_ratio.size
+    share = 0.5
+    for _ in range(_STEPS):
+        wrong = expit(log_ratio + np.log((1 - share) / share))
+        updated = float(np.clip(1 - wrong.mean(), 0.5 / n, 1 - 0.5 / n))
+        change, share = abs(updated - share), updated
+        if change < _SETTLED:
+            break
+    ratio = np.exp(np.minimum(log_ratio, _LARGEST_EXPONENT))
+    information = float(np.sum(((1 - ratio) / (share + (1 - share) * ratio)) ** 2))  # of the likelihood of the share
+    return wrong, share, 1 / max(information, 1.0) ** 0.5
