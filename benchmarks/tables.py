@@ -75,7 +75,7 @@ def off_by_one(rng, rho, wrong=0.3, noise=0.3, n=1000, d=10):
     for start in rng.permutation(np.arange(0, n - length, length))[: round(wrong * n / length)]:
         rows = np.arange(start, start + length)
         partner[rows] = np.roll(rows, 1)
-    return X, Y[partner], partner == np.arange(n), {"strata": np.arange(n) // length}
+    return X, Y[partner], partner == np.arange(n), {"strata": np.arange(n) // 10}
 
 
 def pixels(rng, wrong=0.3, noise=0.3, side=32, d=6):
@@ -216,12 +216,13 @@ def interval(matcher):
 def line(name, rows):
     """Print the means of a problem's draws."""
     keys = list(rows[0])
-    cells = " ".join(f"{np.nanmean([row[key] for row in rows]):8.3f}" for key in keys)
-    print(f"{name:44s} {cells}", flush=True)
+    means = [np.mean([row[key] for row in rows]) for key in keys]
+    print(f"{name:48s} " + " ".join(f"{mean:8.3f}" for mean in means), flush=True)
 
 
 def header(keys=("FDP", "recall", "share", "covers", "warned", "seconds")):
-    print(f"{'':44s} " + " ".join(f"{key:>8s}" for key in keys))
+    """Print what the columns are."""
+    print(f"{'':48s} " + " ".join(f"{key:>8s}" for key in keys))
 
 
 def filled(table):

@@ -102,5 +102,9 @@ class ParameterWarning(_AboutArgument, UserWarning):
     """An argument of which something is left out or ignored; attributes as those of `ParameterError`."""
 
 
+class DependenceWarning(UserWarning):
+    """Rows, or the mistakes among them, are not independent; the sentence names the option that says so."""
+
+
 class UnusableFileError(ValueError):
     """A file that cannot be used: the sentence names it, says why, and what to do."""

@@ -1,14 +1,15 @@
 """Does another row fit better? What re-pairing with strangers cannot see, because strangers are worse than neighbours.
 
-Mistakes are often made between neighbours: inside a plate, a tissue, a time series. Beside re-pairings with anyone, such a
-pair looks real. Beside the row that it was taken from it does not: the score s_ij of a `LinearMap` is the logarithm of a
-likelihood ratio, so that the odds of "x_i has its partner among the others" against "y_i is its partner" are
+Mistakes are often made between neighbours: inside a plate, a tissue, a time series. Beside re-pairings with anyone,
+such a pair looks real. Beside the row that it was taken from it does not: the score s_ij of a `LinearMap` is the
+logarithm of a likelihood ratio, so that the odds of "x_i has its partner among the others" against "y_i is its partner"
+are
 
     (1 - r) / r * mean_j exp(s_ij - s_ii),
 
-r the share of real pairs; likewise for y_i among the other x. That share is the one that makes these odds most likely
-(one more than the mean chance, by EM). If y_i is the partner of x_i, the mean of exp(s_ij - s_ii) over strangers is 1 on
-average: independent data lose nothing by this.
+r the share of real pairs; likewise for y_i among the other x. That share is estimated with them, by EM: it is one minus
+the mean chance of being wrong. If y_i is the partner of x_i, and j a stranger, then exp(s_ij - s_ii) is 1 on average, so
+that independent data lose hardly anything by this.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from inlier.rows.null_pairs import may_be_re_paired
 _MOST_COMPARED = 20_000_000  # rows with rows, in all: of more pairs, each is compared with a random part of the others
 _FEWEST_RIVALS = 100
 _LARGEST_EXPONENT = 80.0  # that is a number in float32
+_CONTRADICTION = 3.0  # standard errors between the shares of real pairs beside rivals and beside re-pairings
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -68,16 +70,31 @@ def _log_mean_ratio(others: FloatArray, own: FloatArray, allowed: Mask) -> Float
     return highest + np.log(np.maximum(total, np.exp(-_LARGEST_EXPONENT)) / count)
 
 
-def chance_of_another(log_ratio: FloatArray) -> tuple[FloatArray, float, float]:
-    """Chance that each pair's rows belong to others; the share of real pairs that this makes, and its standard error."""
-    n = log_ratio.size
-    share = 0.5
+@dataclass(frozen=True, eq=False)
+class RivalShare:
+    """How likely each pair is to be wrong, and how many are real, beside rivals."""
+
+    chance_wrong: FloatArray
+    share: tuple[float, float]  # of real pairs, and its standard error
+
+    def contradicts(self, share: float, error: float) -> bool:
+        """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
+        return share - self.share[0] > _CONTRADICTION * (error**2 + self.share[1] ** 2) ** 0.5
+
+
+def share_by_rivals(log_ratio: FloatArray) -> RivalShare | None:
+    """Judge pairs by the log ratios of each deal (a row each); None unless every pair was compared in one of them."""
+    compared = np.isfinite(log_ratio)
+    if not compared.any(axis=0).all():
+        return None
+    ratios = np.nanmedian(log_ratio, axis=0) if len(log_ratio) > 1 else log_ratio[0]
+    n, share = ratios.size, 0.5
     for _ in range(_STEPS):
-        wrong = expit(log_ratio + np.log((1 - share) / share))
+        wrong = expit(ratios + np.log((1 - share) / share))
         updated = float(np.clip(1 - wrong.mean(), 0.5 / n, 1 - 0.5 / n))
         change, share = abs(updated - share), updated
         if change < _SETTLED:
             break
-    ratio = np.exp(np.minimum(log_ratio, _LARGEST_EXPONENT))
+    ratio = np.exp(np.minimum(ratios, _LARGEST_EXPONENT))
     information = float(np.sum(((1 - ratio) / (share + (1 - share) * ratio)) ** 2))  # of the likelihood of the share
-    return wrong, share, 1 / max(information, 1.0) ** 0.5
+    return RivalShare(wrong, (share, 1 / max(information, 1.0) ** 0.5))

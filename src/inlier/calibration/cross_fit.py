@@ -16,7 +16,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.competition import Rivals, chance_of_another
+from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
@@ -41,7 +41,7 @@ class CrossFit:
     # share of wrong pairs and its error, where it is not to be read off the p-values of these scores
     null_fraction: tuple[float, float] | None = None
     counts: Array | None = None  # how many pairs have each score, where they are counted
-    chance_of_another: FloatArray | None = None  # that a pair's rows belong to others, where that could be compared
+    by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""
@@ -116,17 +116,7 @@ def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     filled = np.nan_to_num(of_deals, nan=min(null_scores[0], np.nanmin(of_deals)))
     scores = np.median(filled, axis=0) if n_deals > 1 else filled[0]
     share = _null_fraction(of_deals, null_scores, labels)
-    return CrossFit(scores, null_scores, share, None, *_by_rivals(log_ratio))
-
-
-def _by_rivals(log_ratio: FloatArray) -> tuple[FloatArray | None, ...]:
-    """Chance that a pair's rows belong to others, and the share of real pairs, where all deals compared them."""
-    compared = np.isfinite(log_ratio).all(axis=0)
-    if not compared.any():
-        return (None,)
-    chance = np.zeros(compared.size)
-    chance[compared], _, _ = chance_of_another(np.median(log_ratio[:, compared], axis=0))
-    return (chance,)
+    return CrossFit(scores, null_scores, share, by_rivals=share_by_rivals(log_ratio))
 
 
 def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array) -> tuple[float, float] | None:
@@ -165,7 +155,7 @@ def _deal(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:
     size = np.bincount(unit)
     n_folds = min(n_folds, max(size.size // 2, 2))
     order = rng.permutation(size.size)
-    if len(labels) > 2:  # units of one stratum side by side, so that the folds' stretches hold some that can be re-paired
+    if len(labels) > 2:  # every stratum is spread over the folds
         stratum = np.zeros(size.size, dtype=int)
         stratum[unit] = labels[3]
         order = order[np.argsort(stratum[order], kind="stable")]

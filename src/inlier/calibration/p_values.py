@@ -22,6 +22,9 @@ from inlier.rows.namespaces import namespace, to_host
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
+_TWO_SIDED = 1.96  # standard errors, of a 95 % interval
+_NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
+_DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
 _TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
 _QUANTILES = 50  # between which the rest of the null has a histogram
@@ -59,12 +62,24 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
-    def doubting(self, chance_wrong: FloatArray | None) -> Calibration:
+    def doubting(self, chance_wrong: FloatArray) -> Calibration:
         """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted."""
-        if chance_wrong is None:
-            return self
         doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong, 0.0)
         return replace(self, q_values=np.maximum(self.q_values, doubtful))
+
+    def interval(self, counts: Array | None = None, other: tuple[float, float] | None = None) -> tuple[float, float]:
+        """95 % interval of the share of real pairs, wide enough for another estimate with its error, if there is one.
+
+        Where noise has heavy tails, some real pairs are hidden among the wrong ones: the upper end is raised by as many
+        as are seen on their way there, with p-values that are neither small nor those of wrong pairs. It is 1 where
+        nothing was detected, for then the scores do not say how many there are.
+        """
+        estimates = [(self.inlier_fraction, self.inlier_fraction_error), *([] if other is None else [other])]
+        low = min(share - _TWO_SIDED * error for share, error in estimates)
+        high = max(share + _TWO_SIDED * error for share, error in estimates)
+        between = np.average((self.p_values > _NOT_SMALL) & (self.p_values <= _MIDDLE), weights=counts)
+        hidden = max(float(between) - (1 - self.inlier_fraction) * (_MIDDLE - _NOT_SMALL), 0.0)
+        return max(low, 0.0), min(high + hidden, 1.0) if self.detection_p_value <= _DETECTED else 1.0
 
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""

@@ -1,8 +1,8 @@
 """Few rows, many columns: two ridge regressions, of y on x and of x on y, and how well their directions agree.
 
-Where there are hardly more pairs than columns, noise variances cannot be told column by column, and a likelihood made of
-them is worth little. What is left is the direction: a pair's score is cos(y_i, y predicted from x_i) + cos(x_i, x predicted
-from y_i). How strongly each ridge pulls towards 0 is chosen by the same agreement of pairs that are left out.
+Where there are hardly more pairs than columns, noise variances cannot be told column by column, and a likelihood made
+of them is worth little. What is left is the direction: a pair's score is cos(y_i, y predicted from x_i) + cos(x_i, x
+predicted from y_i). How strongly each ridge pulls towards 0 is chosen by the same agreement of pairs that are left out.
 
 All columns take part, in coordinates that the strong directions do not dominate: prepared rows are at most as wide as
 there are rows, for they come from each table's n x n matrix of inner products.
@@ -24,7 +24,7 @@ from inlier.rows.null_pairs import re_pairings
 _FEWEST_PAIRS = 3
 _RE_PAIRINGS = 4  # of each pair
 _LEAST_LEFT = 1e-6  # of a residual: a pair that alone decides its prediction says nothing of it
-_STRENGTHS = 10.0 ** np.arange(-3.0, 1.5, 0.5) * 1.0
+_STRENGTHS = 10.0 ** np.arange(-3.0, 1.5, 0.5)
 _FIRST = 6  # of them, that is tried; then stronger or weaker ones as long as they agree better
 _FREE = 10.0  # typical rows' lengths of the constant beside a row: the ridge hardly shrinks its coefficient, the offset
 
@@ -62,7 +62,7 @@ def learn_ridge(x: Any, y: Any, rng: np.random.RandomState, points: Array) -> Ri
 
 @dataclass(frozen=True, eq=False)
 class _Ridge:
-    """Ridge regression of y on x in the eigenvectors V of X^T X, z = V^T x: A^-1 = V diag(1 / (eigenvalue + ridge)) V^T.
+    """Ridge regression of y on x, with A = X^T X + ridge I in the eigenvectors V of X^T X, and z = V^T x.
 
     With h_ij = x_i^T A^-1 x_j, deleting the pairs I changes their residuals to (1 - h_II)^-1 r_I.
     """

@@ -25,8 +25,8 @@ from inlier.calibration.inner_products import (
 )
 from inlier.calibration.linear_map import LinearMap, learn_map
 from inlier.calibration.p_values import calibrate
-from inlier.calibration.significance import Significance
 from inlier.calibration.ridge_map import RidgeMap, learn_ridge
+from inlier.calibration.significance import Significance
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
@@ -40,7 +40,9 @@ _CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chanc
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS, _NARROWEST_ANCHORS = 20, 8  # dimensions
-_AS_GOOD = 0.9  # of the statistic: then anchors and ridges are better judges, because a map fits what it was learned from
+_AS_GOOD = (
+    0.9  # of the statistic: then anchors and ridges are better judges, because a map fits what it was learned from
+)
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _FEW = 8  # pairs per dimension, fewer of which are few
 _SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions

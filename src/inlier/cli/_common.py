@@ -246,12 +246,48 @@ def _command_line(context: click.Context) -> str:
     return shlex.join([*command, *options])
 
 
-def read_both(x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[Table, Table]:
-    """Read two tables; keys and columns may be given once for both, or once for each."""
+def read_both(
+    x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...], leave_out: tuple[str, ...] = ()
+) -> tuple[Table, Table]:
+    """Read two tables; keys and columns may be given once for both, or once for each.
+
+    Columns that hold labels are left out where a file has them, unless columns are given.
+    """
     from inlier.io import read_table
 
     (key_x, key_y), (columns_x, columns_y) = for_both(keys, "--key"), columns_of_both(columns)
+    has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
+    for name, (in_x, in_y) in has_labels.items():
+        if not in_x and not in_y:
+            raise BadInput(f"Neither {x} nor {y} has a column named {name!r}. Check its spelling.")
+    if leave_out and not columns:
+        columns_x, columns_y = (
+            [f"^{name}" for name, has in has_labels.items() if has[side]] or None for side in (0, 1)
+        )
     return read_table(x, key=key_x, columns=columns_x), read_table(y, key=key_y, columns=columns_y)
+
+
+def has_column(source: str, name: str) -> bool:
+    """Whether a file has a column of this name."""
+    from inlier.io import read_labels
+
+    return read_labels(source, name) is not None
+
+
+def labels_of_pairs(column: str, sources: tuple[str, str], pairing: Pairing) -> Array:
+    """The values of a column of the first file, or else of the second, for each pair; empty ones are refused."""
+    from inlier.io import read_labels
+
+    labels, rows, source = read_labels(sources[0], column), pairing.rows, sources[0]
+    if labels is None:
+        labels, rows, source = read_labels(sources[1], column), pairing.rows, sources[1]
+        rows = pairing.rows if pairing.rows_y is None else pairing.rows_y
+    assert labels is not None  # `read_both` has looked
+    chosen: Array = labels[rows]
+    if (chosen == "").any():
+        first = rows[int((chosen == "").argmax())]
+        raise BadInput(f"Column {column!r} of {source} is empty in row {first}. Give such rows a label of their own.")
+    return chosen
 
 
 def for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
@@ -276,15 +312,17 @@ def _split_names(names: str) -> list[str]:
         raise BadInput(f"--columns {names!r} could not be read as names with commas between them.") from error
 
 
-def check_numbers(pairing: Pairing, names: tuple[str, str], tables: tuple[Table, Table]) -> None:
-    """Refuse NaN and infinity by the names that the user knows: file, id or row, column."""
+def check_numbers(
+    pairing: Pairing, names: tuple[str, str], tables: tuple[Table, Table], *, allow_gaps: bool = False
+) -> None:
+    """Refuse NaN and infinity by the names that the user knows: file, id or row, column; gaps may be allowed."""
     import numpy as np
 
     sides = ((pairing.X, pairing.rows), (pairing.Y, pairing.rows if pairing.rows_y is None else pairing.rows_y))
     for (values, rows), name, table in zip(sides, names, tables, strict=True):
         if isinstance(values, np.memmap) or values.dtype.kind != "f":
             continue  # a large file is looked through once, when it is matched
-        bad = np.argwhere(~np.isfinite(values))
+        bad = np.argwhere(np.isinf(values) if allow_gaps else ~np.isfinite(values))
         if len(bad):
             n_bad = len({(rows[pair], column) for pair, column in bad})  # a row may be in several pairs
             pair, column = bad[0]

@@ -19,6 +19,7 @@ from inlier.cli._common import (
     answering,
     check_numbers,
     columns_of_both,
+    labels_of_pairs,
     print_csv,
     read_both,
 )
@@ -81,6 +82,16 @@ class _Settings:
     metavar="A,B,...",
     help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
 )
+@click.option(
+    "--group",
+    metavar="COLUMN",
+    help="Rows with the same value here belong together: a subject's replicates. Read from X, or else from Y.",
+)
+@click.option(
+    "--stratum",
+    metavar="COLUMN",
+    help="Wrong partners come from rows with the same value here: a plate, a tissue. Read from X, or else from Y.",
+)
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
@@ -90,6 +101,8 @@ def match(
     y: str,
     keys: tuple[str, ...],
     columns: tuple[str, ...],
+    group: str | None,
+    stratum: str | None,
     output: Path | None,
     report: Path | None,
     as_json: bool,
@@ -114,30 +127,34 @@ def match(
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
     """
     chosen = _Settings(**settings)
+    labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
     job = Job(context, (x, y), output, report, as_json, quiet)
     with answering():
-        _check_options(context, chosen)
+        _check_options(context, chosen, labels)
         job.check_outputs()
-        stored = None if keys else _stored_tables(chosen, job, columns)
-        summary = _match(chosen, job, keys, columns) if stored is None else _match_stored(chosen, job, stored)
+        stored = None if keys or labels else _stored_tables(chosen, job, columns)
+        summary = _match(chosen, job, keys, columns, labels) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
-def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
+def _match(
+    chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...], labels: dict[str, str]
+) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.io import pair_tables
     from inlier.report import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
-        tables = read_both(*job.sources, keys, columns)
+        tables = read_both(*job.sources, keys, columns, leave_out=tuple(labels.values()))
         pairing = pair_tables(*tables)
         job.notes.extend(pairing.notes)
-        check_numbers(pairing, job.sources, tables)
+        check_numbers(pairing, job.sources, tables, allow_gaps=chosen.method == "calibrated" and chosen.splits == 1)
+        given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in labels.items()}
         stage(f"matching {len(pairing):,} pairs")
-        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
+        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
     job.write_pairs(summary)
     return summary
@@ -220,8 +237,11 @@ def _stored_tables(chosen: _Settings, job: Job, columns: tuple[str, ...]) -> tup
     return None
 
 
-def _check_options(context: click.Context, chosen: _Settings) -> None:
+def _check_options(context: click.Context, chosen: _Settings, labels: dict[str, str]) -> None:
     """Refuse what does not go together, before the work is done."""
+    if labels and (chosen.method != "calibrated" or chosen.splits > 1):
+        option = "--group" if "groups" in labels else "--stratum"
+        raise BadInput(f"{option} belongs to --method calibrated without --splits.")
     given = {
         name
         for name in ("alpha", "threshold", "inlier_fraction")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
-from inlier._checks import check_count, check_flag, check_labels, check_number
-from inlier._typing import Array
+from inlier._checks import check_count, check_flag, check_labels, check_number, warn
+from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.p_values import calibrate, evenly_spaced
+from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence
+from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
-from inlier.exceptions import ParameterError
+from inlier.exceptions import DependenceWarning, ParameterError
 from inlier.rows import PairedRows
+from inlier.rows.gaps import Filled, fill_gaps, gap_classes
+from inlier.rows.namespaces import to_host
 from inlier.rows.null_pairs import pair_labels
 
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
@@ -95,6 +98,11 @@ class CalibratedMatcher(PairMatcher):
     _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:
         self.alpha = alpha
         self.whiten = whiten
@@ -111,18 +119,33 @@ class CalibratedMatcher(PairMatcher):
         y : array-like of shape (n, d_y) or (n,)
             The other side: row i is the partner of row i of ``X``.
         groups : array-like of shape (n,), optional
-            Label of what each pair belongs to, where pairs stand or fall together: the subject of replicates, the scan line
-            of a pixel. Pairs of one group are never split between folds, nor re-paired with each other.
+            Label of what each pair belongs to, where pairs stand or fall together: the subject of replicates, the scan
+            line of a pixel. Pairs of one group are never split between folds, nor re-paired with each other.
         strata : array-like of shape (n,), optional
-            Label of where a wrong partner comes from: the plate, the tissue, the day. Re-pairings stay inside a stratum.
+            Label of where a wrong partner comes from: the plate, the tissue, the day. Re-pairings stay inside it.
 
         Returns
         -------
         self
         """
         X, Y = self._read_pairs(X, y)
-        self._fit(X, Y, *self._read_labels(X.shape[0], groups, strata))
+        groups, strata = self._read_labels(X.shape[0], groups, strata)
+        filled_x, filled_y = (fill_gaps(side) if isinstance(side, np.ndarray) else Filled(side) for side in (X, Y))
+        of_x, of_y = filled_x.share_missing, filled_y.share_missing
+        self._fit(filled_x.values, filled_y.values, groups, _crossed(strata, gap_classes(of_x, of_y)))
+        empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
+        if empty:
+            self._leave_out(np.any(empty, axis=0))
         return self
+
+    def _leave_out(self, empty: Mask) -> None:
+        """Accept no pair of which one row holds no value at all."""
+        self.q_values_[empty], self.p_values_[empty] = 1.0, 1.0
+        self.inlier_mask_[empty] = False
+        warn(
+            f"{int(empty.sum())} of the {empty.size} pairs have a row without any value, the first in row "
+            f"{int(np.flatnonzero(empty)[0])}; nothing can be said of them, and they are not accepted.",
+        )
 
     def _read_labels(self, n: int, groups: Any, strata: Any) -> tuple[Array | None, Array | None]:
         """Check groups and strata, and number them."""
@@ -135,7 +158,9 @@ class CalibratedMatcher(PairMatcher):
                 f"give them as strata.",
             )
         if strata is not None and strata.max() + 1 == n:
-            raise ParameterError("strata", "are different for every pair, so that there is nothing to re-pair inside one.")
+            raise ParameterError(
+                "strata", "are different for every pair, so that there is nothing to re-pair inside one."
+            )
         for name, labels in (("groups", groups), ("strata", strata)):
             if labels is not None and n > MOST_ONE_BY_ONE:
                 raise ParameterError(
@@ -152,7 +177,7 @@ class CalibratedMatcher(PairMatcher):
         pairs = PairedRows(X, Y)
         fit = self._cross_fit(pairs, groups, strata)  # deal folds; learn on the others; score pairs and re-pairings
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
-        judged = judged.doubting(fit.chance_of_another)  # a pair is not accepted where another row fits far better
+        judged = self._beside_rivals(fit, judged)  # a pair is not accepted where another row fits far better
         accepted = judged.accepted(self.alpha)
         self.scores_ = fit.scores(pairs)
         self.p_values_ = fit.per_pair(judged.p_values, pairs)
@@ -166,14 +191,67 @@ class CalibratedMatcher(PairMatcher):
         self.null_scores_ = evenly_spaced(fit.null_scores)
         self.n_re_pairings_ = fit.null_scores.size
 
+    def _beside_rivals(self, fit: CrossFit, judged: Calibration) -> Calibration:
+        """Count the wrong pairs beside rivals too, if there are more of them there; warn, for that has a reason."""
+        rivals = fit.by_rivals
+        self.inlier_fraction_interval_ = judged.interval(fit.counts, None if rivals is None else rivals.share)
+        if rivals is None:
+            return judged
+        if rivals.contradicts(judged.inlier_fraction, judged.inlier_fraction_error):
+            warn(_swapped_neighbours(judged.inlier_fraction, rivals.share[0]), DependenceWarning)
+            share, error = rivals.share
+            judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
+            self.inlier_fraction_interval_ = 0.0, judged.interval()[1]  # not all swaps can be told: a bound from above
+        return judged.doubting(rivals.chance_wrong)
+
     def _cross_fit(self, pairs: PairedRows, groups: Array | None, strata: Array | None) -> CrossFit:
         rng = check_random_state(self.random_state)
         if pairs.n_pairs > MOST_ONE_BY_ONE:
             return sampled_fit(self.prepare(pairs.X, pairs.Y), self.n_folds, rng)
         near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
         labels = pair_labels(near.X, near.Y, groups, strata)
-        return cross_fit(self.prepare(near.X, near.Y), labels, self.n_folds, rng)
+        prepared = self.prepare(near.X, near.Y)
+        if groups is None:
+            _warn_of_dependence(prepared, labels, rng)
+        return cross_fit(prepared, labels, self.n_folds, rng)
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
+
+
+def _crossed(strata: Array | None, classes: Array | None) -> Array | None:
+    """Strata inside which both are equal."""
+    if strata is None or classes is None:
+        return classes if strata is None else strata
+    return np.unique(np.stack([strata, classes]), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.RandomState) -> None:
+    """Look for rows that tell each other's answer, and say so."""
+    rows = slice(0, min(prepared.n_pairs, MOST_LOOKED_AT))
+    x, y = (to_host(side) for side in prepared.near(rows).take(slice(0, rows.stop)))
+    seen = Dependence.between(x, y, np.unique(labels[:2, rows], axis=1, return_inverse=True)[1].reshape(-1), rng)
+    if seen.replicates:
+        warn(
+            f"In both tables rows resemble each other in groups of about {seen.replicates}, far more than independent "
+            f"rows do: replicates, or repeated visits? They tell each other's answer, and the share of wrong pairs among "
+            f"the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or --group COLUMN.",
+            DependenceWarning,
+        )
+    if seen.n_failed:
+        warn(
+            f"{seen.n_failed} pairs lie near the mean of both tables, apart from all others: blanks, or failed samples? "
+            f"They agree with each other, and may be accepted for that. Leave them out, or set them apart: "
+            f"fit(X, y, strata=...), or --stratum COLUMN.",
+            DependenceWarning,
+        )
+
+
+def _swapped_neighbours(beside_strangers: float, beside_rivals: float) -> str:
+    return (
+        f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
+        f"{beside_rivals:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a run of "
+        f"rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong pairs among the "
+        f"accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or --stratum COLUMN."
+    )

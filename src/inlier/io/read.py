@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import BY_SUFFIX, FORMATS, XYZ, Format, Kind, format_of
-from inlier.io.table import Request, Table, as_table, column_places
+from inlier.io.table import NoSuchColumnError, Request, Table, as_keys, as_table, column_places
 
 if TYPE_CHECKING:
     from inlier.rows.files import StoredRows
@@ -68,6 +68,31 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         # columns that were to be left out of these were left out while reading
         rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
         return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
+
+
+def read_labels(source: str | Path, column: str) -> Array | None:
+    """Read one column of a table as text, a label per row; None where the file has no column of that name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from inlier.io import read_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "x.csv"
+    ...     _ = path.write_text("plate,a\\nP1,0.5\\nP2,0.7\\n")
+    ...     read_labels(path, "plate").tolist(), read_labels(path, "tissue")
+    (['P1', 'P2'], None)
+    """
+    request = replace(_request(source, None), columns=(column,), key=column)
+    format = format_of(request.path)
+    _check_readable(request.path, format)
+    with _errors_in_words(request.path, format):
+        try:
+            content = format.codec.read(request)
+        except NoSuchColumnError:
+            return None
+    return as_keys(content[column]) if isinstance(content, Mapping) and column in content else None
 
 
 def read_image(path: str | Path) -> Array:

@@ -54,6 +54,10 @@ class Table:
         return len(self.values)
 
 
+class NoSuchColumnError(UnusableFileError):
+    """A file without a column that was asked for."""
+
+
 def by_column(content: Content) -> dict[str, Array]:
     """Columns by name; those of an array are numbered from 0."""
     if isinstance(content, np.ndarray):
@@ -137,7 +141,7 @@ def wanted_columns(request: Request, names: list[str]) -> list[str]:
     key = [] if request.key is None else [request.key]
     for name in (*(request.columns or ()), *request.left_out, *key):
         if name not in names:
-            raise UnusableFileError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
+            raise NoSuchColumnError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
     if request.columns is not None:
         return list(dict.fromkeys([*request.columns, *key]))
     return [name for name in _named(names, request) if name in key or name not in request.left_out]

@@ -1,0 +1,83 @@
+"""Rows that are not independent, although nobody said so: replicates, and samples that failed on both sides.
+
+Let r_1 < r_2 < ... be the distances of a row to the others. Where rows are drawn independently from any smooth
+distribution in D dimensions, k D log(r_{k+1} / r_k) is an exponential variable of mean 1, whatever the density.
+Replicates are far nearer to each other than to anyone else: with m of them, the gap at k = m - 1 is many times as large.
+So is the gap around the mean if some rows carry nothing but noise. Only gaps that *both* tables have count: such pairs
+tell each other's answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray, Mask
+
+_LOOKED_AT, MOST_LOOKED_AT = 100, 20_000  # rows whose neighbours are looked for, and rows that these may be
+_MOST_REPLICATES, _FARTHEST = 10, 21  # neighbours: at whose gap replicates are looked for, and up to which D is told by
+_TYPICAL_GAP = 3.0  # mean gap over rows, 1 for independent ones, that tells replicates on both sides
+_SMALL = 1e-12  # distance that counts as none, relative to a typical one
+_LARGEST_GAP = 5.0  # times log n: the largest of n exponential variables is about log n
+_FARTHER = 1.5  # times as far from the mean is the next row, at the least
+_FEWEST_FAILED = 3
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """What was seen."""
+
+    replicates: int = 0  # how many rows resemble each other as replicates do, including the row itself; 0 if none do
+    n_failed: int = 0  # how many rows lie apart near the mean of both tables
+
+    @staticmethod
+    def between(x: FloatArray, y: FloatArray, equal: Array, rng: np.random.RandomState) -> Dependence:
+        """Look at prepared rows; ``equal`` are numbers that pairs which are known to go together share."""
+        return Dependence(_replicates(x, y, equal, rng), _failed(x, y))
+
+
+def _replicates(x: FloatArray, y: FloatArray, equal: Array, rng: np.random.RandomState) -> int:
+    n = min(len(x), MOST_LOOKED_AT)
+    if n <= 2 * _FARTHEST:
+        return 0
+    rows = np.sort(rng.choice(n, min(n, _LOOKED_AT), replace=False))
+    together = equal[rows][:, None] == equal[:n][None, :]
+    gaps = [_mean_gaps(side[:n], rows, together) for side in (x, y)]
+    smaller = np.minimum(*gaps)
+    k = int(np.argmax(smaller))
+    return k + 2 if smaller[k] > _TYPICAL_GAP else 0
+
+
+def _mean_gaps(table: FloatArray, rows: Array, together: Mask) -> FloatArray:
+    """Mean over some rows of k D log(r_{k+1} / r_k), k = 1, 2, ..., with D from farther neighbours."""
+    squares = np.einsum("ij,ij->i", table, table)
+    distances = squares[rows][:, None] + squares[None, :] - 2 * table[rows] @ table.T
+    distances[together] = np.inf  # oneself, and what is known to go together
+    nearest = np.sort(np.partition(distances, _FARTHEST, axis=1)[:, : _FARTHEST + 1], axis=1)
+    logarithms = np.log(np.maximum(nearest, _SMALL * float(np.mean(squares)))) / 2
+    far = logarithms[:, _MOST_REPLICATES:]
+    steps = np.diff(far, axis=1) * np.arange(_MOST_REPLICATES + 1, _FARTHEST + 1)  # each of mean 1 / D
+    dimension = 1 / max(float(np.mean(steps)), _SMALL)
+    k = np.arange(1, _MOST_REPLICATES + 1)
+    return k * dimension * np.mean(np.diff(logarithms[:, : _MOST_REPLICATES + 1], axis=1), axis=0)
+
+
+def _failed(x: FloatArray, y: FloatArray) -> int:
+    """How many rows lie near the mean of both tables, with a gap to the others."""
+    inside = [_inside_a_gap(side) for side in (x, y)]
+    both = int((inside[0] & inside[1]).sum())
+    return both if both >= _FEWEST_FAILED else 0
+
+
+def _inside_a_gap(table: FloatArray) -> Mask:
+    variances = np.einsum("ij,ij->j", table, table) / len(table)
+    dimension = float(np.sum(variances) ** 2 / np.sum(variances**2))
+    lengths = np.einsum("ij,ij->i", table, table)
+    rising = np.log(np.maximum(np.sort(lengths), _SMALL * float(np.mean(lengths)))) / 2
+    half = np.arange(1, len(table) // 2)
+    steps = np.diff(rising)[: half.size]
+    gaps = np.where(steps > np.log(_FARTHER), half * dimension * steps, 0.0)
+    if not gaps.size or gaps.max() < _LARGEST_GAP * np.log(len(table)):
+        return np.zeros(len(table), dtype=bool)
+    return lengths <= np.sort(lengths)[int(np.argmax(gaps))]
