@@ -19,7 +19,7 @@ from inlier.calibration.inner_products import (
 )
 from inlier.calibration.significance import Significance
 from inlier.estimators._base import prepare_model_pairs
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE
 
 

@@ -15,7 +15,7 @@ from inlier.calibration.significance import Significance
 from inlier.calibration.strategy import Learner
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
-from inlier.rows.namespaces import is_device_array, to_host
+from inlier.rows.backend import is_device_array, to_host
 from tests.stores import STORES
 
 UNUSED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned

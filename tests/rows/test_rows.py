@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from inlier.estimators._base import prepare_pairs
 from inlier.rows import PairedRows, summarise_columns, unit_rows
+from inlier.rows.backend import compute_dtype
 from inlier.rows.columns import effective_dimension, principal_directions, scatter_matrix
-from inlier.rows.namespaces import compute_dtype
 from inlier.rows.row_maps import model_rows
 from inlier.rows.threads import row_blocks, rows_per_block
 from tests import reference

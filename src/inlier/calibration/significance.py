@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 
 from inlier._typing import FloatArray
 from inlier.calibration.p_values import p_value_density, p_values
-from inlier.rows.namespaces import namespace, to_host
+from inlier.rows.backend import namespace, to_host
 
 _TAIL_STARTS = 0.99  # share of the re-pairings below; beyond it their distribution is taken for exponential
 _LEAST_P = 1e-300  # so that its logarithm is finite

@@ -28,7 +28,7 @@ from inlier.calibration.p_values import calibrate
 from inlier.calibration.significance import Significance
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
+from inlier.rows.backend import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
 from inlier.transforms import MapModel
 

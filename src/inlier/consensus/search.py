@@ -32,7 +32,7 @@ from inlier.consensus.refine import (
     fall_off,
     support_and_places,
 )
-from inlier.rows.namespaces import rounding_of
+from inlier.rows.backend import rounding_of
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms.least_squares import MapModel, Maps
 

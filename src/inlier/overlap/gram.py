@@ -29,7 +29,7 @@ from inlier.overlap.eigenvector import (
     eigenpair_of_dense,
 )
 from inlier.rows import ColumnSummary, PairedRows, Scores, as_table, check_finite, summarise_columns
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 
 _ROWS_OF_H = 256  # formed at a time for dense row sums
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from inlier._typing import FloatArray
-from inlier.rows.algebra import HISTOGRAM_ROUNDING
+from inlier.rows.backend import HISTOGRAM_ROUNDING
 from inlier.rows.paired_rows import Histogram, Scores, Window
 
 _MOST_LOOKS = 8

@@ -13,8 +13,7 @@ from scipy.linalg import eigh
 from inlier._checks import warn
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import ParameterError, ParameterWarning
-from inlier.rows.backend import backend_for
-from inlier.rows.namespaces import from_host, namespace, rounding_of, to_host
+from inlier.rows.backend import backend_for, from_host, namespace, rounding_of, to_host
 from inlier.rows.stores import store_of
 from inlier.rows.threads import pieces, row_blocks
 
