@@ -286,9 +286,8 @@ class Registration(TransformerMixin, PairMatcher):
     def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        failure = Verdict.of_failure(len(X), evidence)
         if not evidence.is_significant:
-            return failure
+            return Verdict.of_failure(len(X), evidence)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
         freedom = found.model.freedom / (Y.shape[1] * max(evidence.n_supporting, 1))
@@ -296,15 +295,16 @@ class Registration(TransformerMixin, PairMatcher):
         calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
         verdict = self._decided(
-            replace(
-                failure,
+            Verdict(
                 success_=True,
                 transformation_=motion,
                 residuals_=residuals,
                 noise_bound_=float(self.noise_bound or evidence.bound),
                 scores_=-residuals,
                 p_values_=calibration.p_values,
-                q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
+                q_values_=np.maximum(calibration.q_values, evidence.p_value),
+                inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
+                detection_p_value_=evidence.p_value,
                 inlier_fraction_=calibration.inlier_fraction,
                 inlier_fraction_error_=calibration.inlier_fraction_error,
                 null_scores_=null_scores,
@@ -313,7 +313,7 @@ class Registration(TransformerMixin, PairMatcher):
             n_expected=0.0 if evidence.is_coarse else n_real,
         )
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
-            return failure
+            return Verdict.of_failure(len(X), evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
