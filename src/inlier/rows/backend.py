@@ -305,9 +305,10 @@ class Plain:
     def window(self, values: Any, low: float, high: float) -> tuple[int, float, FloatArray, int, float]:
         """Number and sum of the values below ``low``, those up to ``high``, number and sum of the others."""
         xp = namespace(values)
-        is_below = xp.astype(values < low, values.dtype)
-        n_below, sum_below = int(xp.sum(is_below)), float(xp.sum(values * is_below))
-        inside = values[(values >= low) & (values < high)]
+        is_below = values < low
+        below = xp.astype(is_below, values.dtype)
+        n_below, sum_below = int(xp.sum(below)), float(xp.vecdot(values, below))
+        inside = values[is_below != (values < high)]
         sum_above = float(xp.sum(values)) - sum_below - float(xp.sum(inside))
         return n_below, sum_below, to_host(inside), int(values.shape[0] - n_below - inside.shape[0]), sum_above
 
