@@ -23,6 +23,7 @@ _WIDEST_SUMMARY = 4096  # columns whose running sums, minima and maxima stay in 
 _ROWS_BESIDE = 8  # narrow rows that are summarised as one wide row
 _AT_A_TIME = 3  # coordinates that the kernel takes together
 _NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
+_WORTH_A_PRODUCT = 250  # entries of a sum above which a matrix product beats plain loops
 _TILE = 256  # rows; a tile of both sides at d = 3 takes 12 KiB
 
 
@@ -249,6 +250,10 @@ def _read_pairs(X, Y, preparation, matrix, weights, scores, scale, own_share, to
                 weight = factor[t] * (score[t] * factor[t] if matrix.size else 1.0)
                 score[t] = factor[t] * factor[t] if kind else weight * (weights[first + t] if weights.size else 1.0)
             score[count:] = 0.0
+            if added.size > _WORTH_A_PRODUCT:
+                left *= score
+                added += np.dot(left, right.T)
+                continue
             for a in range(0, added.shape[0], 3):
                 x0, x1, x2 = left[a], left[a + 1], left[a + 2]
                 for b in range(0, added.shape[1], 3):
