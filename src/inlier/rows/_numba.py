@@ -105,6 +105,14 @@ class Numba(Plain):
         counts, sums, zeros = _histogram(values, low, per_bucket, n_buckets)
         return counts.sum(axis=0), sums.sum(axis=0), zeros
 
+    def window(self, values: Array, low: float, high: float) -> tuple[int, float, FloatArray, int, float]:
+        """Number and sum below, the values inside, number and sum above."""
+        if values.dtype != np.float64:
+            return super().window(values, low, high)
+        inside = np.empty(len(values) + 1)
+        n_below, sum_below, n_inside, sum_above = _window(values, low, high, inside)
+        return n_below, sum_below, inside[:n_inside].copy(), len(values) - n_below - n_inside, sum_above
+
 
 def _is_for_kernel(X: Array, Y: Array, maps: Maps) -> bool:
     """Whether rows are narrow, and their maps those that the kernel knows."""
@@ -342,3 +350,19 @@ def _histogram(values, low, per_bucket, n_buckets):
         sums[i & 3, bucket] += value
         zeros += value == 0.0
     return counts, sums, zeros
+
+
+@compiled
+def _window(values, low, high, inside):
+    """Number and sum of the values below ``low``, how many are inside, and the sum of those from ``high`` on."""
+    n_below, n_inside, sum_below, sum_above = 0, 0, 0.0, 0.0
+    for i in range(values.size):
+        value = values[i]
+        n_below += value < low
+        sum_below += value if value < low else 0.0
+        sum_above += value if value >= high else 0.0
+    for i in range(values.size):  # written wherever it may belong, and kept if it does: no branch to guess
+        value = values[i]
+        inside[n_inside] = value
+        n_inside += (value >= low) & (value < high)
+    return n_below, sum_below, n_inside, sum_above
