@@ -170,7 +170,7 @@ def test_moments_are_weighted_means_of_products(model, d):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, d, 700))
     pairs, start = ColumnPairs(x, y, rng.uniform(size=700)), Maps(np.eye(d)[None], np.zeros((1, d)))
-    moments, _ = pairs.near_moments(MapModel(model, d), start, 2.0, 0.3)
+    moments = pairs.near_moments(MapModel(model, d), start, 2.0, 0.3)
     squared = ((y - x) ** 2).sum(axis=0)
     share = pairs.weights * np.where(squared <= 4.0, (1 + 0.3 * squared) ** -2.0, 0.0)
     share /= share.sum()

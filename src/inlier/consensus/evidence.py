@@ -69,6 +69,11 @@ class Evidence:
         return self.log_false_alarms <= math.log(_MOST_FALSE_ALARMS)
 
     @property
+    def p_value(self) -> float:
+        """Bound on the chance of so much agreement, anywhere, if no pair were real."""
+        return math.exp(min(self.log_false_alarms, 0.0))
+
+    @property
     def is_coarse(self) -> bool:
         """Whether so many wrong pairs lie within the bound that no single pair can be relied on for being there."""
         return self.by_chance > _COARSE

@@ -214,11 +214,19 @@ class ColumnPairs:
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
         sums, n_near = self._near_sums(maps, reach, sharpness)
+        return self._fit_to_sums(model, sums), n_near
+
+    def fit_and_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Maps, Moments]:
+        """`fit_near`, and what it rests on; not for wide pairs."""
+        sums, _ = self._near_sums(maps, reach, sharpness)
+        return self._fit_to_sums(model, sums), Moments.from_sums(model, sums)
+
+    def _fit_to_sums(self, model: MapModel, sums: FloatArray) -> Maps:
         if model.may_mirror or model.may_stretch:
-            return maps_of(model, Moments.from_sums(model, sums)), n_near
+            return maps_of(model, Moments.from_sums(model, sums))
         linear, shift, work = _room_for_rotation(identity(len(self.x)))
         fit_rotation(linear, shift, sums, model.has_shift, work)
-        return Maps(linear[None], shift[None]), n_near
+        return Maps(linear[None], shift[None])
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
@@ -237,10 +245,9 @@ class ColumnPairs:
                 break
         return maps
 
-    def near_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
-        """What `fit_near` rests on, in one pass; not for wide pairs."""
-        sums, n_near = self._near_sums(maps, reach, sharpness)
-        return Moments.from_sums(model, sums), n_near
+    def near_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> Moments:
+        """What `fit_near` rests on; not for wide pairs."""
+        return Moments.from_sums(model, self._near_sums(maps, reach, sharpness)[0])
 
     def _near_sums(self, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
         """The sums of w z (1, x)^T, z = (1, x, y), that those are, and how many pairs are within reach."""

@@ -240,8 +240,11 @@ class Stage:
         model, some = self.refiner.model, self.pairs.in_random_order
         if model.may_mirror:
             return False
+        fallen_off = fall_off(found.evidence.bound)
+        if not some.is_wide and some.near_moments(model, found.map, *fallen_off).handedness > 0:
+            return False
         mirroring = replace(model, reflection=True)
-        start, _ = some.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
+        start, _ = some.fit_near(mirroring, found.map, *fallen_off)
         if np.linalg.det(start.linear[0]) > 0:
             return False
         mirrored = replace(self.refiner, model=mirroring).refine(some, start)

@@ -117,6 +117,12 @@ class Moments:
     cross: FloatArray
     scatter: FloatArray
 
+    @property
+    def handedness(self) -> float:
+        """1 where the pairs of the first set look turned, -1 where they look mirrored, 0 where neither."""
+        cross = self.cross[0]
+        return float(np.sign(np.linalg.det(cross / max(float(np.abs(cross).max()), _TINY))))
+
     @staticmethod
     def from_sums(model: MapModel, sums: FloatArray) -> Moments:
         """Of one set, from its sum of w z (1, x)^T, z = (1, x, y)."""
