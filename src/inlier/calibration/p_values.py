@@ -101,7 +101,9 @@ def calibrate(
         null_fraction = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
     order = np.argsort(-scores)
     falling = scores[order]
-    n_above = null.size - np.searchsorted(null, falling[::-1], side="left")[::-1]  # in rising order: several times faster
+    n_above = (
+        null.size - np.searchsorted(null, falling[::-1], side="left")[::-1]
+    )  # in rising order: several times faster
     p = (1.0 + n_above) / (1.0 + null.size)
     found = _calibrate_histograms(falling, counts[order], p, null, np.ones(null.size, np.int64), null_fraction)
     return found.at(_inverse(order))
@@ -129,13 +131,12 @@ def calibrate_distances(
     from inlier.consensus import _kernels_pairs as kernels  # here, for numba takes long to import
 
     given = {"distances": distances, "null_distances": null_distances}
-    both = [np.ascontiguousarray(_as_scores(values, name)) for name, values in given.items()]
+    bits, null_bits = (np.ascontiguousarray(_as_scores(values, name)).view(np.int64) for name, values in given.items())
     # The number of a distance's bin is the exponent and the first bits of the fraction of its floating-point form.
-    ends = np.array([[d.min(), d.max()] for d in both]).view(np.int64) >> _DROPPED_BITS
-    last = int(ends.max())
-    first = max(int(ends.min()), last - (_MOST_BINS - 1))
+    smallest, largest = min(bits.min(), null_bits.min()), max(bits.max(), null_bits.max())
+    last = int(largest >> _DROPPED_BITS)
+    first = max(int(smallest >> _DROPPED_BITS), last - (_MOST_BINS - 1))
     counts, null_counts = np.zeros((2, last - first + 1), dtype=np.int64)
-    bits, null_bits = (d.view(np.int64) for d in both)
     kernels.count_in_bins(bits, _DROPPED_BITS, first, counts)
     kernels.count_in_bins(null_bits, _DROPPED_BITS, first, null_counts)
     scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
@@ -194,7 +195,9 @@ def _falling_density(p: FloatArray, ranks: Array) -> FloatArray:
     is_last = np.append(p[1:] != p[:-1], True)  # equal ones are one step of the distribution
     last = np.flatnonzero(is_last)
     gap, share = _steps(p[last]), _steps(ranks[last] / ranks[-1])
-    density = isotonic_regression(share / gap, weights=gap, increasing=False).x
+    density = share / gap
+    if (density[1:] > density[:-1]).any():
+        density = isotonic_regression(density, weights=gap, increasing=False).x
     return density if last.size == p.size else density[np.cumsum(is_last) - is_last]
 
 
@@ -304,7 +307,7 @@ def evenly_spaced(rising_values: Array, most: int = KEPT_NULL_SCORES) -> Array:
     """All of them, or of more as many as draw the same picture: those of evenly spaced ranks."""
     if rising_values.size <= most:
         return rising_values
-    return rising_values[np.linspace(0, rising_values.size - 1, most).round().astype(np.int64)]
+    return rising_values[_evenly_spaced_ranks(rising_values.size, most)]
 
 
 def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) -> FloatArray:
@@ -312,7 +315,11 @@ def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) ->
     reached = np.cumsum(counts)
     if reached[-1] <= most:
         return np.repeat(rising_values, counts)
-    return rising_values[reached.searchsorted(evenly_spaced(np.arange(reached[-1]), most), side="right")]
+    return rising_values[reached.searchsorted(_evenly_spaced_ranks(int(reached[-1]), most), side="right")]
+
+
+def _evenly_spaced_ranks(n: int, most: int) -> Array:
+    return np.linspace(0, n - 1, most).round().astype(np.int64)
 
 
 def _inverse(order: Array) -> Array:
@@ -326,7 +333,7 @@ def _as_scores(values: Any, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a list of at least one number; got shape {array.shape}.")
-    if not np.isfinite(array).all():
+    if not np.isfinite([array.min(), array.max()]).all():  # NaN is the minimum if there is one
         raise ValueError(f"{name} holds NaN or infinity in {int((~np.isfinite(array)).sum())} place(s).")
     return array
 

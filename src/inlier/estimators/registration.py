@@ -289,10 +289,7 @@ class Registration(TransformerMixin, PairMatcher):
         if not evidence.is_significant:
             return Verdict.of_failure(len(X), evidence)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
-        # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
-        freedom = found.model.freedom / (Y.shape[1] * max(evidence.n_supporting, 1))
-        null = np.sqrt(max(1 - freedom, 0.1)) * found.re_paired_residuals
-        calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
+        calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
         p_value = evidence.p_value
         verdict = self._decided(
@@ -308,7 +305,7 @@ class Registration(TransformerMixin, PairMatcher):
                 inlier_fraction_=calibration.inlier_fraction,
                 inlier_fraction_error_=calibration.inlier_fraction_error,
                 null_scores_=null_scores,
-                n_re_pairings_=null.size,
+                n_re_pairings_=found.re_paired_residuals.size,
             ),
             n_expected=0.0 if evidence.is_coarse else n_real,
         )

@@ -190,7 +190,7 @@ def _is_sound(table: Array) -> bool:
         return False
     line = table.reshape(-1) if table.flags.c_contiguous else table
     lowest, highest = float(line.min()), float(line.max())  # NaN, if there is one
-    return -_LARGEST <= lowest and highest <= _LARGEST and max(highest, -lowest) >= _SMALLEST
+    return lowest >= -_LARGEST and highest <= _LARGEST and max(highest, -lowest) >= _SMALLEST
 
 
 def check_size(summary: ColumnSummary, name: str) -> None:

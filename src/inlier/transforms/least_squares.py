@@ -108,8 +108,8 @@ def identity(d: int) -> Maps:
 class Moments:
     """Weighted means over sets of pairs: of x (s, d_x), of y (s, d_y), and of products about those means.
 
-    ``cross`` is the mean of (y - y_bar)(x - x_bar)^T, ``scatter`` that of (x - x_bar)(x - x_bar)^T. For maps without a
-    shift x_bar = y_bar = 0.
+    ``cross`` is the mean of (y - y_bar)(x - x_bar)^T, ``scatter`` that of (x - x_bar)(x - x_bar)^T; only affine maps
+    need more than its diagonal. For maps without a shift x_bar = y_bar = 0.
     """
 
     x_bar: FloatArray
