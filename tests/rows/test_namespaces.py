@@ -4,7 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from inlier.rows.namespaces import ridge_solver, to_host
+from inlier.rows.namespaces import compute_dtype, ridge_solver, to_host
 from tests.stores import STRICT_DEVICE
 
 
@@ -39,3 +39,11 @@ def test_what_lies_in_few_rows_keeps_its_digits_under_a_tiny_ridge(put):
     leverage = np.einsum("ij,ji->i", rows, solved)
     beyond = ridge * np.diag(np.linalg.inv(rows @ rows.T + ridge * np.eye(5)))
     np.testing.assert_allclose(1 - leverage, beyond, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("u1", "f4"), ("i2", "f4"), ("f2", "f4"), ("f4", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), ("f8", "f8")],
+)
+def test_precision_holds_every_value(dtype, expected):
+    assert compute_dtype(np.dtype(dtype)) == np.dtype(expected)

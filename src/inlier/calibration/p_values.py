@@ -101,9 +101,8 @@ def calibrate(
         null_fraction = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
     order = np.argsort(-scores)
     falling = scores[order]
-    n_above = (
-        null.size - np.searchsorted(null, falling[::-1], side="left")[::-1]
-    )  # in rising order: several times faster
+    # Searched in rising order: several times faster.
+    n_above = null.size - np.searchsorted(null, falling[::-1], side="left")[::-1]
     p = (1.0 + n_above) / (1.0 + null.size)
     found = _calibrate_histograms(falling, counts[order], p, null, np.ones(null.size, np.int64), null_fraction)
     return found.at(_inverse(order))
@@ -236,7 +235,7 @@ def _chance_wrong(
 
 
 def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[FloatArray, float]:
-    """Density of the null at falling scores, a histogram between quantiles and an exponential tail; the tail's scale."""
+    """Density of the null at falling scores, a histogram between quantiles and an exponential tail; its scale."""
     reached = np.cumsum(counts)
     n = int(reached[-1])
     n_tail = min(max(int(_TAIL_SHARE * n), _FEWEST_IN_TAIL), n)

@@ -64,14 +64,14 @@ class Evidence:
     n_pairs: int  # number of pairs looked at
 
     @property
+    def p_value(self) -> float:
+        """Chance, at most, of such a map where all pairs are wrong: Markov's bound from the false alarms."""
+        return math.exp(min(self.log_false_alarms, 0.0))
+
+    @property
     def is_significant(self) -> bool:
         """Whether chance would hardly ever do as well."""
         return self.log_false_alarms <= math.log(_MOST_FALSE_ALARMS)
-
-    @property
-    def p_value(self) -> float:
-        """Bound on the chance of so much agreement, anywhere, if no pair were real."""
-        return math.exp(min(self.log_false_alarms, 0.0))
 
     @property
     def is_coarse(self) -> bool:

@@ -25,8 +25,8 @@ class Verdict:
     residuals_: FloatArray
     p_values_: FloatArray
     q_values_: FloatArray
+    inlier_mask_: Mask
     detection_p_value_: float
-    inlier_mask_: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
     success_: bool = False
     transformation_: Transformation | None = None
     noise_bound_: float = np.nan
@@ -40,8 +40,8 @@ class Verdict:
     @staticmethod
     def of_failure(n: int, evidence: Evidence) -> Verdict:
         """That n pairs agree on nothing."""
-        mask = np.zeros(n, dtype=bool)
-        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), evidence.p_value, mask)
+        no_pair = np.zeros(n, dtype=bool)
+        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, evidence.p_value)
 
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""

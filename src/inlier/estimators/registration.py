@@ -25,7 +25,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators._verdict import Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
-from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
+from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
@@ -253,6 +253,8 @@ class Registration(TransformerMixin, PairMatcher):
         check_flag(self.raise_on_failure, "raise_on_failure")
         if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
             raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
+        if self.noise_bound is not None:
+            check_magnitude(float(self.noise_bound), "noise_bound")
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
@@ -291,7 +293,6 @@ class Registration(TransformerMixin, PairMatcher):
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
-        p_value = evidence.p_value
         verdict = self._decided(
             Verdict(
                 success_=True,
@@ -300,8 +301,9 @@ class Registration(TransformerMixin, PairMatcher):
                 noise_bound_=float(self.noise_bound or evidence.bound),
                 scores_=-residuals,
                 p_values_=calibration.p_values,
-                q_values_=np.maximum(calibration.q_values, p_value, out=calibration.q_values),
-                detection_p_value_=p_value,
+                q_values_=np.maximum(calibration.q_values, evidence.p_value, out=calibration.q_values),
+                inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
+                detection_p_value_=evidence.p_value,
                 inlier_fraction_=calibration.inlier_fraction,
                 inlier_fraction_error_=calibration.inlier_fraction_error,
                 null_scores_=null_scores,

@@ -196,15 +196,19 @@ def _is_sound(table: Array) -> bool:
 def check_size(summary: ColumnSummary, name: str) -> None:
     """Refuse numbers so large or so small that their fourth powers are infinite or zero."""
     largest = float(summary.magnitude.max())
-    if not _SMALLEST <= largest <= _LARGEST:
-        limit, or_else = (
-            ("infinity", ", or leave out the rows if only some are so large") if largest > 1 else ("zero", "")
-        )
+    or_else = ", or leave out the rows if only some are so large" if largest > 1 else ""
+    check_magnitude(largest, name, "The largest value of ", or_else)
+
+
+def check_magnitude(value: float, name: str, before: str = "", or_else: str = "") -> None:
+    """Refuse a length whose fourth power is infinite or zero."""
+    if not _SMALLEST <= value <= _LARGEST:
+        limit = "infinity" if value > 1 else "zero"
         raise ParameterError(
             name,
-            f"is {largest:.3g}, and powers of such numbers cannot be told from {limit}. "
-            f"Divide X and y by a number of that size first{or_else}.",
-            before="The largest value of ",
+            f"is {value:.3g}, and powers of such numbers cannot be told from {limit}. "
+            f"Divide X and y{', and it,' * (not before)} by a number of that size first{or_else}.",
+            before=before,
         )
 
 

@@ -17,7 +17,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile as a part of each loop that calls it, and on its own only where Python does: for texts with one caller."""
+    """Compile as a part of the loop that calls it, and on its own only where Python does: for texts with one caller."""
     return _compiled(function, {**_REORDERED, "inline": "always"})
 
 
