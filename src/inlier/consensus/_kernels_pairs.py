@@ -27,7 +27,10 @@ N_BINS = 80 << 2  # up to 2^10
 UPPER_ENDS = np.sqrt(  # of the bins, as residuals
     (np.arange(_LOWEST_BIN + 1, _LOWEST_BIN + N_BINS + 1, dtype=np.int64) << _FRACTION_BITS).view(np.float64)
 )
-_LOWEST, _BEYOND = 2.0**-70, 2.0**10  # where the first bin begins, and the last has ended
+_LOWEST, _BEYOND = (  # where the first bin begins, and the last has ended
+    float(np.ldexp(1.0, (_LOWEST_BIN >> 2) - 1023)),
+    float(np.ldexp(1.0, ((_LOWEST_BIN + N_BINS) >> 2) - 1023)),
+)
 _HIGHEST = float(np.nextafter(_BEYOND, 0.0))
 
 

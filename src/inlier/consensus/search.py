@@ -52,7 +52,6 @@ _LITTLE_LOST, _FAR_BETTER = 0.8, 1.2  # of the score: what polishing may cost, a
 _DECIDING_RE_PAIRINGS = 200_000, 2_000_000  # the fewest and the most; a hundred for each pair in between
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
-_MOST_SHORTENED = 0.1  # of a squared residual, that the freedom of the map leaves at least
 _MOST_PARTNERS = 16  # that a point is re-paired with, where there are other points
 
 
@@ -103,7 +102,7 @@ def find_consensus(
     null = setting.re_paired_residuals(stage, found.map, _between(_JUDGING_RE_PAIRINGS, _BELOW_RAREST / rarest))
     # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
     freedom = model.freedom / (Y.shape[1] * max(found.evidence.n_supporting, 1))
-    null *= math.sqrt(max(1 - freedom, _MOST_SHORTENED))
+    null *= math.sqrt(max(1 - freedom, 0.1))
     rounding, last_fit = (rounding_of(X), rounding_of(Y)), None
     if not pairs.is_wide:
         last_fit = pairs.fit_and_moments(model, found.map, *fall_off(found.evidence.bound))

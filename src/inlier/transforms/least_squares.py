@@ -11,7 +11,7 @@ x_bar = y_bar = 0. Vt is V^T.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Moments:
     cross: FloatArray
     scatter: FloatArray
 
-    @property
+    @cached_property
     def handedness(self) -> float:
         """1 where the pairs of the first set look turned, -1 where they look mirrored, 0 where neither."""
         cross = self.cross[0]
