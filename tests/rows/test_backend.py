@@ -17,7 +17,7 @@ from inlier import EigenvectorMatcher, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
 from inlier.rows import PairedRows, backend, summarise_columns, threads, unit_rows
 from inlier.rows._numba import Numba
-from inlier.rows.backend import backend_for, ridge_solver, to_host
+from inlier.rows.backend import backend_for, compute_dtype, ridge_solver, to_host
 from tests import reference
 from tests.stores import STRICT_DEVICE
 
@@ -242,3 +242,11 @@ def test_what_lies_in_few_rows_keeps_its_digits_under_a_tiny_ridge(put):
     leverage = np.einsum("ij,ji->i", rows, solved)
     beyond = ridge * np.diag(np.linalg.inv(rows @ rows.T + ridge * np.eye(5)))
     np.testing.assert_allclose(1 - leverage, beyond, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("u1", "f4"), ("i2", "f4"), ("f2", "f4"), ("f4", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), ("f8", "f8")],
+)
+def test_precision_holds_every_value(dtype, expected):
+    assert compute_dtype(np.dtype(dtype)) == np.dtype(expected)
