@@ -7,9 +7,9 @@ are
 
     (1 - r) / r * mean_j exp(s_ij - s_ii),
 
-r the share of real pairs; likewise for y_i among the other x. That share is estimated with them, by EM: it is one minus
-the mean chance of being wrong. If y_i is the partner of x_i, and j a stranger, then exp(s_ij - s_ii) is 1 on average, so
-that independent data lose hardly anything by this.
+r the share of real pairs; likewise for y_i among the other x. That share is estimated with them, by EM: it is one
+minus the mean chance of being wrong. If y_i is the partner of x_i, and j a stranger, then exp(s_ij - s_ii) is 1 on
+average, so that independent data lose hardly anything by this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.special import expit
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
-from inlier.rows.namespaces import take_rows, to_host
+from inlier.rows.backend import take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
 
 _MOST_COMPARED = 20_000_000  # rows with rows, in all: of more pairs, each is compared with a random part of the others

@@ -22,7 +22,7 @@ from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
 
 RE_PAIRINGS = 1_000_000  # about, in all
@@ -59,9 +59,9 @@ class CrossFit:
 def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:
     """Score all pairs, which are prepared for `learn_map`, and re-pairings.
 
-    ``labels`` say what pairs have in common (see `inlier.rows.null_pairs`): a point is never re-paired with itself, equal
-    pairs and pairs of one group share a fold, re-pairings stay inside strata. There are fewer folds where there are not
-    two pairs, or groups, for each.
+    ``labels`` say what pairs have in common (see `inlier.rows.null_pairs`): a point is never re-paired with itself,
+    equal pairs and pairs of one group share a fold, re-pairings stay inside strata. There are fewer folds where there
+    are not two pairs, or groups, for each.
     """
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))

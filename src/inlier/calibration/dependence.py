@@ -2,9 +2,9 @@
 
 Let r_1 < r_2 < ... be the distances of a row to the others. Where rows are drawn independently from any smooth
 distribution in D dimensions, k D log(r_{k+1} / r_k) is an exponential variable of mean 1, whatever the density.
-Replicates are far nearer to each other than to anyone else: with m of them, the gap at k = m - 1 is many times as large.
-So is the gap around the mean if some rows carry nothing but noise. Only gaps that *both* tables have count: such pairs
-tell each other's answer.
+Replicates are far nearer to each other than to anyone else: with m of them, the gap at k = m - 1 is many times as
+large. So is the gap around the mean if some rows carry nothing but noise. Only gaps that *both* tables have count: such
+pairs tell each other's answer.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.calibration.inner_products import unit
-from inlier.calibration.significance import Significance
-from inlier.rows.namespaces import beside, namespace, take_rows
+from inlier.calibration.p_values import Significance
+from inlier.rows.backend import beside, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 
 _FEWEST_PAIRS = 3

@@ -16,8 +16,8 @@ from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
 from inlier.exceptions import DependenceWarning, ParameterError
 from inlier.rows import PairedRows
+from inlier.rows.backend import to_host
 from inlier.rows.gaps import Filled, fill_gaps, gap_classes
-from inlier.rows.namespaces import to_host
 from inlier.rows.null_pairs import pair_labels
 
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
@@ -235,13 +235,13 @@ def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.Rand
     if seen.replicates:
         warn(
             f"In both tables rows resemble each other in groups of about {seen.replicates}, far more than independent "
-            f"rows do: replicates, or repeated visits? They tell each other's answer, and the share of wrong pairs among "
-            f"the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or --group COLUMN.",
+            f"rows do: replicates, or repeated visits? They tell each other's answer, and the share of wrong pairs "
+            f"among the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or --group COLUMN.",
             DependenceWarning,
         )
     if seen.n_failed:
         warn(
-            f"{seen.n_failed} pairs lie near the mean of both tables, apart from all others: blanks, or failed samples? "
+            f"{seen.n_failed} pairs lie near the mean of both tables, apart from all others: blanks, failed samples? "
             f"They agree with each other, and may be accepted for that. Leave them out, or set them apart: "
             f"fit(X, y, strata=...), or --stratum COLUMN.",
             DependenceWarning,
@@ -251,7 +251,7 @@ def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.Rand
 def _swapped_neighbours(beside_strangers: float, beside_rivals: float) -> str:
     return (
         f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
-        f"{beside_rivals:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a run of "
-        f"rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong pairs among the "
-        f"accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or --stratum COLUMN."
+        f"{beside_rivals:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a "
+        f"run of rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong pairs "
+        f"among the accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or --stratum COLUMN."
     )

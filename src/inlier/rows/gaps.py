@@ -1,8 +1,9 @@
 """Tables with gaps: missing values are filled in from the other columns of the same table.
 
 Whatever is filled in, re-pairings get it too, so that gaps cost power and never the promise; as long as nothing looks
-across from one table to the other. A table is taken for a few strong directions and noise: fill with column means, find
-the directions, fill with what they say, and again. How many directions is decided by observed values that are set aside.
+across from one table to the other. A table is taken for a few strong directions and noise: fill with column means,
+find the directions, fill with what they say, and again. How many directions is decided by observed values that are set
+aside.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from inlier.rows.threads import row_blocks
 
 _FEW_PARTNERS = 0.1  # quantile of the numbers of partners inside strata that the others are thinned out to
