@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from inlier.rows.null_pairs import (
     are_re_pairings,
     distinct_pairs,
+    may_be_re_paired,
     n_shifts,
+    pair_labels,
     point_numbers,
     re_pairings,
     row_hashes,
@@ -108,3 +110,38 @@ def test_distinct_pairs_are_listed_once_in_their_order():
     rows, numbers = distinct_pairs(X, Y)
     assert rows.tolist() == [0, 1, 3]
     assert numbers.tolist() == [0, 1, 0, 2]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(4, 40))
+def test_re_pairings_leave_groups_and_stay_inside_strata(seed, n):
+    rng = np.random.RandomState(seed)
+    group, stratum = rng.randint(max(n // 3, 1), size=n), rng.randint(3, size=n)
+    labels = pair_labels(rng.normal(size=(n, 2)), rng.normal(size=(n, 1)), group, stratum)
+    i, j = all_re_pairings(labels, n, rng)
+    assert (group[i] != group[j]).all()
+    assert (stratum[i] == stratum[j]).all()
+    kept = are_re_pairings(labels, np.arange(n), rng)
+    assert not (kept & ~may_be_re_paired(labels, np.arange(n)[:, None], np.arange(n))).any()
+
+
+def test_all_partners_inside_strata_of_equal_size_are_met():
+    stratum = np.repeat([0, 1, 2], 5)
+    labels = pair_labels(np.arange(15.0)[:, None], np.arange(15.0)[:, None], None, stratum)
+    i, j = all_re_pairings(labels, 100, np.random.RandomState(0))
+    expected = [(a, b) for a in range(15) for b in range(15) if a != b and stratum[a] == stratum[b]]
+    assert sorted(zip(i.tolist(), j.tolist(), strict=True)) == expected
+
+
+def test_pairs_of_large_and_small_strata_count_alike():
+    stratum = np.repeat([0, 1], [100, 20])
+    labels = pair_labels(np.arange(120.0)[:, None], np.arange(120.0)[:, None], None, stratum)
+    counts = are_re_pairings(labels, np.arange(120), np.random.RandomState(0)).sum(axis=1)
+    assert counts[:100].mean() == pytest.approx(counts[100:].mean(), rel=0.15)
+
+
+def test_without_groups_and_strata_labels_are_the_points():
+    table = np.array([[1.0], [2.0], [1.0]])
+    labels = pair_labels(table, table)
+    assert labels.shape == (2, 3)
+    assert (labels[:, 0] == labels[:, 2]).all()
+    assert (labels[:, 0] != labels[:, 1]).all()

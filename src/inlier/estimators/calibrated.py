@@ -236,7 +236,8 @@ def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.Rand
         warn(
             f"In both tables rows resemble each other in groups of about {seen.replicates}, far more than independent "
             f"rows do: replicates, or repeated visits? They tell each other's answer, and the share of wrong pairs "
-            f"among the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or --group COLUMN.",
+            f"among the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or "
+            f"--group COLUMN.",
             DependenceWarning,
         )
     if seen.n_failed:
@@ -253,5 +254,6 @@ def _swapped_neighbours(beside_strangers: float, beside_rivals: float) -> str:
         f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
         f"{beside_rivals:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a "
         f"run of rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong pairs "
-        f"among the accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or --stratum COLUMN."
+        f"among the accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or "
+        f"--stratum COLUMN."
     )

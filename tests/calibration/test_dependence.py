@@ -1,0 +1,56 @@
+"""Replicates and failed samples that nobody named."""
+
+import numpy as np
+import pytest
+
+from inlier import CalibratedMatcher
+from inlier.calibration.dependence import Dependence
+from inlier.exceptions import DependenceWarning
+
+
+def look(x, y, seed=0):
+    return Dependence.between(x, y, np.arange(len(x)), np.random.RandomState(seed))
+
+
+@pytest.mark.parametrize(("subjects", "times", "d"), [(60, 5, 100), (200, 3, 20), (50, 4, 10), (300, 2, 50)])
+def test_replicates_on_both_sides_are_seen(subjects, times, d):
+    rng = np.random.default_rng(0)
+    x, y = (np.repeat(rng.normal(size=(subjects, d)), times, 0) for _ in range(2))
+    x, y = (side + 0.2 * rng.normal(size=side.shape) for side in (x, y))
+    order = rng.permutation(len(x))
+    assert look(x[order], y[order]).replicates == times
+    assert look(x[order], rng.normal(size=y.shape)).replicates == 0  # on one side they do no harm
+
+
+def test_samples_that_failed_on_both_sides_are_seen():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 500, 10))
+    x[:50] *= 0.1
+    y[:50] *= 0.1
+    assert look(x, y).n_failed == 50
+    assert look(x, np.roll(y, 100, axis=0)).n_failed == 0
+
+
+@pytest.mark.parametrize("d", [2, 5, 30, 150])
+def test_independent_rows_are_not(d):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_t(4, size=(300, d)) / np.arange(1, d + 1) ** (seed % 2)
+        y = x + 0.1 * rng.normal(size=x.shape)
+        assert look(x - x.mean(axis=0), y - y.mean(axis=0), seed) == Dependence()
+
+
+def test_a_few_rows_are_not_looked_at():
+    x, y = np.repeat(np.random.default_rng(0).normal(size=(2, 5, 3)), 2, axis=1)
+    assert look(x, y) == Dependence()
+
+
+def test_groups_keep_unrelated_replicates_from_being_called_real():
+    rng = np.random.default_rng(2)
+    x, y = (np.repeat(rng.normal(size=(60, 100)), 5, 0) + 0.2 * rng.normal(size=(300, 100)) for _ in range(2))
+    subject = np.repeat(np.arange(60), 5)
+    with pytest.warns(DependenceWarning, match="groups="):
+        CalibratedMatcher(random_state=0).fit(x, y)
+    matcher = CalibratedMatcher(random_state=0).fit(x, y, groups=subject)
+    assert not matcher.inlier_mask_.any()
+    assert matcher.inlier_fraction_interval_[0] == 0
