@@ -28,6 +28,10 @@ from inlier.rows.null_pairs import may_be_re_paired
 _MOST_COMPARED = 20_000_000  # rows with rows, in all: of more pairs, each is compared with a random part of the others
 _FEWEST_RIVALS = 100
 _LARGEST_EXPONENT = 80.0  # that is a number in float32
+_UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
+_SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
+_WORTH_IT = 2.0  # log likelihood that a smaller unit must add
+_ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
 _CONTRADICTION = 3.0  # standard errors between the shares of real pairs beside rivals and beside re-pairings
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
@@ -55,13 +59,33 @@ class Rivals:
         x and y are prepared rows of the pairs ``rows``, which have these scores. Where a pair has no rival it is -inf.
         """
         allowed = may_be_re_paired(self.labels, rows[:, None], self.rows[None, :])
-        of_x = to_host(learned.scores_of_all_pairings(x, self.y))
-        of_y = to_host(learned.scores_of_all_pairings(self.x, y)).T
-        return np.maximum(_log_mean_ratio(of_x, scores, allowed), _log_mean_ratio(of_y, scores, allowed))
+        of_x = to_host(learned.scores_of_all_pairings(x, self.y)) - scores[:, None]
+        of_y = to_host(learned.scores_of_all_pairings(self.x, y)).T - scores[:, None]
+        some = slice(0, _ROWS_FOR_UNITS)
+        unit = _unit_of_evidence(of_x[some], allowed[some])
+        return np.maximum(_log_mean_ratio(of_x, allowed, unit), _log_mean_ratio(of_y, allowed, unit))
 
 
-def _log_mean_ratio(others: FloatArray, own: FloatArray, allowed: Mask) -> FloatArray:
-    exponents = (others - own[:, None]).astype(np.float32)
+def _unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:
+    """What differences of scores are to be multiplied by so that they tell best which row of y belongs to x_i.
+
+    They are logarithms of likelihood ratios where the noise is Gaussian; otherwise they promise too much. With a chance
+    r, pair i is one of all rows in proportion to exp(unit * s_ij), otherwise any: the unit of the largest likelihood.
+    """
+    count = allowed.sum(axis=1)
+    best, highest = 1.0, -np.inf
+    for unit in _UNITS:
+        ratio = np.exp(np.minimum(_log_mean_ratio(differences, allowed, unit), _LARGEST_EXPONENT))
+        own = (1 + count) / (1 + count * ratio)
+        likelihood = max(float(np.sum(np.log(share * own + 1 - share))) for share in _SHARES)
+        if likelihood > highest + _WORTH_IT:
+            best, highest = unit, likelihood
+    return best
+
+
+def _log_mean_ratio(differences: FloatArray, allowed: Mask, unit: float) -> FloatArray:
+    exponents = differences.astype(np.float32)
+    exponents *= np.float32(unit)
     exponents[~allowed] = -np.inf
     highest = np.maximum(exponents.max(axis=1), -_LARGEST_EXPONENT)
     np.exp(exponents - highest[:, None], out=exponents)

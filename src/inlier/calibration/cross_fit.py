@@ -20,6 +20,7 @@ from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
+from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
@@ -65,21 +66,31 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
     """
     n = pairs.n_pairs
     n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
-    learner, parts = Learner(pairs, labels, rng), []
+    learner = Learner(pairs, labels, rng)
     n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
+    per_pair = RE_PAIRINGS // (n * n_deals)
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         rivals = Rivals.of(*prepared_rows(pairs, np.arange(n)), labels, rng)
-        for deal in range(n_deals):
-            fold_of = _deal(labels, n_folds, rng)
-            for fold in np.unique(fold_of):
-                learned = learner.learn(np.flatnonzero(fold_of != fold))
-                if learned is not None:
-                    own = rng.permutation(np.flatnonzero(fold_of == fold))
-                    x, y = prepared_rows(pairs, own)
-                    null = re_paired_scores(learned, x, y, labels[:, own], RE_PAIRINGS // (n * n_deals), rng)
-                    scores = to_host(learned.scores(x, y))
-                    ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
-                    parts.append(_Fold(deal, own, learned, scores, null, ratio))
+
+        def scored(deal: int, own: Array) -> _Fold | None:
+            """Learn from the other pairs, and score these and their re-pairings."""
+            learned = learner.learn(np.setdiff1d(np.arange(n), own))
+            if learned is None:
+                return None
+            own = rng.permutation(own)
+            x, y = prepared_rows(pairs, own)
+            null = re_paired_scores(learned, x, y, labels[:, own], per_pair, rng)
+            scores = to_host(learned.scores(x, y))
+            ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
+            return _Fold(deal, own, learned, scores, null, ratio)
+
+        deals = [_deal(labels, n_folds, rng) for _ in range(n_deals)]
+        stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
+        folds = [scored(*stretch) for stretch in stretches]
+        if learner.ridge_is_better:  # which the first folds may not have known
+            again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
+            folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]
+    parts = [fold for fold in folds if fold is not None]
     if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
         return CrossFit(np.zeros(n), np.zeros(1))
     return _together(parts, n_deals, labels)

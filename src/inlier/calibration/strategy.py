@@ -39,10 +39,10 @@ _CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chanc
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS, _NARROWEST_ANCHORS = 20, 8  # dimensions
-_AS_GOOD = (
-    0.9  # of the statistic: then anchors and ridges are better judges, because a map fits what it was learned from
-)
+_AS_GOOD = 0.9  # of the statistic: then anchors are the better judges, because a map fits what it was learned from
+_AS_GOOD_A_RIDGE, _AND_PAIRS_ARE_FEW = 0.8, 0.6  # likewise of a ridge, whose weights do not follow the pairs
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
+_BEYOND_CHANCE = 25.0  # Berk-Jones statistic that chance does not reach
 _FEW = 8  # pairs per dimension, fewer of which are few
 _SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions
 _FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many in a row, no more
@@ -80,6 +80,7 @@ class Learner:
         self._largest = _MOST_GROWTH * self._size
         self._coordinates: list[Coordinates] | None = None
         self._n_in_vain = 0
+        self.ridge_is_better = False  # than maps, by far or where pairs are few: then no other model is learned
 
     @property
     def pairs_are_few(self) -> bool:
@@ -105,9 +106,15 @@ class Learner:
         """Learn from all of these rows, which come in random order; None if nothing is found."""
         x, y = prepared_rows(self._pairs, rows)
         points = self._points[:, rows]
+        if self.ridge_is_better:
+            return learn_ridge(x, y, self._rng, points)
         found: PairScorer | None = learn_map(x, y, self._rng, points)
         if found is None or found.significance.berk_jones < _CLEAR_PER_PAIR * rows.size or self.pairs_are_few:
-            found = _better(found, self._ridge(x, y, points))
+            ahead = _AND_PAIRS_ARE_FEW if self.pairs_are_few else _AS_GOOD_A_RIDGE
+            found = _better(found, self._ridge(x, y, points), ahead)
+            if isinstance(found, RidgeMap) and found.significance.berk_jones >= _BEYOND_CHANCE:
+                self.ridge_is_better = True  # for all folds: their cosines are on one scale
+                return found
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
         other = self._other_model(x, y, points)
@@ -167,10 +174,11 @@ class Learner:
         yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, self._rng, points)
 
 
-def _better(found: PairScorer | None, other: PairScorer | None) -> PairScorer | None:
+def _better(found: PairScorer | None, other: PairScorer | None, ahead: float | None = None) -> PairScorer | None:
+    """The more significant one; the other if its statistic is at least ``ahead`` times that of what was found."""
     if found is None or other is None:
         return found or other
-    ahead = 1.0 if isinstance(other, LinearMap) else _AS_GOOD
+    ahead = ahead or (_AS_GOOD if isinstance(other, AnchorPairs) else 1.0)
     return other if other.significance.berk_jones >= ahead * found.significance.berk_jones else found
 
 
