@@ -15,6 +15,7 @@ accepted, how often the interval of the share of real pairs holds the truth, and
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import warnings
 from pathlib import Path
@@ -24,7 +25,9 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.stats import ortho_group
 
+from calibration import DISTRIBUTIONS, draw_pairs
 from inlier import CalibratedMatcher
+from timing import seconds
 
 REAL_TABLES = Path(__file__).parents[2] / "shared" / "data" / "tables"
 WRONG = 0.2  # of the pairs of a real table
@@ -267,20 +270,131 @@ def clumps(seeds, names, only_unsaid):
             line(f"{name}; {next(iter(given))} given", said)
 
 
+def independent(seeds, names):
+    """How often independent data, of the calibration grid, are warned of; what is accepted there."""
+    header()
+    for n, d, noise, distribution in itertools.product((200, 1000), (3, 20, 50), (0.05, 0.3), DISTRIBUTIONS):
+        name = f"n {n}, d {d}, noise {noise}, {distribution}"
+        if names and not any(part in name for part in names):
+            continue
+        rows = []
+        for seed, fraction in itertools.product(range(seeds), (1.0, 0.5, 0.1)):
+            X, Y, truth = draw_pairs(n, d, fraction, noise, distribution, 500 + seed)
+            rows.append(measures(fit(X, Y, 0.01, seed), truth))
+        line(name, rows)
+
+
+def shared_factors(rng, noise=0.3, n=500, rank=5, d_x=15, d_y=20, wrong=0.2):
+    """Redundant columns: few factors behind many columns, a fifth of the pairs wrong."""
+    latent = rng.normal(size=(n, rank))
+    X, Y = (latent @ rng.normal(size=(rank, d)) + noise * rng.normal(size=(n, d)) for d in (d_x, d_y))
+    partner = swapped(n, wrong, rng)
+    return X, Y[partner], partner == np.arange(n)
+
+
+def with_gaps(X, Y, share, kind, rng):
+    """Both tables with a share of their cells missing: anywhere, in blocks, low values first, or in the same rows."""
+    tables = []
+    rows = rng.uniform(size=len(X)) < min(2 * share, 1)
+    for table in (X.copy(), Y.copy()):
+        if kind == "in blocks":
+            gone = np.zeros(table.shape, dtype=bool)
+            gone[np.ix_(rng.uniform(size=len(table)) < share**0.5, rng.uniform(size=table.shape[1]) < share**0.5)] = (
+                True
+            )
+        elif kind == "low values":
+            chance = np.argsort(np.argsort(table, axis=0), axis=0) / len(table)
+            gone = rng.uniform(size=table.shape) < np.clip(2 * share * (1 - chance), 0, 1)
+        elif kind == "same rows":
+            gone = rows[:, None] & (rng.uniform(size=table.shape) < 0.5)
+        else:
+            gone = rng.uniform(size=table.shape) < share
+        table[gone] = np.nan
+        tables.append(table)
+    return tables
+
+
+def gaps(seeds):
+    """Gaps of four kinds, up to 40 % of the cells."""
+    header()
+    for kind, share in itertools.product(("anywhere", "in blocks", "low values", "same rows"), (0.0, 0.1, 0.2, 0.4)):
+        rows = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            X, Y, truth = shared_factors(rng)
+            rows.append(measures(fit(*with_gaps(X, Y, share, kind, rng), 0.05, seed), truth))
+        line(f"{share:.0%} missing, {kind}", rows)
+
+
+def copies(seeds):
+    """A noisy copy of a row of y stands in another pair: is its owner accepted, and the copy not?"""
+    print(f"{'':48s} {'owner':>8s} {'copy':>8s}")
+    for noise in (0.1, 0.3, 1.0):
+        owner, copy = [], []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(300, 10))
+            Y = X @ ortho_group.rvs(10, random_state=rng).T + 0.3 * rng.normal(size=(300, 10))
+            Y[87] = Y[12] + noise * rng.normal(size=10)
+            mask = fit(X, Y, 0.01, seed).inlier_mask_
+            owner.append(mask[12])
+            copy.append(mask[87])
+        print(f"{f'copy with noise {noise} sd, accepted':48s} {np.mean(owner):8.3f} {np.mean(copy):8.3f}", flush=True)
+
+
+def coverage(seeds):
+    """The interval of the share of real pairs, with noise of several kinds, clumps, and where nothing is found."""
+    header()
+    noises = {
+        "Gaussian .1": lambda rng, n: 0.1 * np.ones((n, 1)),
+        "lognormal, sigma 1.5": lambda rng, n: 0.1 * np.exp(1.5 * rng.normal(size=(n, 1))),
+        "Cauchy": lambda rng, n: 0.1 / np.abs(rng.normal(size=(n, 1))),
+        "so large that nothing is found": lambda rng, n: 20 * np.ones((n, 1)),
+    }
+    for (name, scale), share in itertools.product(noises.items(), (1.0, 0.7, 0.3)):
+        rows = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(500, 10))
+            Y = X @ ortho_group.rvs(10, random_state=rng).T + scale(rng, 500) * rng.normal(size=(500, 10))
+            partner = swapped(500, 1 - share, rng)
+            rows.append(measures(fit(X, Y[partner], 0.01, seed), partner == np.arange(500)))
+        line(f"{name}, share {share}", rows)
+    for name in ("S1 20 clusters, sep 5, noise .3", "S1 off by one, rho .8"):
+        problems = (CLUMPS[name](np.random.default_rng(seed)) for seed in range(seeds))
+        line(name, [measures(fit(X, Y, 0.01, seed), truth) for seed, (X, Y, truth, _) in enumerate(problems)])
+
+
+def speed():
+    """500 x 5,000 and 80 x 700 beside one full SVD of each table, in one run."""
+    for n, d in ((500, 5000), (80, 700)):
+        rng = np.random.default_rng(0)
+        latent = rng.normal(size=(n, 10))
+        X, Y = (latent @ rng.normal(size=(10, d)) + rng.normal(size=(n, d)) for _ in range(2))
+        svd = seconds(lambda: [np.linalg.svd(table, full_matrices=False) for table in (X, Y)], 1)
+        whole = seconds(lambda: CalibratedMatcher(random_state=0).fit(X, Y), 1)
+        print(f"{n} x {d}: fit / SVD of both tables = {whole / svd:.1f}")
+
+
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("real", "clumps"))
+    parser.add_argument("what", choices=("real", "clumps", "independent", "gaps", "copies", "coverage", "speed"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--only", nargs="*", default=(), help="problems whose name contains one of these")
     parser.add_argument("--fill", action="store_true", help="fill gaps with column means first; no strata")
     parser.add_argument("--unsaid", action="store_true", help="never say what belongs together")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     start = perf_counter()
-    if arguments.what == "real":
-        real(arguments.seeds, arguments.only, arguments.fill)
-    else:
-        clumps(arguments.seeds, arguments.only, arguments.unsaid)
+    {
+        "real": lambda: real(given.seeds, given.only, given.fill),
+        "clumps": lambda: clumps(given.seeds, given.only, given.unsaid),
+        "independent": lambda: independent(given.seeds, given.only),
+        "gaps": lambda: gaps(given.seeds),
+        "copies": lambda: copies(given.seeds),
+        "coverage": lambda: coverage(given.seeds),
+        "speed": speed,
+    }[given.what]()
     print(f"({perf_counter() - start:.0f} s)")
 
 

@@ -23,6 +23,7 @@ from inlier.rows.null_pairs import re_pairings
 
 _FEWEST_PAIRS = 3
 _RE_PAIRINGS = 4  # of each pair
+_SHARPNESS = 2.0  # pairs that are more likely wrong than real do not count
 _LEAST_LEFT = 1e-6  # of a residual: a pair that alone decides its prediction says nothing of it
 _STRENGTHS = 10.0 ** np.arange(-3.0, 1.5, 0.5)
 _FIRST = 6  # of them, that is tried; then stronger or weaker ones as long as they agree better
@@ -35,7 +36,7 @@ class RidgeMap:
 
     forward: Any  # coefficients of y on x, and its offset
     backward: Any  # coefficients of x on y, and its offset
-    support: float  # how many pairs they were learned from
+    support: float  # how many of the pairs that they were learned from seem real
     significance: Significance  # those pairs beside their re-pairings, scored by fits without them
 
     def scores(self, x: Any, y: Any) -> Any:
@@ -50,14 +51,15 @@ class RidgeMap:
 
 def learn_ridge(x: Any, y: Any, rng: np.random.RandomState, points: Array) -> RidgeMap | None:
     """Learn both ways from prepared pairs of which a good part is real; None if there are too few to learn from."""
-    n = int(x.shape[0])
-    if n < _FEWEST_PAIRS:
+    if x.shape[0] < _FEWEST_PAIRS:
         return None
     there, back = _Ridge.best(x, y), _Ridge.best(y, x)
     scores = _cosines(there.without_own_pair(), y) + _cosines(back.without_own_pair(), x)
     i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)  # x_i with y_j, by fits without either
     null = _cosines(there.without_both(i, j), take_rows(y, j)) + _cosines(back.without_both(j, i), take_rows(x, i))
-    return RidgeMap(there.coefficients(), back.coefficients(), float(n), Significance.of(scores, null))
+    significance = Significance.of(scores, null)
+    support = float(significance.weights(_SHARPNESS).sum())
+    return RidgeMap(there.coefficients(), back.coefficients(), support, significance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ class CalibratedMatcher(PairMatcher):
     >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
     True
     >>> print(f"{matcher.inlier_fraction_:.2f} +- {matcher.inlier_fraction_error_:.2f}")
-    0.09 +- 0.01
+    0.10 +- 0.01
     """
 
     is_calibrated = True
