@@ -371,8 +371,8 @@ def speed():
         rng = np.random.default_rng(0)
         latent = rng.normal(size=(n, 10))
         X, Y = (latent @ rng.normal(size=(10, d)) + rng.normal(size=(n, d)) for _ in range(2))
-        svd = seconds(lambda: [np.linalg.svd(table, full_matrices=False) for table in (X, Y)], 1)
-        whole = seconds(lambda: CalibratedMatcher(random_state=0).fit(X, Y), 1)
+        svd = seconds(lambda X=X, Y=Y: [np.linalg.svd(table, full_matrices=False) for table in (X, Y)], 1)
+        whole = seconds(lambda X=X, Y=Y: CalibratedMatcher(random_state=0).fit(X, Y), 1)
         print(f"{n} x {d}: fit / SVD of both tables = {whole / svd:.1f}")
 
 

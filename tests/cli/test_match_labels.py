@@ -63,3 +63,15 @@ def test_gaps_are_matched_by_the_calibrated_method_alone(folder):
     answer = run("x.csv", "y.csv", "--columns", "^plate", "--columns", "^subject", "--method", "row-sum")
     assert answer.exit_code == 2
     assert "row 2, column a5" in answer.output
+
+
+def test_codes_of_missing_values_are_gaps(folder):
+    lines = (folder / "x.csv").read_text().splitlines()
+    for number in (3, 9):
+        lines[number] = lines[number].rsplit(",", 1)[0] + ",-99"
+    (folder / "x.csv").write_text("\n".join(lines))
+    answer = run("x.csv", "y.csv", "--stratum", "plate", "--missing", "-99,NA")
+    assert answer.exit_code == 0, answer.output
+    answer = run("x.csv", "y.csv", "--stratum", "plate", "--missing", "gone")
+    assert answer.exit_code == 2
+    assert "--missing gone" in answer.output

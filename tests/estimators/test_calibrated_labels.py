@@ -68,3 +68,17 @@ def test_infinity_is_still_refused(data):
     X[2, 1] = np.inf
     with pytest.raises(ParameterError, match="row 2, column 1"):
         CalibratedMatcher().fit(X, data.Y)
+
+
+def test_a_code_or_one_absurd_row_does_not_hide_the_others(data):
+    X, Y = data.X.copy(), data.Y.copy()
+    real = data.inlier_mask
+    X[np.random.default_rng(0).uniform(size=X.shape) < 0.01] = -9999
+    Y[5] = 1e9
+    with pytest.warns(UserWarning, match="-9999") as caught:
+        matcher = CalibratedMatcher(random_state=0).fit(X, Y)
+    said = " ".join(str(warning.message) for warning in caught)
+    assert "1e+09" in said
+    assert "without any value" in said
+    assert (matcher.inlier_mask_ & real).sum() > 0.8 * real.sum()
+    assert not matcher.inlier_mask_[5]

@@ -25,6 +25,7 @@ _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) 
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
+_FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
 _TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
@@ -74,9 +75,9 @@ class Calibration:
     def interval(self, counts: Array | None = None, other: tuple[float, float] | None = None) -> tuple[float, float]:
         """95 % interval of the share of real pairs, wide enough for another estimate with its error, if there is one.
 
-        Where noise has heavy tails, some real pairs are hidden among the wrong ones: the upper end is raised by as many
-        as are seen on their way there, with p-values that are neither small nor those of wrong pairs. It is 1 where
-        nothing was detected, for then the scores do not say how many there are.
+        Some real pairs may be hidden among the wrong ones: the upper end is raised by as many as are seen on their way
+        there, with p-values that are neither small nor those of wrong pairs. It is 1 where nothing was detected, for
+        then the scores do not say how many there are.
         """
         estimates = [(self.inlier_fraction, self.inlier_fraction_error), *([] if other is None else [other])]
         low = min(share - _TWO_SIDED * error for share, error in estimates)
@@ -88,6 +89,22 @@ class Calibration:
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
         return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))
+
+
+def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:
+    """Whether some accepted scores lie so far below the others that more, unseen, must be among the wrong ones.
+
+    With Gaussian noise a score is minus a sum of squares: hardly any is ten times as far below the median as is typical.
+    """
+    if scores.size < _FEWEST_CLEAR:
+        return False
+    times = np.ones(scores.size, dtype=np.int64) if counts is None else counts
+    order = np.argsort(scores)
+    middle = _median(scores[order], times[order])
+    off = np.abs(scores - middle)
+    order = np.argsort(off)
+    typical = _median(off[order], times[order])
+    return float(np.average(scores < middle - _FAR_BELOW * typical, weights=times)) > _HEAVY
 
 
 def calibrate(

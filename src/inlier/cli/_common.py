@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from inlier.io import Pairing, Table
     from inlier.report import MatchSummary, Origin
 
+_MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "#n/a")  # that text files may hold in place of a number
 NOTHING_FOUND = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # what shells expect after Ctrl-C
@@ -289,6 +290,30 @@ def labels_of_pairs(column: str, sources: tuple[str, str], pairing: Pairing) -> 
         first = rows[int((chosen == "").argmax())]
         raise BadInput(f"Column {column!r} of {source} is empty in row {first}. Give such rows a label of their own.")
     return chosen
+
+
+def missing_codes(text: str | None) -> list[float]:
+    """Numbers between commas; words are left out, for they are read as missing anyway."""
+    codes = []
+    for code in (text or "").split(","):
+        try:
+            codes.append(float(code))
+        except ValueError:
+            if code.strip().lower() not in _MISSING_WORDS:
+                raise BadInput(
+                    f"--missing {code.strip()} is not a number. Empty cells, NA, NaN and null are missing as they are."
+                ) from None
+    return [code for code in codes if code == code]
+
+
+def without_codes(table: Table, codes: list[float]) -> Table:
+    """The table with NaN where it has one of these numbers."""
+    import numpy as np
+
+    if not codes:
+        return table
+    values = np.asarray(table.values)
+    return replace(table, values=np.where(np.isin(values, codes), np.nan, values))
 
 
 def for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:

@@ -20,8 +20,10 @@ from inlier.cli._common import (
     check_numbers,
     columns_of_both,
     labels_of_pairs,
+    missing_codes,
     print_csv,
     read_both,
+    without_codes,
 )
 from inlier.cli._progress import bytes_read, stages
 
@@ -92,6 +94,11 @@ class _Settings:
     metavar="COLUMN",
     help="Wrong partners come from rows with the same value here: a plate, a tissue. Read from X, or else from Y.",
 )
+@click.option(
+    "--missing",
+    metavar="CODE,...",
+    help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
+)
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
@@ -103,6 +110,7 @@ def match(
     columns: tuple[str, ...],
     group: str | None,
     stratum: str | None,
+    missing: str | None,
     output: Path | None,
     report: Path | None,
     as_json: bool,
@@ -132,15 +140,24 @@ def match(
     with answering():
         _check_options(context, chosen, labels)
         job.check_outputs()
-        stored = None if keys or labels else _stored_tables(chosen, job, columns)
-        summary = _match(chosen, job, keys, columns, labels) if stored is None else _match_stored(chosen, job, stored)
+        codes = missing_codes(missing)
+        stored = None if keys or labels or codes else _stored_tables(chosen, job, columns)
+        if stored is None:
+            summary = _match(chosen, job, keys, columns, labels, codes)
+        else:
+            summary = _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
 def _match(
-    chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...], labels: dict[str, str]
+    chosen: _Settings,
+    job: Job,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    labels: dict[str, str],
+    codes: list[float],
 ) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.io import pair_tables
@@ -149,7 +166,7 @@ def _match(
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = read_both(*job.sources, keys, columns, leave_out=tuple(labels.values()))
-        pairing = pair_tables(*tables)
+        pairing = pair_tables(*(without_codes(table, codes) for table in tables))
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables, allow_gaps=chosen.method == "calibrated" and chosen.splits == 1)
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in labels.items()}

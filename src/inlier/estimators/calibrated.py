@@ -11,15 +11,16 @@ from inlier._checks import check_count, check_flag, check_labels, check_number, 
 from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence
-from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced
+from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
-from inlier.exceptions import DependenceWarning, ParameterError
+from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
-from inlier.rows.gaps import Filled, fill_gaps, gap_classes
+from inlier.rows.gaps import Filled, absurd_values, fill_gaps, gap_classes
 from inlier.rows.null_pairs import pair_labels
 
+_INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
@@ -47,12 +48,16 @@ class CalibratedMatcher(PairMatcher):
     p_values_ : ndarray of shape (n,)
         Chance that a wrong pair scores as high as this one.
     q_values_ : ndarray of shape (n,)
-        Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real.
+        Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real, or whose
+        x or y another row fits far better.
     inlier_mask_ : ndarray of bool, shape (n,)
         True where ``q_values_ <= alpha``.
     inlier_fraction_, inlier_fraction_error_ : float
         Estimated share of real pairs, accepted or not, and its standard error (twice the binomial one; it does not
-        cover the small bias that remains where the scores of real and wrong pairs overlap).
+        cover the bias that remains where the scores of real and wrong pairs overlap, as the interval does).
+    inlier_fraction_interval_ : (float, float)
+        95 % interval of that share. Its upper end is 1 where nothing was detected, and its lower end 0 where wrong
+        partners seem to resemble the right ones: then the share is only bounded from one side.
     detection_p_value_ : float
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
@@ -64,7 +69,7 @@ class CalibratedMatcher(PairMatcher):
     n_re_pairings_ : int
         How many re-pairings there were; no p-value is below ``1 / (n_re_pairings_ + 1)``.
     threshold_ : float
-        Scores at or above it are accepted; above every score if none is.
+        Scores at or above it are accepted, unless another row fits better; above every score if none is.
     result_ : MatchResult
         The answer as one object.
     n_features_in_ : int
@@ -73,9 +78,12 @@ class CalibratedMatcher(PairMatcher):
     Notes
     -----
     The false discovery rate holds if the wrong pairs' x and y are independent of each other and drawn like the
-    others'. Pairs that are wrong in the same way (a second motion, a shifted block) agree with each other and
-    are found as if they were real. Equal points are recognised: a point is never re-paired with itself, and equal
-    pairs share a fold.
+    others'; with ``strata``, inside a stratum; with ``groups``, between groups. Where rows or mistakes seem to depend
+    on each other and neither was given, a `DependenceWarning` names what to give. Pairs that are wrong in the same way
+    (a second motion, a shifted block) agree with each other and are found as if they were real. Equal points are
+    recognised: a point is never re-paired with itself, and equal pairs share a fold.
+
+    Missing values (NaN) of tables in memory are filled in from the other columns of the same table.
 
     Of more than 200,000 pairs, the maps and the re-pairings come from a random sample of that many, and inner products
     are not compared; all pairs are scored, where they live. Their p- and q-values are then those of the
@@ -130,7 +138,7 @@ class CalibratedMatcher(PairMatcher):
         """
         X, Y = self._read_pairs(X, y)
         groups, strata = self._read_labels(X.shape[0], groups, strata)
-        filled_x, filled_y = (fill_gaps(side) if isinstance(side, np.ndarray) else Filled(side) for side in (X, Y))
+        filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
         self._fit(filled_x.values, filled_y.values, groups, _crossed(strata, gap_classes(of_x, of_y)))
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
@@ -194,7 +202,11 @@ class CalibratedMatcher(PairMatcher):
     def _beside_rivals(self, fit: CrossFit, judged: Calibration) -> Calibration:
         """Count the wrong pairs beside rivals too, if there are more of them there; warn, for that has a reason."""
         rivals = fit.by_rivals
-        self.inlier_fraction_interval_ = judged.interval(fit.counts, None if rivals is None else rivals.share)
+        low, high = judged.interval(fit.counts, None if rivals is None else rivals.share)
+        accepted = judged.accepted(_INTERVAL_RATE)
+        if has_heavy_tail(fit.levels[accepted], None if fit.counts is None else fit.counts[accepted]):
+            high = 1.0  # of pairs with so much noise, some are like wrong ones: a bound from below
+        self.inlier_fraction_interval_ = low, high
         if rivals is None:
             return judged
         if rivals.contradicts(judged.inlier_fraction, judged.inlier_fraction_error):
@@ -218,6 +230,25 @@ class CalibratedMatcher(PairMatcher):
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
+
+
+def _without_gaps(table: Any, name: str) -> Filled:
+    """Fill the gaps of a table in memory; values that are absurd count as gaps, with a note."""
+    if not isinstance(table, np.ndarray):
+        return Filled(table)
+    absurd = absurd_values(table)
+    if absurd is not None:
+        row, column = (int(place) for place in np.argwhere(absurd)[0])
+        warn(
+            ParameterWarning(
+                name,
+                f"lie over a thousand times as far from the median of their column as is typical, the first "
+                f"({table[row, column]:g}) in row {row}, column {column}: codes of missing values, or errors? They "
+                f"count as missing. Give NaN instead, or --missing CODE on the command line.",
+                before=f"{int(absurd.sum())} value(s) of ",
+            )
+        )
+    return fill_gaps(table, absurd)
 
 
 def _crossed(strata: Array | None, classes: Array | None) -> Array | None:
