@@ -94,16 +94,16 @@ class Calibration:
 def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:
     """Whether some accepted scores lie so far below the others that more, unseen, must be among the wrong ones.
 
-    With Gaussian noise a score is minus a sum of squares: hardly any is ten times as far below the median as is typical.
+    With Gaussian noise a score is minus a sum of squares: hardly any is ten times as far off as is typical.
     """
     if scores.size < _FEWEST_CLEAR:
         return False
     times = np.ones(scores.size, dtype=np.int64) if counts is None else counts
     order = np.argsort(scores)
-    middle = _median(scores[order], times[order])
+    middle = _median(scores[order], np.cumsum(times[order]))
     off = np.abs(scores - middle)
     order = np.argsort(off)
-    typical = _median(off[order], times[order])
+    typical = _median(off[order], np.cumsum(times[order]))
     return float(np.average(scores < middle - _FAR_BELOW * typical, weights=times)) > _HEAVY
 
 
