@@ -43,7 +43,7 @@ _AS_GOOD = 0.9  # of the statistic: then anchors are the better judges, because 
 _AS_GOOD_A_RIDGE, _AND_PAIRS_ARE_FEW = 0.8, 0.6  # likewise of a ridge, whose weights do not follow the pairs
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _BEYOND_CHANCE = 25.0  # Berk-Jones statistic that chance does not reach
-_NARROWEST_RIDGE = 8  # dimensions: in fewer, strangers too have much the same direction
+_NARROWEST_RIDGE, _NARROWEST_IF_FEW = 20, 8  # dimensions: in fewer, strangers too have much the same direction
 _FEW = 8  # pairs per dimension, fewer of which are few
 _SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions
 _FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many in a row, no more
@@ -135,7 +135,8 @@ class Learner:
 
     def _ridge(self, x: Any, y: Any, points: Array) -> RidgeMap | None:
         """Directions predicted by ridge regression; not where scores must be on the scale of maps."""
-        if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_RIDGE:
+        narrowest = _NARROWEST_IF_FEW if self.pairs_are_few else _NARROWEST_RIDGE
+        if self._only_maps or min(self._pairs.dimensions) < narrowest:
             return None
         return learn_ridge(x, y, self._rng, points)
 
