@@ -31,6 +31,17 @@ def test_samples_that_failed_on_both_sides_are_seen():
     assert look(x, np.roll(y, 100, axis=0)).n_failed == 0
 
 
+def test_rows_that_resemble_the_next_ones_are_seen():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(500, 10))
+    for t in range(1, 500):
+        x[t] = 0.9 * x[t - 1] + np.sqrt(1 - 0.9**2) * x[t]
+    y = x[:, ::-1] + 0.3 * rng.normal(size=x.shape)
+    assert look(x, y).in_order
+    order = rng.permutation(500)
+    assert not look(x[order], y[order]).in_order
+
+
 @pytest.mark.parametrize("d", [2, 5, 30, 150])
 def test_independent_rows_are_not(d):
     for seed in range(8):

@@ -1,4 +1,4 @@
-"""Rows that are not independent, although nobody said so: replicates, and samples that failed on both sides.
+"""Rows that are not independent, although nobody said so: replicates, failed samples, neighbours in the order of rows.
 
 Let r_1 < r_2 < ... be the distances of a row to the others. Where rows are drawn independently from any smooth
 distribution in D dimensions, k D log(r_{k+1} / r_k) is an exponential variable of mean 1, whatever the density.
@@ -22,6 +22,7 @@ _SMALL = 1e-12  # distance that counts as none, relative to a typical one
 _LARGEST_GAP = 5.0  # times log n: the largest of n exponential variables is about log n
 _FARTHER = 1.5  # times as far from the mean is the next row, at the least
 _FEWEST_FAILED = 3
+_BESIDE, _SURE = 5, 5.0  # rows before and after that count as near in order; standard errors above chance
 
 
 @dataclass(frozen=True)
@@ -30,37 +31,40 @@ class Dependence:
 
     replicates: int = 0  # how many rows resemble each other as replicates do, including the row itself; 0 if none do
     n_failed: int = 0  # how many rows lie apart near the mean of both tables
+    in_order: bool = False  # whether rows that follow each other resemble each other in both tables
 
     @staticmethod
     def between(x: FloatArray, y: FloatArray, equal: Array, rng: np.random.RandomState) -> Dependence:
         """Look at prepared rows; ``equal`` are numbers that pairs which are known to go together share."""
-        return Dependence(_replicates(x, y, equal, rng), _failed(x, y))
+        n = min(len(x), MOST_LOOKED_AT)
+        if n <= 2 * _FARTHEST:
+            return Dependence()
+        rows = np.sort(rng.choice(n, min(n, _LOOKED_AT), replace=False))
+        together = equal[rows][:, None] == equal[:n][None, :]
+        gaps, n_beside = zip(*(_neighbours(side[:n], rows, together) for side in (x, y)), strict=True)
+        smaller = np.minimum(*gaps)
+        k = int(np.argmax(smaller))
+        by_chance = rows.size * 2 * _BESIDE / n
+        in_order = min(n_beside) > by_chance + _SURE * (by_chance + 1) ** 0.5
+        return Dependence(k + 2 if smaller[k] > _TYPICAL_GAP else 0, _failed(x, y), in_order)
 
 
-def _replicates(x: FloatArray, y: FloatArray, equal: Array, rng: np.random.RandomState) -> int:
-    n = min(len(x), MOST_LOOKED_AT)
-    if n <= 2 * _FARTHEST:
-        return 0
-    rows = np.sort(rng.choice(n, min(n, _LOOKED_AT), replace=False))
-    together = equal[rows][:, None] == equal[:n][None, :]
-    gaps = [_mean_gaps(side[:n], rows, together) for side in (x, y)]
-    smaller = np.minimum(*gaps)
-    k = int(np.argmax(smaller))
-    return k + 2 if smaller[k] > _TYPICAL_GAP else 0
+def _neighbours(table: FloatArray, rows: Array, together: Mask) -> tuple[FloatArray, int]:
+    """Mean over some rows of k D log(r_{k+1} / r_k), k = 1, 2, ..., with D from farther neighbours.
 
-
-def _mean_gaps(table: FloatArray, rows: Array, together: Mask) -> FloatArray:
-    """Mean over some rows of k D log(r_{k+1} / r_k), k = 1, 2, ..., with D from farther neighbours."""
+    Also, how many of the rows have their nearest neighbour among the next few in the order of the table.
+    """
     squares = np.einsum("ij,ij->i", table, table)
     distances = squares[rows][:, None] + squares[None, :] - 2 * table[rows] @ table.T
     distances[together] = np.inf  # oneself, and what is known to go together
+    n_beside = int((np.abs(np.argmin(distances, axis=1) - rows) <= _BESIDE).sum())
     nearest = np.sort(np.partition(distances, _FARTHEST, axis=1)[:, : _FARTHEST + 1], axis=1)
     logarithms = np.log(np.maximum(nearest, _SMALL * float(np.mean(squares)))) / 2
     far = logarithms[:, _MOST_REPLICATES:]
     steps = np.diff(far, axis=1) * np.arange(_MOST_REPLICATES + 1, _FARTHEST + 1)  # each of mean 1 / D
     dimension = 1 / max(float(np.mean(steps)), _SMALL)
     k = np.arange(1, _MOST_REPLICATES + 1)
-    return k * dimension * np.mean(np.diff(logarithms[:, : _MOST_REPLICATES + 1], axis=1), axis=0)
+    return k * dimension * np.mean(np.diff(logarithms[:, : _MOST_REPLICATES + 1], axis=1), axis=0), n_beside
 
 
 def _failed(x: FloatArray, y: FloatArray) -> int:

@@ -223,7 +223,7 @@ class CalibratedMatcher(PairMatcher):
         near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
         labels = pair_labels(near.X, near.Y, groups, strata)
         prepared = self.prepare(near.X, near.Y)
-        if groups is None:
+        if groups is None and strata is None:
             _warn_of_dependence(prepared, labels, rng)
         return cross_fit(prepared, labels, self.n_folds, rng)
 
@@ -269,6 +269,13 @@ def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.Rand
             f"rows do: replicates, or repeated visits? They tell each other's answer, and the share of wrong pairs "
             f"among the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or "
             f"--group COLUMN.",
+            DependenceWarning,
+        )
+    elif seen.in_order:
+        warn(
+            "In both tables rows that follow each other resemble each other: a time series, a scan, sorted rows? If a "
+            "row may be paired with the partner of its neighbour, the share of wrong pairs among the accepted is not "
+            "bounded. Say which rows are neighbours: fit(X, y, strata=...), or --stratum COLUMN.",
             DependenceWarning,
         )
     if seen.n_failed:
