@@ -141,7 +141,7 @@ class Learner:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
         x, y = (rows / (float(np.median(np.linalg.norm(rows, axis=1))) or 1.0) for rows in (x, y))
         model = MapModel("orthogonal", x.shape[1])
-        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
+        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng, clumped=False).nearness()
 
     def _anchors(self, x: Any, y: Any, points: Array) -> Iterator[AnchorPairs | None]:
         """Pairs whose inner products agree."""

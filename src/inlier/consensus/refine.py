@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from inlier._typing import FloatArray
-from inlier.consensus.evidence import Chance, Evidence, count_places
+from inlier.consensus.evidence import MOST_FALSE_ALARMS, Chance, Evidence, count_places
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms import SimilarityTransformation
 from inlier.transforms.least_squares import MapModel, Maps, maps_of, rank_and_uniqueness
@@ -154,12 +154,27 @@ def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
     return np.where(squared <= (NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)
 
 
+@dataclass(frozen=True)
+class Certainty:
+    """Whether chance, or mistakes that come together, could have done it."""
+
+    log_p_value: float  # logarithm of a bound on the chance of so much agreement, were all pairs wrong
+    n_places: float  # in how many places pairs agree, those of a clump counted once
+    clump_length: float = 0.0  # distance up to which mistakes come together; 0: they are independent
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it could hardly ever."""
+        return self.log_p_value <= math.log(MOST_FALSE_ALARMS)
+
+
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """The map that most pairs agree on, and what speaks for it."""
 
     model: MapModel  # what was looked for
-    evidence: Evidence  # what speaks for it
+    evidence: Evidence  # what speaks for it, pair by pair
+    certainty: Certainty  # what that is worth
     map: Maps  # one map, between the pairs as the search saw them
     pairs: ColumnPairs  # all pairs, about their means where the model has a shift
     origin: tuple[FloatArray, FloatArray]  # those means of x and y, or zeros
@@ -175,11 +190,11 @@ class Consensus:
     def has_repeats(self) -> bool:
         """Whether pairs that support what was found are listed twice; where nothing was found, whether any are."""
         found = self.evidence
-        if found.is_significant and self.motion is not None:
+        if self.certainty.is_sure and self.motion is not None:
             residuals = self.motion[1]
         else:
             residuals = np.sqrt(self.pairs.squared_residuals(self.map))
-        bound, share = (found.bound, found.inlier_fraction) if found.is_significant else (np.inf, 1.0)
+        bound, share = (found.bound, found.inlier_fraction) if self.certainty.is_sure else (np.inf, 1.0)
         return self.pairs.any_repeats(residuals, bound, int(share * self.pairs.n_pairs))
 
     @cached_property

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus import Evidence
-from inlier.transforms import MapModel, Transformation
+from inlier.consensus import Certainty, Consensus
+from inlier.transforms import Transformation
 
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
@@ -27,6 +27,8 @@ class Verdict:
     q_values_: FloatArray
     inlier_mask_: Mask
     detection_p_value_: float
+    n_places_: float = 0.0
+    clump_length_: float = 0.0
     success_: bool = False
     transformation_: Transformation | None = None
     noise_bound_: float = np.nan
@@ -38,10 +40,14 @@ class Verdict:
     n_re_pairings_: int = 0
 
     @staticmethod
-    def of_failure(n: int, evidence: Evidence) -> Verdict:
+    def of_failure(n: int, certainty: Certainty) -> Verdict:
         """That n pairs agree on nothing."""
-        p_value = float(np.exp(min(evidence.log_false_alarms, 0.0)))
-        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), p_value)
+        p_value = float(np.exp(min(certainty.log_p_value, 0.0)))
+        return Verdict(
+            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), p_value),
+            n_places_=certainty.n_places,
+            clump_length_=certainty.clump_length,
+        )
 
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
@@ -49,15 +55,22 @@ class Verdict:
         return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
 
 
-def why_not(model: MapModel, n: int, evidence: Evidence, copies: Array | None) -> str:
+def why_not(found: Consensus, n: int, copies: Array | None) -> str:
     """Say of n pairs that they agree on nothing, how near they came, and what to try."""
-    listed = ""
+    model, evidence, certainty, listed = found.model, found.evidence, found.certainty, ""
     if copies is not None:
         listed = f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once."
     if n <= model.fewest_pairs + 1:
         return (
             f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
             f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.{listed}"
+        )
+    if certainty.clump_length > 0:
+        return (
+            f"The {n} pairs do not agree on any {model.name} transformation beyond what clumps of mistakes explain: "
+            f"wrong pairs come together, neighbours here matched to neighbours there up to {certainty.clump_length:.3g}"
+            f" apart. The best one found is supported in about {certainty.n_places:.0f} places, and pairs elsewhere do "
+            f"not confirm it. {_CURE}{listed}"
         )
     how_near = "None that was found brings more of them together than it brings wrong pairs."
     if evidence.by_chance <= _NEAR_ANYWAY:

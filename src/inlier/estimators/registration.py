@@ -185,7 +185,9 @@ class Registration(TransformerMixin, PairMatcher):
         )
         if not verdict.success_ and self.raise_on_failure:
             assert isinstance(found, Consensus)
-            raise NoConsensusError(why_not(self._map_model, len(X), found.evidence, copies), found.evidence)
+            raise NoConsensusError(
+                why_not(self._map_model, len(X), found.evidence, found.certainty, copies), found.evidence
+            )
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         motion, self._near_pairs = verdict.transformation_, None
         has_errors = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
@@ -263,11 +265,11 @@ class Registration(TransformerMixin, PairMatcher):
             return self._search(X, Y, weights)
         if d <= _WIDEST_SEARCH and self.model != "affine":
             found = self._search(X, Y, weights)
-            if found.evidence.is_significant and found.evidence.n_supporting >= _AMPLE * d:
+            if found.certainty.is_sure and found.evidence.n_supporting >= _AMPLE * d:
                 return found
         matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
         n_accepted = np.count_nonzero(weights * matcher.inlier_mask_)
-        n_supporting = found.evidence.n_supporting if found and found.evidence.is_significant else 0
+        n_supporting = found.evidence.n_supporting if found and found.certainty.is_sure else 0
         return matcher if n_accepted and n_accepted >= n_supporting else found or self._search(X, Y, weights)
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
@@ -286,8 +288,8 @@ class Registration(TransformerMixin, PairMatcher):
     def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        failure = Verdict.of_failure(len(X), evidence)
-        if not evidence.is_significant:
+        failure = Verdict.of_failure(len(X), found.certainty)
+        if not found.certainty.is_sure:
             return failure
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.

@@ -1,0 +1,134 @@
+"""Find the map that most pairs agree on, and say how sure it is: search, doubt, judge.
+
+Where mistakes are independent of each other, the false alarms of the search say how sure it is (`evidence`). Where they
+come in clumps (`clumps`), the map with the most places wins, and pairs that it was not fitted to decide (`hold_out`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray
+from inlier.consensus.clumps import clump_length, coincidence
+from inlier.consensus.evidence import count_places
+from inlier.consensus.hold_out import HoldOutTest
+from inlier.consensus.pairs import ColumnPairs
+from inlier.consensus.refine import Candidate, Certainty, Consensus
+from inlier.consensus.search import Setting, as_generator, search, start_from
+from inlier.rows.namespaces import rounding_of
+from inlier.transforms.least_squares import MapModel, Maps
+
+_JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
+_BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
+_FAR = 2.0  # bounds beyond which a pair is no witness of a map
+_FEWEST_FAR = 50  # pairs that do not follow the map, for clumps to be looked for
+_LOOKED_AT = 6_000  # pairs, at most, that the hold-out test is made on
+_SCARCE = -40.0  # log of the false alarms above which repeated structure might explain them
+_COINCIDE = 4.0  # bounds within which two pairs are the same twice
+
+
+def find_consensus(
+    model: MapModel,
+    X: Array,
+    Y: Array,
+    weights: FloatArray,
+    noise_bound: float | None,
+    alpha: float,
+    random_state: Any,
+    suggestion: Array | None = None,
+    clumped: bool = True,
+) -> Consensus:
+    """Find the map that most of the pairs (x_i, y_i) agree on.
+
+    Parameters
+    ----------
+    model : MapModel
+        The maps that are looked for.
+    X, Y : ndarray of shape (n, d_x), (n, d_y)
+        The pairs, n >= 2.
+    weights : ndarray of shape (n,)
+        How much each counts.
+    noise_bound : float or None
+        Largest residual of a real pair, if known.
+    alpha : float
+        Rate of false discoveries that the re-paired residuals are to decide on.
+    random_state : Generator, int, RandomState or None
+        Draws samples and re-pairings.
+    suggestion : ndarray of int, optional
+        Pairs that are likely real: the map that fits them is where to start.
+    clumped : bool, default=True
+        Whether mistakes may come in clumps; if not, nobody asks.
+    """
+    pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
+    setting = Setting(model, pairs, noise_bound, as_generator(random_state))
+    stage, found = search(setting, suggestion)
+    by_pairs = Certainty(found.evidence.log_false_alarms, float(found.evidence.n_supporting))
+    certainty, better = how_sure(setting, found) if clumped else (by_pairs, None)
+    if better is not None:
+        stage, found = start_from(setting, better)
+    rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
+    fewest, most = _JUDGING_RE_PAIRINGS
+    null = setting.re_paired_residuals(stage, found.map, int(min(max(_BELOW_RAREST / rarest, fewest), most)))
+    rounding = rounding_of(X), rounding_of(Y)
+    mirrored = stage.is_better_mirrored(found)
+    return Consensus(model, found.evidence, certainty, found.map, pairs, origin, rounding, null, mirrored)
+
+
+def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None]:
+    """How sure the map is, by pairs or by places; and a map with more places, if there is one."""
+    evidence, model, rng = found.evidence, setting.model, setting.rng
+    by_pairs = Certainty(evidence.log_false_alarms, float(evidence.n_supporting))
+    if not model.keeps_distances or setting.pairs.is_wide:
+        return by_pairs, None
+    some = setting.sample(_LOOKED_AT)
+    x, y = some.x.T, some.y.T
+    far = _far_from(some, found) if evidence.is_significant else np.ones(some.n_pairs, dtype=bool)
+    if np.count_nonzero(far) < _FEWEST_FAR:
+        return by_pairs, None
+    length = clump_length(x[far], y[far], rng)
+    if length == 0 and evidence.is_significant and _in_few_places(some, found):
+        length = _COINCIDE * evidence.bound
+    if length == 0:
+        if _SCARCE < by_pairs.log_p_value < 0:
+            excess = coincidence(x[far], y[far], _COINCIDE * evidence.bound, rng)
+            log_p = min(by_pairs.log_p_value + evidence.n_supporting * math.log(excess), 0.0)
+            by_pairs = replace(by_pairs, log_p_value=log_p)
+        return by_pairs, None
+    return _by_places(setting, found, some, length)
+
+
+def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: float) -> tuple[Certainty, Maps | None]:
+    """The hold-out test."""
+
+    def look(part: ColumnPairs) -> Maps | None:
+        if part.n_pairs <= setting.model.fewest_pairs + 1:
+            return None
+        _, again = search(Setting(setting.model, part, setting.noise_bound, setting.rng))
+        return again.map if again.evidence.is_significant else None
+
+    test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
+    best = test.best(found.map if found.evidence.is_significant else None)
+    if best is None:
+        return Certainty(0.0, 0.0, length), None
+    far = some.squared_residuals(best[0]) > (_FAR * best[1]) ** 2
+    if np.count_nonzero(far) >= _FEWEST_FAR:  # those that follow the best map are no mistakes either
+        length = clump_length(some.x.T[far], some.y.T[far], setting.rng) or length
+        test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
+    held_out = test.judge(*best)
+    better = None if held_out.map is found.map else held_out.map
+    return Certainty(held_out.log_p_value, held_out.n_places, length), better
+
+
+def _far_from(pairs: ColumnPairs, found: Candidate) -> Array:
+    far: Array = pairs.squared_residuals(found.map) > (_FAR * found.evidence.bound) ** 2
+    return far
+
+
+def _in_few_places(pairs: ColumnPairs, found: Candidate) -> bool:
+    """Whether all support lies in hardly more places than it takes to fix a map, which proves nothing."""
+    near = pairs.near(found.map, found.evidence.bound)
+    return count_places(near.x, 2 * found.evidence.bound) < 2 * len(pairs.x) + 2
