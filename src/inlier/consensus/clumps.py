@@ -177,8 +177,8 @@ class JointNeighbours:
         return kept | free
 
 
-def folds_of_blocks(X: Array, side: float, n_folds: int, rng: np.random.Generator) -> tuple[Array, int]:
-    """Cut space into cubes, of random turn and origin, and deal them out: the fold of each point; how many cubes."""
+def folds_of_blocks(X: Array, side: float, n_folds: int, rng: np.random.Generator) -> Array:
+    """Cut space into cubes, of random turn and origin, and deal them out: the fold of each point."""
     turn = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))[0]
     cubes = np.floor(X @ turn / side + rng.random(X.shape[1])).astype(np.int64)
     _, block = np.unique(cubes, axis=0, return_inverse=True)
@@ -188,4 +188,4 @@ def folds_of_blocks(X: Array, side: float, n_folds: int, rng: np.random.Generato
     for b in np.argsort(-sizes + 0.5 * sizes.mean() * rng.random(sizes.size)):  # the largest first, to the emptiest
         fold[b] = np.argmin(load)
         load[fold[b]] += sizes[b]
-    return fold[block], sizes.size
+    return fold[block]

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from inlier._typing import Array, FloatArray
-from inlier.consensus.clumps import clump_length, coincidence
+from inlier.consensus.clumps import JointNeighbours, clump_length, coincidence
 from inlier.consensus.evidence import count_places
 from inlier.consensus.hold_out import HoldOutTest
 from inlier.consensus.pairs import ColumnPairs
@@ -27,8 +28,11 @@ _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decide
 _FAR = 2.0  # bounds beyond which a pair is no witness of a map
 _FEWEST_FAR = 50  # pairs that do not follow the map, for clumps to be looked for
 _LOOKED_AT = 6_000  # pairs, at most, that the hold-out test is made on
+_MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
+_ONE_VOTE = 0.25  # of the correlation length: joint neighbours within share a vote in the last fit
 _SCARCE = -40.0  # log of the false alarms above which repeated structure might explain them
 _COINCIDE = 4.0  # bounds within which two pairs are the same twice
+_BEFORE = 1.5  # by which a map must be ahead of the same one with another shift, as logarithms of false alarms
 
 
 def find_consensus(
@@ -69,6 +73,8 @@ def find_consensus(
     by_pairs = Certainty(found.evidence.log_false_alarms, float(found.evidence.n_supporting))
     certainty, better = how_sure(setting, found) if clumped else (by_pairs, None)
     if better is not None:
+        pairs = _one_vote_a_clump(pairs, _ONE_VOTE * certainty.clump_length)
+        setting = Setting(model, pairs, noise_bound, setting.rng)
         stage, found = start_from(setting, better)
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
     fewest, most = _JUDGING_RE_PAIRINGS
@@ -79,7 +85,7 @@ def find_consensus(
 
 
 def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None]:
-    """How sure the map is, by pairs or by places; and a map with more places, if there is one."""
+    """How sure the map is, by pairs or by places; and the map to be refined anew, if it is by places."""
     evidence, model, rng = found.evidence, setting.model, setting.rng
     by_pairs = Certainty(evidence.log_false_alarms, float(evidence.n_supporting))
     if not model.keeps_distances or setting.pairs.is_wide:
@@ -92,13 +98,27 @@ def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None
     length = clump_length(x[far], y[far], rng)
     if length == 0 and evidence.is_significant and _in_few_places(some, found):
         length = _COINCIDE * evidence.bound
-    if length == 0:
-        if _SCARCE < by_pairs.log_p_value < 0:
-            excess = coincidence(x[far], y[far], _COINCIDE * evidence.bound, rng)
-            log_p = min(by_pairs.log_p_value + evidence.n_supporting * math.log(excess), 0.0)
-            by_pairs = replace(by_pairs, log_p_value=log_p)
-        return by_pairs, None
-    return _by_places(setting, found, some, length)
+    if length > 0:
+        return _by_places(setting, found, some, length)
+    if evidence.is_significant and evidence.log_false_alarms > _SCARCE:
+        by_pairs = replace(by_pairs, log_p_value=_beside_repeats(setting, found, some.take(np.flatnonzero(far))))
+    return by_pairs, None
+
+
+def _beside_repeats(setting: Setting, found: Candidate, far: ColumnPairs) -> float:
+    """The log of the false alarms where little speaks for a map, and repeated structure may have done it.
+
+    There pairs that do not follow the map coincide on both sides more often than re-pairings, by a factor g, and so may
+    each of its k supporters by chance: g^k. And other shifts of the same map find support: by as much as they exceed
+    what independent mistakes let them find, and half as much again, the map is worth less.
+    """
+    evidence, steps = found.evidence, far.y.T - far.x.T @ found.map.linear[0].T - found.map.shift[0]
+    excess = coincidence(far.x.T, far.y.T, _COINCIDE * evidence.bound, setting.rng)
+    support = cKDTree(steps).query_ball_point(steps, evidence.bound, return_length=True)
+    elsewhere = Setting(setting.model, far, setting.noise_bound, setting.rng).stage()
+    moved = elsewhere.refined(replace(found.map, shift=found.map.shift + steps[np.argmax(support)]))
+    beside = min(moved.evidence.log_false_alarms, 0.0)
+    return min(evidence.log_false_alarms + evidence.n_supporting * math.log(excess) - _BEFORE * beside, 0.0)
 
 
 def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: float) -> tuple[Certainty, Maps | None]:
@@ -119,8 +139,16 @@ def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: fl
         length = clump_length(some.x.T[far], some.y.T[far], setting.rng) or length
         test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
     held_out = test.judge(*best)
-    better = None if held_out.map is found.map else held_out.map
-    return Certainty(held_out.log_p_value, held_out.n_places, length), better
+    certainty = Certainty(held_out.log_p_value, held_out.n_places, length)
+    return certainty, held_out.map if certainty.is_sure else None
+
+
+def _one_vote_a_clump(pairs: ColumnPairs, reach: float) -> ColumnPairs:
+    """Let the pairs of a clump weigh as much as one, unless they are too many to be compared."""
+    if pairs.n_pairs > _MOST_WEIGHED:
+        return pairs
+    votes = JointNeighbours.within(pairs.x.T, pairs.y.T, reach).votes()
+    return replace(pairs, weights=pairs.weights * votes / votes.max())
 
 
 def _far_from(pairs: ColumnPairs, found: Candidate) -> Array:

@@ -47,7 +47,12 @@ _BOUNDS = 2.0 ** np.arange(-3, 0.01, 0.5)  # within which votes are counted
 _RARE = 0.03  # share of re-pairings within a bound, for it to be one
 _RE_PAIRINGS = 40_000  # that rates are counted from
 _FEWEST_EXPECTED = 1.0  # votes, so that a few are never a wonder
-_HOPELESS, _CLEAR = -0.7, -21.0  # logarithm of p after the first deal that ends the test
+import os
+
+_MOST_A_BLOCK = float(os.environ.get("CAP", "inf"))
+_GUARD = float(os.environ.get("GUARD", ".25"))
+_ONE_VOTE = float(os.environ.get("VOTE", ".4"))
+_HOPELESS, _CLEAR = -0.7, -60.0  # logarithm of p after the first deal that ends the test
 
 Look = Callable[[ColumnPairs], Maps | None]  # the search: the map that some pairs agree on, if that is significant
 
@@ -95,14 +100,15 @@ class HoldOutTest:
                         votes, n_agree = votes + here, n_agree + 1
                 if n_folds - n_agree > _DEALS * _FOLDS - _MUST_AGREE:
                     return HeldOut(best, bound, self._n_places(best, bound), 0.0)
-            log_p = log_poisson_tail(votes / n_deals, expected / n_deals) if n_agree else 0.0
+            log_p = log_poisson_tail(votes / n_deals, max(expected / n_deals, _FEWEST_EXPECTED))
             if not _CLEAR < log_p < _HOPELESS:
                 break
         return HeldOut(best, bound, self._n_places(best, bound), log_p)
 
-    def _deal(self) -> Iterator[Mask]:
-        fold, n_blocks = folds_of_blocks(self._x, _BLOCK * self._length, _FOLDS, self._rng)
-        return (fold == k for k in range(_FOLDS if n_blocks > 1 else 0) if (fold == k).any())
+    def _deal(self) -> list[Mask]:
+        """The folds, if there is more than one block."""
+        fold = folds_of_blocks(self._x, _BLOCK * self._length, _FOLDS, self._rng)
+        return [fold == k for k in range(int(fold.max()) + 1)] if fold.max() > 0 else []
 
     def _found_among(self, chosen: Mask, separation: float) -> Iterator[Maps]:
         """Search among the chosen, or those of them that are so far from each other."""
@@ -161,8 +167,7 @@ class HoldOutTest:
 
 
 def log_poisson_tail(count: float, expected: float) -> float:
-    """log P(Poisson(expected) >= count), continued to fractions; the expected number is 1 at least."""
-    expected = max(expected, _FEWEST_EXPECTED)
+    """log P(Poisson(expected) >= count), continued to fractions."""
     if count <= expected:
         return 0.0
     tail = float(gammainc(count, expected))
