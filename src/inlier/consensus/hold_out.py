@@ -47,11 +47,6 @@ _BOUNDS = 2.0 ** np.arange(-3, 0.01, 0.5)  # within which votes are counted
 _RARE = 0.03  # share of re-pairings within a bound, for it to be one
 _RE_PAIRINGS = 40_000  # that rates are counted from
 _FEWEST_EXPECTED = 1.0  # votes, so that a few are never a wonder
-import os
-
-_MOST_A_BLOCK = float(os.environ.get("CAP", "inf"))
-_GUARD = float(os.environ.get("GUARD", ".25"))
-_ONE_VOTE = float(os.environ.get("VOTE", ".4"))
 _HOPELESS, _CLEAR = -0.7, -60.0  # logarithm of p after the first deal that ends the test
 
 Look = Callable[[ColumnPairs], Maps | None]  # the search: the map that some pairs agree on, if that is significant
