@@ -29,7 +29,8 @@ _DEVIATIONS = 4.0  # of the expected number, by which a shell must exceed it
 _RE_PAIRINGS = 2  # orders of y that say what is expected
 _GLANCE, _GLANCE_DEVIATIONS = 400, 5.0  # pairs that are looked at first, and what makes a closer look worth while
 _CLOSE_LOOK = 2000  # pairs that the length is read off
-_COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 1.5  # orders of y, and what may be chance
+_COINCIDENCE_SCALES = 0.5 ** np.arange(6)
+_COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
 
 
 def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
@@ -98,23 +99,23 @@ def _histogram(of_x: FloatArray, of_y: FloatArray, ends: FloatArray) -> FloatArr
 def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> float:
     """How much more often than re-pairings two pairs coincide on both sides; 1 where that may be chance.
 
-    Above 1 where structure repeats: the corner of a window is always taken for the same corner of some window.
+    Looked at up to ``reach`` and finer. Above 1 where structure repeats: the corner of a window is always taken for the
+    same corner of some window.
     """
     some = rng.permutation(len(X))[:_CLOSE_LOOK]
     x, y = X[some], Y[some]
-    near_x = pdist(x, "sqeuclidean") <= reach**2
-    seen = np.count_nonzero(near_x & (pdist(y, "sqeuclidean") <= reach**2))
-    expected = float(
-        np.mean(
-            [
-                np.count_nonzero(near_x & (pdist(y[rng.permutation(len(y))], "sqeuclidean") <= reach**2))
-                for _ in range(_COINCIDENCE_RE_PAIRINGS)
-            ]
-        )
-    )
-    if seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1):
-        return 1.0
-    return (seen + 0.5) / (expected + 0.5)
+    squared = (reach * _COINCIDENCE_SCALES) ** 2
+    of_x = pdist(x, "sqeuclidean")
+    near = np.flatnonzero(of_x <= squared[0])
+
+    def count(partners: Array) -> FloatArray:
+        joint = np.maximum(of_x[near], pdist(partners, "sqeuclidean")[near])
+        return np.count_nonzero(joint <= squared[:, None], axis=1).astype(np.float64)
+
+    seen = count(y)
+    expected = np.mean([count(y[rng.permutation(len(y))]) for _ in range(_COINCIDENCE_RE_PAIRINGS)], axis=0)
+    is_chance = seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)
+    return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ _FAR = 2.0  # bounds beyond which a pair is no witness of a map
 _FEWEST_FAR = 50  # pairs that do not follow the map, for clumps to be looked for
 _LOOKED_AT = 6_000  # pairs, at most, that the hold-out test is made on
 _MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
-_ONE_VOTE = 0.25  # of the correlation length: joint neighbours within share a vote in the last fit
+_ONE_VOTE = 0.15  # of the correlation length: joint neighbours within share a vote in the last fit
 _SCARCE = -40.0  # log of the false alarms above which repeated structure might explain them
 _COINCIDE = 4.0  # bounds within which two pairs are the same twice
 _BEFORE = 1.5  # by which a map must be ahead of the same one with another shift, as logarithms of false alarms
@@ -98,11 +98,12 @@ def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None
     length = clump_length(x[far], y[far], rng)
     if length == 0 and evidence.is_significant and _in_few_places(some, found):
         length = _COINCIDE * evidence.bound
-    if length > 0:
-        return _by_places(setting, found, some, length)
-    if evidence.is_significant and evidence.log_false_alarms > _SCARCE:
-        by_pairs = replace(by_pairs, log_p_value=_beside_repeats(setting, found, some.take(np.flatnonzero(far))))
-    return by_pairs, None
+    certainty, better = (by_pairs, None) if length == 0 else _by_places(setting, found, some, length)
+    is_scarce = evidence.is_significant and evidence.log_false_alarms > _SCARCE
+    if is_scarce and length <= _COINCIDE * evidence.bound:
+        beside_repeats = _beside_repeats(setting, found, some.take(np.flatnonzero(far)))
+        certainty = replace(certainty, log_p_value=max(certainty.log_p_value, beside_repeats))
+    return certainty, better if certainty.is_sure else None
 
 
 def _beside_repeats(setting: Setting, found: Candidate, far: ColumnPairs) -> float:
