@@ -185,9 +185,7 @@ class Registration(TransformerMixin, PairMatcher):
         )
         if not verdict.success_ and self.raise_on_failure:
             assert isinstance(found, Consensus)
-            raise NoConsensusError(
-                why_not(self._map_model, len(X), found.evidence, found.certainty, copies), found.evidence
-            )
+            raise NoConsensusError(why_not(found, len(X), copies), found.evidence)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         motion, self._near_pairs = verdict.transformation_, None
         has_errors = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
