@@ -24,11 +24,10 @@ from inlier.calibration.inner_products import (
     original_coordinates,
 )
 from inlier.calibration.linear_map import LinearMap, learn_map
-from inlier.calibration.p_values import calibrate
-from inlier.calibration.significance import Significance
+from inlier.calibration.p_values import Significance, calibrate
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
+from inlier.rows.backend import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
 from inlier.transforms import MapModel
 
@@ -141,7 +140,7 @@ class Learner:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
         x, y = (rows / (float(np.median(np.linalg.norm(rows, axis=1))) or 1.0) for rows in (x, y))
         model = MapModel("orthogonal", x.shape[1])
-        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng, clumped=False).nearness()
+        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
 
     def _anchors(self, x: Any, y: Any, points: Array) -> Iterator[AnchorPairs | None]:
         """Pairs whose inner products agree."""

@@ -6,8 +6,8 @@ whether mistakes that come together could have done it; `uncertainty`: how far t
 """
 
 from inlier.consensus.evidence import Evidence
-from inlier.consensus.find import find_consensus
+from inlier.consensus.find import doubt, find_consensus
 from inlier.consensus.refine import Certainty, Consensus
 from inlier.consensus.search import as_generator
 
-__all__ = ["Certainty", "Consensus", "Evidence", "as_generator", "find_consensus"]
+__all__ = ["Certainty", "Consensus", "Evidence", "as_generator", "doubt", "find_consensus"]

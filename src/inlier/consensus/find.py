@@ -18,9 +18,9 @@ from inlier.consensus.clumps import JointNeighbours, clump_length, coincidence
 from inlier.consensus.evidence import count_places
 from inlier.consensus.hold_out import HoldOutTest
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.refine import Candidate, Certainty, Consensus
-from inlier.consensus.search import Setting, as_generator, search, start_from
-from inlier.rows.namespaces import rounding_of
+from inlier.consensus.refine import Candidate, Certainty, Consensus, fall_off
+from inlier.consensus.search import Setting, Stage, as_generator, search, start_from
+from inlier.rows.backend import rounding_of
 from inlier.transforms.least_squares import MapModel, Maps
 
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
@@ -44,9 +44,8 @@ def find_consensus(
     alpha: float,
     random_state: Any,
     suggestion: Array | None = None,
-    clumped: bool = True,
 ) -> Consensus:
-    """Find the map that most of the pairs (x_i, y_i) agree on.
+    """Find the map that most of the pairs (x_i, y_i) agree on; how sure it is, is said as if they were independent.
 
     Parameters
     ----------
@@ -64,24 +63,47 @@ def find_consensus(
         Draws samples and re-pairings.
     suggestion : ndarray of int, optional
         Pairs that are likely real: the map that fits them is where to start.
-    clumped : bool, default=True
-        Whether mistakes may come in clumps; if not, nobody asks.
     """
     pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
     setting = Setting(model, pairs, noise_bound, as_generator(random_state))
     stage, found = search(setting, suggestion)
     by_pairs = Certainty(found.evidence.log_false_alarms, float(found.evidence.n_supporting))
-    certainty, better = how_sure(setting, found) if clumped else (by_pairs, None)
-    if better is not None:
-        pairs = _one_vote_a_clump(pairs, _ONE_VOTE * certainty.clump_length)
-        setting = Setting(model, pairs, noise_bound, setting.rng)
-        stage, found = start_from(setting, better)
-    rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
+    return _finished(setting, stage, found, by_pairs, alpha, origin, (rounding_of(X), rounding_of(Y)))
+
+
+def doubt(found: Consensus, noise_bound: float | None, alpha: float, rng: np.random.Generator) -> Consensus:
+    """Ask whether mistakes that come together could have done it; if not they, the map is the one with most places.
+
+    Parameters are those of `find_consensus`.
+    """
+    setting = Setting(found.model, found.pairs, noise_bound, rng)
+    certainty, best = how_sure(setting, Candidate(found.map, found.evidence))
+    if best is None:
+        return replace(found, certainty=certainty)
+    setting = Setting(found.model, _one_vote_a_clump(found.pairs, _ONE_VOTE * certainty.clump_length), noise_bound, rng)
+    return _finished(setting, *start_from(setting, best), certainty, alpha, found.origin, found.rounding)
+
+
+def _finished(
+    setting: Setting,
+    stage: Stage,
+    found: Candidate,
+    certainty: Certainty,
+    alpha: float,
+    origin: tuple[FloatArray, FloatArray],
+    rounding: tuple[float, float],
+) -> Consensus:
+    """Draw the re-paired residuals that decide which pairs are real, and fit for the last time."""
+    model, pairs, evidence = setting.model, setting.pairs, found.evidence
+    rarest = alpha * max(evidence.inlier_fraction, 1 / pairs.n_pairs)  # p-value that a rate of alpha asks for
     fewest, most = _JUDGING_RE_PAIRINGS
     null = setting.re_paired_residuals(stage, found.map, int(min(max(_BELOW_RAREST / rarest, fewest), most)))
-    rounding = rounding_of(X), rounding_of(Y)
-    mirrored = stage.is_better_mirrored(found)
-    return Consensus(model, found.evidence, certainty, found.map, pairs, origin, rounding, null, mirrored)
+    # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
+    null *= math.sqrt(max(1 - model.freedom / (len(pairs.y) * max(evidence.n_supporting, 1)), 0.1))
+    last_fit = None if pairs.is_wide else pairs.fit_and_moments(model, found.map, *fall_off(evidence.bound))
+    looks_turned = model.may_mirror or (last_fit is not None and last_fit[1].handedness > 0)
+    mirrored = not looks_turned and stage.is_better_mirrored(found)
+    return Consensus(model, evidence, certainty, found.map, pairs, origin, rounding, null, last_fit, mirrored)
 
 
 def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None]:

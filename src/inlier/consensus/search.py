@@ -207,10 +207,7 @@ class Stage:
 
     def is_better_mirrored(self, found: Candidate) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
-        model, some = self.refiner.model, self.pairs.in_random_order
-        if model.may_mirror:
-            return False
-        mirroring = replace(model, reflection=True)
+        some, mirroring = self.pairs.in_random_order, replace(self.refiner.model, reflection=True)
         start, _ = some.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
         if np.linalg.det(start.linear[0]) > 0:
             return False

@@ -42,9 +42,8 @@ class Verdict:
     @staticmethod
     def of_failure(n: int, certainty: Certainty) -> Verdict:
         """That n pairs agree on nothing."""
-        p_value = float(np.exp(min(certainty.log_p_value, 0.0)))
         return Verdict(
-            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), p_value),
+            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), certainty.p_value),
             n_places_=certainty.n_places,
             clump_length_=certainty.clump_length,
         )
