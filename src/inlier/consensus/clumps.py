@@ -15,6 +15,7 @@ clump has one vote, however many pairs it has, and a pair that stands alone has 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -27,7 +28,8 @@ _SHELLS = 2.0 ** np.arange(-8, 1.01, 0.5)  # shells of joint distance, in units 
 _ENOUGH_SEEN, _ENOUGH_EXPECTED = 20, 10  # joint neighbours in a shell for it to tell; others are pooled
 _DEVIATIONS = 4.0  # of the expected number, by which a shell must exceed it
 _RE_PAIRINGS = 2  # orders of y that say what is expected
-_GLANCE, _GLANCE_DEVIATIONS = 400, 5.0  # pairs that are looked at first, and what makes a closer look worth while
+_GLANCE, _GLANCE_LEVEL, _GLANCE_DEVIATIONS = 250, 1.25, 4.0  # pairs of a glance, and what makes them suspicious
+_WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are too many to be counted at a glance
 _CLOSE_LOOK = 2000  # pairs that the length is read off
 _COINCIDENCE_SCALES = 0.5 ** np.arange(6)
 _COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
@@ -55,11 +57,7 @@ def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
     >>> 0.05 < clump_length(X, Y, rng) < 0.2
     True
     """
-    seen, expected, _ = _shells(X, Y, _GLANCE, rng)
-    excess = np.cumsum(seen - _LEVEL * expected) / np.sqrt(np.cumsum(expected) + 1)
-    if excess.max() < _GLANCE_DEVIATIONS:
-        return 0.0
-    seen, expected, ends = _shells(X, Y, _CLOSE_LOOK, rng)
+    seen, expected, ends = _shells(X, Y, rng)
     length = n_seen = n_expected = 0.0
     for here, by_chance, end in zip(seen.tolist(), expected.tolist(), ends.tolist(), strict=True):
         n_seen, n_expected = n_seen + here, n_expected + by_chance
@@ -73,9 +71,38 @@ def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
     return length
 
 
-def _shells(X: Array, Y: Array, most: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+def looks_clumped(X: Array, Y: Array, rng: np.random.Generator) -> bool:
+    """Whether a glance at some hundred pairs finds more joint neighbours than among re-pairings."""
+    x, y = X[:_GLANCE], Y[:_GLANCE]
+    ends = min(_spread(x), _spread(y)) * _SHELLS[_SHELLS <= _WIDEST_AT_A_GLANCE]
+    of_x = pdist(x, "sqeuclidean")
+    near = np.flatnonzero((of_x > 0) & (of_x <= ends[-1] ** 2))
+    i, j = (
+        (side[near] for side in _PAIRS_OF_GLANCE)
+        if len(x) == _GLANCE
+        else (t[near] for t in np.triu_indices(len(x), 1))
+    )
+
+    def up_to(partners: Array) -> FloatArray:
+        step = partners[i] - partners[j]
+        of_y = np.einsum("ij,ij->i", step, step)
+        joint = np.sort(np.maximum(of_x[near], of_y)[of_y > 0])
+        return np.searchsorted(joint, ends**2, side="right").astype(np.float64)
+
+    expected = np.mean([up_to(y[rng.permutation(len(y))]) for _ in range(_RE_PAIRINGS)], axis=0)
+    return bool(np.max((up_to(y) - _GLANCE_LEVEL * expected) / np.sqrt(expected + 1)) > _GLANCE_DEVIATIONS)
+
+
+@lru_cache(maxsize=1)
+def _all_pairs(n: int) -> tuple[Array, Array]:
+    """The two members of each pair of n things, in the order of `pdist`."""
+    first, second = np.triu_indices(n, 1)
+    return first, second
+
+
+def _shells(X: Array, Y: Array, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
     """How many joint neighbours there are at which distances, how many among re-pairings, and the shells' ends."""
-    some = rng.permutation(len(X))[:most]
+    some = rng.permutation(len(X))[:_CLOSE_LOOK]
     x, y = X[some], Y[some]
     ends = min(_spread(x), _spread(y)) * _SHELLS
     of_x = pdist(x, "sqeuclidean")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from inlier._typing import Array, FloatArray
-from inlier.consensus.clumps import JointNeighbours, clump_length, coincidence
+from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus.clumps import JointNeighbours, clump_length, coincidence, looks_clumped
 from inlier.consensus.evidence import count_places
 from inlier.consensus.hold_out import HoldOutTest
 from inlier.consensus.pairs import ColumnPairs
@@ -27,6 +27,7 @@ _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _FAR = 2.0  # bounds beyond which a pair is no witness of a map
 _FEWEST_FAR = 50  # pairs that do not follow the map, for clumps to be looked for
+_GLANCED_AT = 1_000  # pairs that a first glance is at
 _LOOKED_AT = 6_000  # pairs, at most, that the hold-out test is made on
 _MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
 _ONE_VOTE = 0.15  # of the correlation length: joint neighbours within share a vote in the last fit
@@ -107,25 +108,35 @@ def _finished(
 
 
 def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None]:
-    """How sure the map is, by pairs or by places; and the map to be refined anew, if it is by places."""
+    """How sure the map is, by pairs or by places; and the map to be refined anew, if it is sure by places."""
     evidence, model, rng = found.evidence, setting.model, setting.rng
-    by_pairs = Certainty(evidence.log_false_alarms, float(evidence.n_supporting))
-    if not model.keeps_distances or setting.pairs.is_wide:
-        return by_pairs, None
-    some = setting.sample(_LOOKED_AT)
-    x, y = some.x.T, some.y.T
-    far = _far_from(some, found) if evidence.is_significant else np.ones(some.n_pairs, dtype=bool)
-    if np.count_nonzero(far) < _FEWEST_FAR:
-        return by_pairs, None
-    length = clump_length(x[far], y[far], rng)
-    if length == 0 and evidence.is_significant and _in_few_places(some, found):
-        length = _COINCIDE * evidence.bound
-    certainty, better = (by_pairs, None) if length == 0 else _by_places(setting, found, some, length)
+    certainty = Certainty(evidence.log_false_alarms, float(evidence.n_supporting))
     is_scarce = evidence.is_significant and evidence.log_false_alarms > _SCARCE
+    if not model.keeps_distances or setting.pairs.is_wide or _is_beyond_suspicion(setting, found, is_scarce):
+        return certainty, None
+    some, best = setting.sample(_LOOKED_AT), None
+    far = some.take(np.flatnonzero(_is_far(some, found)))
+    length = clump_length(far.x.T, far.y.T, rng)
+    if length == 0 and evidence.is_significant and _is_in_few_places(some, found):
+        length = _COINCIDE * evidence.bound
+    if length > 0:
+        certainty, best = _by_places(setting, found, some, length)
     if is_scarce and length <= _COINCIDE * evidence.bound:
-        beside_repeats = _beside_repeats(setting, found, some.take(np.flatnonzero(far)))
-        certainty = replace(certainty, log_p_value=max(certainty.log_p_value, beside_repeats))
-    return certainty, better if certainty.is_sure else None
+        log_p = max(certainty.log_p_value, _beside_repeats(setting, found, far))
+        certainty = replace(certainty, log_p_value=log_p)
+    return certainty, best if certainty.is_sure else None
+
+
+def _is_beyond_suspicion(setting: Setting, found: Candidate, is_scarce: bool) -> bool:
+    """Whether hardly any pair fails to follow the map, or a glance at those shows no clumps, and much speaks for it."""
+    pairs, rng = setting.pairs, setting.rng
+    some = pairs if pairs.n_pairs <= _GLANCED_AT else pairs.take(rng.integers(pairs.n_pairs, size=_GLANCED_AT))
+    far = np.flatnonzero(_is_far(some, found))
+    if far.size < _FEWEST_FAR:
+        return True
+    if is_scarce or (found.evidence.is_significant and _is_in_few_places(some, found)):
+        return False
+    return found.has_clear_majority or not looks_clumped(some.x.T[far], some.y.T[far], rng)
 
 
 def _beside_repeats(setting: Setting, found: Candidate, far: ColumnPairs) -> float:
@@ -174,12 +185,15 @@ def _one_vote_a_clump(pairs: ColumnPairs, reach: float) -> ColumnPairs:
     return replace(pairs, weights=pairs.weights * votes / votes.max())
 
 
-def _far_from(pairs: ColumnPairs, found: Candidate) -> Array:
-    far: Array = pairs.squared_residuals(found.map) > (_FAR * found.evidence.bound) ** 2
+def _is_far(pairs: ColumnPairs, found: Candidate) -> Mask:
+    """Which pairs are no witnesses of the map; all, where it is none."""
+    if not found.evidence.is_significant:
+        return np.ones(pairs.n_pairs, dtype=bool)
+    far: Mask = pairs.squared_residuals(found.map) > (_FAR * found.evidence.bound) ** 2
     return far
 
 
-def _in_few_places(pairs: ColumnPairs, found: Candidate) -> bool:
+def _is_in_few_places(pairs: ColumnPairs, found: Candidate) -> bool:
     """Whether all support lies in hardly more places than it takes to fix a map, which proves nothing."""
     near = pairs.near(found.map, found.evidence.bound)
     return count_places(near.x, 2 * found.evidence.bound) < 2 * len(pairs.x) + 2
