@@ -31,7 +31,7 @@ _RE_PAIRINGS = 2  # orders of y that say what is expected
 _GLANCE, _GLANCE_LEVEL, _GLANCE_DEVIATIONS = 250, 1.25, 4.0  # pairs of a glance, and what makes them suspicious
 _WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are too many to be counted at a glance
 _CLOSE_LOOK = 2000  # pairs that the length is read off
-_COINCIDENCE_SCALES = 0.5 ** np.arange(6)
+_COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 800, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
 _COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
 
 
@@ -77,11 +77,7 @@ def looks_clumped(X: Array, Y: Array, rng: np.random.Generator) -> bool:
     ends = min(_spread(x), _spread(y)) * _SHELLS[_SHELLS <= _WIDEST_AT_A_GLANCE]
     of_x = pdist(x, "sqeuclidean")
     near = np.flatnonzero((of_x > 0) & (of_x <= ends[-1] ** 2))
-    i, j = (
-        (side[near] for side in _PAIRS_OF_GLANCE)
-        if len(x) == _GLANCE
-        else (t[near] for t in np.triu_indices(len(x), 1))
-    )
+    i, j = (side[near] for side in _all_pairs(len(x)))
 
     def up_to(partners: Array) -> FloatArray:
         step = partners[i] - partners[j]
@@ -129,15 +125,17 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     Looked at up to ``reach`` and finer. Above 1 where structure repeats: the corner of a window is always taken for the
     same corner of some window.
     """
-    some = rng.permutation(len(X))[:_CLOSE_LOOK]
+    some = rng.permutation(len(X))[:_COINCIDENCE_LOOK]
     x, y = X[some], Y[some]
     squared = (reach * _COINCIDENCE_SCALES) ** 2
     of_x = pdist(x, "sqeuclidean")
     near = np.flatnonzero(of_x <= squared[0])
+    i, j = (side[near] for side in _all_pairs(len(x)))
 
     def count(partners: Array) -> FloatArray:
-        joint = np.maximum(of_x[near], pdist(partners, "sqeuclidean")[near])
-        return np.count_nonzero(joint <= squared[:, None], axis=1).astype(np.float64)
+        step = partners[i] - partners[j]
+        joint = np.sort(np.maximum(of_x[near], np.einsum("ij,ij->i", step, step)))
+        return np.searchsorted(joint, squared, side="right").astype(np.float64)
 
     seen = count(y)
     expected = np.mean([count(y[rng.permutation(len(y))]) for _ in range(_COINCIDENCE_RE_PAIRINGS)], axis=0)

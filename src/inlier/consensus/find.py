@@ -116,7 +116,7 @@ def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None
         return certainty, None
     some, best = setting.sample(_LOOKED_AT), None
     far = some.take(np.flatnonzero(_is_far(some, found)))
-    length = clump_length(far.x.T, far.y.T, rng)
+    length = clump_length(far.x.T, far.y.T, rng) if looks_clumped(far.x.T, far.y.T, rng) else 0.0
     if length == 0 and evidence.is_significant and _is_in_few_places(some, found):
         length = _COINCIDE * evidence.bound
     if length > 0:

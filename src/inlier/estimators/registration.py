@@ -88,7 +88,14 @@ class Registration(TransformerMixin, PairMatcher):
     inlier_fraction_, inlier_fraction_error_ : float
         Estimated share of real pairs, accepted or not, among the different ones, and its standard error.
     detection_p_value_ : float
-        Bound on the chance of so much agreement, anywhere, if no pair were real.
+        Bound on the chance of so much agreement, anywhere, if no pair were real; for mistakes that come in clumps (a
+        patch matched to a patch) as well as for independent ones. 1 where the transformation is not found again among
+        parts of the pairs.
+    n_places_ : float
+        In how many places pairs agree: those of a clump of pairs count as one.
+    clump_length_ : float
+        Distance up to which mistakes come together, neighbours here matched to neighbours there; 0 where they are
+        independent of each other.
     scores_, threshold_ : ndarray of shape (n,), float
         Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
         `CalibratedMatcher` where that found the pairs.
@@ -108,7 +115,9 @@ class Registration(TransformerMixin, PairMatcher):
     distances to each other, in samples that grow until nothing better can have been missed. With more than 8 columns
     `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
     dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
-    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins.
+    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins,
+    counted in places. Where mistakes come in clumps, it must be found again, and supported, among pairs that the search
+    has not seen; affine maps and more than 8 columns are not tested in this way.
     A pair that is listed more than once counts once, with the mean weight of those of its copies that have one, and all
     copies get the same answer.
 
