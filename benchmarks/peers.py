@@ -7,7 +7,7 @@
     python benchmarks/peers.py noise                                # no real pair at all: who reports a motion?
     python benchmarks/peers.py real                                 # putative matches of scans and photos
     python benchmarks/peers.py real --thin 0.02                     # the same with hardly any real pair left
-    python benchmarks/peers.py negatives                            # mistakes in clumps: who claims a motion? who is wrong?
+    python benchmarks/peers.py negatives                            # mistakes in clumps: who claims a motion?
     python benchmarks/peers.py summary                              # peers.csv, peers.txt and peers.png
 
 The grid is n x outlier rate x placement of the outliers (registration_bench/problems.py); the methods and their
