@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 from inlier import NoConsensusError, Registration
 
@@ -77,4 +78,28 @@ def test_independent_mistakes_are_judged_pair_by_pair():
 def test_the_refusal_says_what_the_mistakes_look_like():
     X, Y = spots(np.random.default_rng(3))
     with pytest.raises(NoConsensusError, match="neighbours here matched to neighbours there"):
+        Registration(random_state=0).fit(X, Y)
+
+
+def test_a_second_motion_among_clumps_is_named():
+    rng = np.random.default_rng(0)
+    X, Y = spots(rng, 2400)
+    turns = [rotation(rng), rotation(rng)]
+    X[:900] = rng.random((900, 3))
+    for turn, rows in zip(turns, (slice(0, 500), slice(500, 900)), strict=True):
+        Y[rows] = X[rows] @ turn.T + 0.003 * rng.normal(size=X[rows].shape)
+    with pytest.warns(UserWarning, match="Another rigid transformation"):
+        found = Registration(random_state=0).fit(X, Y)
+    np.testing.assert_allclose(found.transformation_.rotation, turns[0], atol=0.02)
+    np.testing.assert_allclose(found.runner_up_.transformation.rotation, turns[1], atol=0.02)
+    assert found.runner_up_.n_places < found.n_places_
+
+
+def test_pairs_made_by_proximity_are_called_so():
+    rng = np.random.default_rng(0)
+    ball, box = rng.normal(size=(600, 3)), 2 * rng.random((500, 3)) - 1
+    X = ball / np.linalg.norm(ball, axis=1, keepdims=True)
+    box[np.arange(500), rng.integers(3, size=500)] = rng.choice([-1, 1], size=500)
+    Y = box[cKDTree(box).query(X @ rotation(rng).T)[1]]
+    with pytest.warns(UserWarning, match="nearest to where its x is carried"):
         Registration(random_state=0).fit(X, Y)

@@ -31,6 +31,13 @@ _RE_PAIRINGS = 2  # orders of y that say what is expected
 _GLANCE, _GLANCE_LEVEL, _GLANCE_DEVIATIONS = 250, 1.25, 4.0  # pairs of a glance, and what makes them suspicious
 _WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are too many to be counted at a glance
 _CLOSE_LOOK = 2000  # pairs that the length is read off
+_LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them that others share, for a closer look
+_MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
+_MOST_ARE, _HARDLY_NEARER = (
+    0.7,
+    0.3,
+)  # share of pairs that are nearest; their distance beside that of the second nearest
+_TINY = float(np.finfo(np.float64).tiny)
 _COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 800, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
 _COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
 
@@ -141,6 +148,26 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     expected = np.mean([count(y[rng.permutation(len(y))]) for _ in range(_COINCIDENCE_RE_PAIRINGS)], axis=0)
     is_chance = seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)
     return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
+
+
+def are_nearest_neighbours(images: Array, Y: Array) -> bool:
+    """Whether pairs were made by taking, for each x, the y that lies nearest to its image.
+
+    Such pairs support the map that made them, right or wrong. Right pairs are nearest, too, but far nearer than to any
+    other point, and of them no two x share one y.
+    """
+    some = slice(None, None, max(1, len(Y) // _LOOKED_FOR_COPIES))
+    rising = np.sort(Y[some, 0])
+    if len(Y) > _MOST_IN_A_TREE or np.count_nonzero(rising[1:] == rising[:-1]) < _SHARED * rising.size:
+        return False
+    points = np.unique(Y, axis=0)
+    if len(points) < 2:
+        return False
+    some = slice(None, None, max(1, len(Y) // _ASKED))
+    nearest, second = cKDTree(points).query(images[some], k=2)[0].T
+    own = np.linalg.norm(Y[some] - images[some], axis=1)
+    is_nearest = own <= nearest * (1 + 1e-9)
+    return bool(np.mean(is_nearest) > _MOST_ARE and np.median(own / np.maximum(second, _TINY)) > _HARDLY_NEARER)
 
 
 @dataclass(frozen=True, eq=False)

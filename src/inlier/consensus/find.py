@@ -174,6 +174,8 @@ def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: fl
         test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
     held_out = test.judge(*best)
     certainty = Certainty(held_out.log_p_value, held_out.n_places, length)
+    if certainty.is_sure:
+        certainty = replace(certainty, runner_up=test.runner_up(*best))
     return certainty, held_out.map if certainty.is_sure else None
 
 

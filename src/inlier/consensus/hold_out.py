@@ -47,6 +47,7 @@ _BOUNDS = 2.0 ** np.arange(-3, 0.01, 0.5)  # within which votes are counted
 _RARE = 0.03  # share of re-pairings within a bound, for it to be one
 _RE_PAIRINGS = 40_000  # that rates are counted from
 _FEWEST_EXPECTED = 1.0  # votes, so that a few are never a wonder
+_SAME_ORDER = 0.5  # of the votes for the best map, that make another one worth a word
 _HOPELESS, _CLEAR = -0.7, -60.0  # logarithm of p after the first deal that ends the test
 
 Look = Callable[[ColumnPairs], Maps | None]  # the search: the map that some pairs agree on, if that is significant
@@ -99,6 +100,15 @@ class HoldOutTest:
             if not _CLEAR < log_p < _HOPELESS:
                 break
         return HeldOut(best, bound, self._n_places(best, bound), log_p)
+
+    def runner_up(self, best: Maps, bound: float) -> tuple[Maps, float] | None:
+        """Another map, found among pairs that are far from the best one, with at least half as many votes."""
+        far = self._residuals(best) > 2 * self._length
+        second = self._least_likely(list(self._first_found(far)), far)
+        if second is None or _gap(self._x[~far], best, second[0]) <= _SAME * self._length:
+            return None
+        n_places = self._n_places(*second)
+        return (second[0], n_places) if n_places >= _SAME_ORDER * self._n_places(best, bound) else None
 
     def _deal(self) -> list[Mask]:
         """The folds, if there is more than one block."""

@@ -154,13 +154,14 @@ def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
     return np.where(squared <= (NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certainty:
     """Whether chance, or mistakes that come together, could have done it."""
 
     log_p_value: float  # logarithm of a bound on the chance of so much agreement, were all pairs wrong
     n_places: float  # in how many places pairs agree, those of a clump counted once
     clump_length: float = 0.0  # distance up to which mistakes come together; 0: they are independent
+    runner_up: tuple[Maps, float] | None = None  # another map with support of the same order, and its places
 
     @property
     def is_sure(self) -> bool:
@@ -222,9 +223,11 @@ class Consensus:
         noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
         if not rank_and_uniqueness(model, s, moments.handedness, float(noise))[1]:
             return None
-        scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
-        x, y = self.origin
-        shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
-        found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
         residuals = self.pairs.squared_residuals(maps)
-        return found, np.sqrt(residuals, out=residuals)
+        return self.as_transformation(maps), np.sqrt(residuals, out=residuals)
+
+    def as_transformation(self, maps: Maps) -> SimilarityTransformation:
+        """One of the model's maps, between the points as they came."""
+        scale, (x, y) = float(maps.stretch[0]) if self.model.name == "similarity" else 1.0, self.origin
+        shift = y + maps.shift[0] - maps.linear[0] @ x if self.model.has_shift else None
+        return SimilarityTransformation(maps.linear[0] / scale, shift, scale, self.model.name)  # type: ignore[arg-type]

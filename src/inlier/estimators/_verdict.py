@@ -18,6 +18,22 @@ _CURE = (
 
 
 @dataclass(frozen=True, eq=False)
+class RunnerUp:
+    """Another transformation, which pairs that do not follow the one that was found agree on.
+
+    Attributes
+    ----------
+    transformation : SimilarityTransformation
+        The transformation.
+    n_places : float
+        In how many places pairs agree with it, to be compared with ``n_places_``.
+    """
+
+    transformation: Transformation
+    n_places: float
+
+
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """The attributes that `Registration.fit` sets; see there. What is not given says that nothing was found."""
 
@@ -29,6 +45,7 @@ class Verdict:
     detection_p_value_: float
     n_places_: float = 0.0
     clump_length_: float = 0.0
+    runner_up_: RunnerUp | None = None
     success_: bool = False
     transformation_: Transformation | None = None
     noise_bound_: float = np.nan

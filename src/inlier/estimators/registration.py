@@ -20,9 +20,10 @@ from inlier._checks import check_flag, check_number, check_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Consensus, as_generator, doubt, find_consensus
+from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
-from inlier.estimators._verdict import Verdict, why_not
+from inlier.estimators._verdict import RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
@@ -96,6 +97,9 @@ class Registration(TransformerMixin, PairMatcher):
     clump_length_ : float
         Distance up to which mistakes come together, neighbours here matched to neighbours there; 0 where they are
         independent of each other.
+    runner_up_ : RunnerUp or None
+        Where mistakes come in clumps and another transformation has at least half as many places: that
+        ``transformation`` and its ``n_places``.
     scores_, threshold_ : ndarray of shape (n,), float
         Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
         `CalibratedMatcher` where that found the pairs.
@@ -329,7 +333,24 @@ class Registration(TransformerMixin, PairMatcher):
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
-        return verdict
+        if are_nearest_neighbours(motion(X), Y):
+            warn(
+                "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
+                "transformation that made them, right or wrong. Match by something else than position, or refine a "
+                "start that is known to be near."
+            )
+        return self._with_runner_up(verdict, found)
+
+    def _with_runner_up(self, verdict: Verdict, found: Consensus) -> Verdict:
+        """Name another transformation with support of the same order, if there is one."""
+        if found.certainty.runner_up is None:
+            return verdict
+        maps, n_places = found.certainty.runner_up
+        warn(
+            f"Another {self.model} transformation is supported in about {n_places:.0f} places, the one that was found "
+            f"in {found.certainty.n_places:.0f}: a second motion, a symmetry, a repeated pattern. See runner_up_."
+        )
+        return replace(verdict, runner_up_=RunnerUp(found.as_transformation(maps), n_places))
 
     def _by_matching(self, matcher: CalibratedMatcher, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The pairs that the matcher accepts, and the transformation that fits them."""
