@@ -6,7 +6,9 @@ of pair i, times its say in the fit, what pairs up to a distance h have in commo
     S(h) = sum of u_i . u_j over all i < j with |x_i - x_j| <= h,
 
 which is 0 on average where pairs err independently, with variance V(h) = sum of (u_i . u_j)^2: each term is as likely
-to be negative. Where S rises to many times sqrt(V) errors do correlate, up to about where S has stopped to rise.
+to be negative. Where S rises to many times sqrt(V), errors do correlate. Then M = 1 + 2 S(h) / sum of |u_i|^2 pairs err
+like one, and S may rise by some M sqrt(V) beyond h by luck. The correlation length is the shortest h beyond which it
+rises no further than that.
 """
 
 from __future__ import annotations
@@ -18,10 +20,9 @@ from inlier._typing import Array, FloatArray
 
 _COMPARED = 700  # pairs that are compared each with each; of more, every so many
 _STEPS = 30  # distances that are tried, four an octave, down from the largest there is
-_CLEARLY = 4.0  # sqrt(V): independent errors get there once in some thousand fits (benchmarks/uncertainty.py)
-_MOST = 0.9  # of the highest S: where it is reached; the last tenth is as flat as it is long
-_PERHAPS = 2.0  # sqrt(V): so much of the highest S may be luck
-_CELL = 3.0  # correlation lengths: then three in four of the pairs that err alike share a cell
+_CLEARLY = 4.0  # sqrt(V): independent errors of a fit hardly get there (benchmarks/uncertainty.py)
+_PERHAPS = 2.0  # M sqrt(V): a further rise of S may be luck
+_CELL = 5.0  # correlation lengths: then about four in five of the pairs that err alike share a cell
 
 
 def cell_side(points: FloatArray, errors: FloatArray) -> float:
@@ -46,12 +47,13 @@ def correlation_length(points: FloatArray, errors: FloatArray) -> float:
         steps_down = np.minimum(-4 * np.log2(distances / farthest), _STEPS)
     bins = _STEPS - steps_down.astype(np.intp)
     together = np.cumsum(np.bincount(bins, in_common, minlength=_STEPS + 1))
-    by_chance = np.sqrt(np.cumsum(np.bincount(bins, in_common**2, minlength=_STEPS + 1)))
-    if not (together > _CLEARLY * by_chance).any():
+    by_chance = np.cumsum(np.bincount(bins, in_common**2, minlength=_STEPS + 1))
+    if not (together > _CLEARLY * np.sqrt(by_chance)).any():
         return 0.0
-    top = int(np.argmax(together))
-    enough = min(_MOST * together[top], together[top] - _PERHAPS * by_chance[top])
-    reached = int(np.argmax(together >= enough))
+    like_each = np.maximum(1 + 2 * together / np.sum(errors**2), 1.0)  # M
+    rise = np.triu(together - together[:, None])
+    luck = like_each[:, None] * np.sqrt(np.maximum(by_chance - by_chance[:, None], 0.0))
+    reached = int(np.argmax((rise <= _PERHAPS * luck).all(axis=1)))
     return float(farthest * 2.0 ** ((reached - _STEPS) / 4))
 
 
