@@ -6,9 +6,11 @@
 
 `independent` prints how often the true motion lies in the joint 95 % region, in single 95 % intervals, and the rms of
 errors over their standard errors. `real` prints the latter for turns and for shifts at the centroid, of fits within 5
-degrees of the truth, with neighbours counted as one (as it is) and with each pair for itself. Kinect frames and fused
-fragments stand apart: their truth scatters by 1 to 3.5 degrees, more than the fits. So do truths that were computed
-from the same clouds. The side of the cells was chosen on `--part first`, which is every other problem of `matches`.
+degrees of the truth, with neighbours counted as one (as it is) and with each pair for itself; "and truth" adds what the
+truth itself is off by, as far as an ICP from it tells (`icp_check_deg`, `icp_check_shift` in the index of the clouds; a
+third of their squares for each axis). Kinect frames and fused fragments stand apart: their truth is off by more than
+the fits. So do truths that were computed from the same clouds. The side of the cells was chosen on `--part first`,
+every other problem of `matches`, and on FGR.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ RIGHT = 5.0  # degrees
 def independent(draws: int) -> None:
     """How often regions and intervals hold the truth."""
     print(f"{draws} draws each; points on a sphere of radius 0.4, noise {NOISE}, wrong matches in a cube of side 1")
-    print("d model       right  all  found  given  joint  single  rms z  wide cells  mean turn error, degrees")
+    print("d model       right  all  found  given  joint  single  rms z  wide cells  median error of turns, degrees")
     for d, model in CASES:
         for n_right, n in SIZES:
             found = [fit for fit in (_draw(d, model, n_right, n, seed) for seed in range(draws)) if fit is not None]
@@ -47,7 +49,7 @@ def independent(draws: int) -> None:
             joint = np.mean([errors.covers(truth) for errors, truth in given])
             z = np.array([_z_scores(errors, truth) for errors, truth in given])
             cells = sum(errors.cluster_side > 0 for errors, _ in given)
-            turn = np.mean([np.mean(errors.rotation) for errors, _ in given])
+            turn = np.median([np.mean(errors.rotation) for errors, _ in given])
             print(
                 f"{d} {model:10s} {n_right:6d} {n:4d} {len(found):6d} {len(given):6d}  {joint:5.3f}  "
                 f"{np.mean(np.abs(z) <= 1.96):6.3f}  {np.sqrt(np.mean(z**2)):5.2f}  {cells:10d}  {turn:.2f}",
@@ -82,7 +84,7 @@ def real(data: Path, part: str, seeds: int) -> None:
     rows: dict[str, list[np.ndarray]] = defaultdict(list)
     n_fits = n_right = 0
     print("problem                        seed  degrees off  cells as wide as  G/2 + kappa  z of turn, shift  by pairs")
-    for kind, name, x, y, truth in _problems(data, part):
+    for kind, name, x, y, truth, scatter in _problems(data, part):
         for seed in range(seeds):
             turn = Rotation.random(random_state=seed + 100).as_matrix()
             turned = SimilarityTransformation(turn @ polar(truth[:3, :3])[0], turn @ truth[:3, 3], model="rigid")
@@ -102,7 +104,9 @@ def real(data: Path, part: str, seeds: int) -> None:
                 continue
             z, alone = _z_scores(errors, turned), _z_scores(by_pairs, turned)
             at_origin = (turned.translation - fit.transformation_.translation) / errors.translation
-            rows[kind].append(np.concatenate([z, alone, at_origin, [errors.covers(turned), by_pairs.covers(turned)]]))
+            both = z / np.sqrt(1 + scatter**2 / np.diag(errors.covariance_at_centre))
+            in_region = [errors.covers(turned), by_pairs.covers(turned)]
+            rows[kind].append(np.concatenate([z, alone, at_origin, in_region, both]))
             print(
                 f"{name:30s} {seed:4d} {off:12.2f} {errors.cluster_side / _spread(y):17.3f} "
                 f"{errors.degrees_of_freedom:12.0f}    {_rms(z[:3]):5.2f}  {_rms(z[3:]):5.2f}   "
@@ -120,7 +124,7 @@ def real(data: Path, part: str, seeds: int) -> None:
             alone = f"{_rms(v[:, 6:9]):.2f} {_rms(v[:, 9:12]):.2f}, {v[:, 16].mean():.2f} in the region"
             print(
                 f"{kind:28s} {len(v):4d}  {_rms(v[:, :3]):4.2f}  {_rms(v[:, 3:6]):5.2f}  {_rms(v[:, 12:15]):11.2f}  "
-                f"{v[:, 15].mean():19.2f} |  {alone}"
+                f"{_rms(v[:, 17:20]):.2f} {_rms(v[:, 20:]):.2f}  {v[:, 15].mean():19.2f} |  {alone}"
             )
 
 
@@ -133,22 +137,22 @@ def _rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _problems(data: Path, part: str) -> Iterator[tuple[str, str, np.ndarray, np.ndarray, np.ndarray]]:
-    """Kind, name, x, y and the true motion."""
-    truths = {row["name"]: row["truth_class"] for row in json.loads((data / "clouds" / "index.json").read_text())}
+def _problems(data: Path, part: str) -> Iterator[tuple[str, str, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Kind, name, x, y, the true motion, and how far that is off: turns and shifts along three axes."""
+    clouds = {row["name"]: row for row in json.loads((data / "clouds" / "index.json").read_text())}
     matches = sorted((data / "matches").glob("pos_*.npz"))
     for path in matches[slice(*{"first": (0, None, 2), "second": (1, None, 2), "all": (None,)}[part])]:
-        stored = np.load(path)
-        name = path.stem.removeprefix("pos_")
-        kind = truths[name] if "computed" not in truths[name] else "computed"
+        stored, name = np.load(path), path.stem.removeprefix("pos_")
+        kind = "computed" if "computed" in clouds[name]["truth_class"] else clouds[name]["truth_class"]
         if name.startswith(("kinect", "fragment")):
             kind = "Kinect and fragments"
-        yield kind, name, stored["X"].astype(float), stored["Y"].astype(float), stored["transformation"]
+        degrees, shift = (clouds[name].get(f"icp_check_{what}") or 0.0 for what in ("deg", "shift"))
+        scatter = np.repeat([np.radians(degrees), shift], 3) / np.sqrt(3)
+        yield kind, name, stored["X"].astype(float), stored["Y"].astype(float), stored["transformation"], scatter
     for path in sorted((data / "reg3d").glob("fgr_*.npz")):
-        stored = np.load(path)
-        truth = np.eye(4)
+        stored, truth = np.load(path), np.eye(4)
         truth[:3, :3], truth[:3, 3] = stored["R"], stored["t"]
-        yield "FGR", path.stem, stored["X"].astype(float), stored["Y"].astype(float), truth
+        yield "FGR", path.stem, stored["X"].astype(float), stored["Y"].astype(float), truth, np.zeros(6)
 
 
 def times() -> None:
