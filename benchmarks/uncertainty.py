@@ -124,7 +124,7 @@ def real(data: Path, part: str, seeds: int) -> None:
             alone = f"{_rms(v[:, 6:9]):.2f} {_rms(v[:, 9:12]):.2f}, {v[:, 16].mean():.2f} in the region"
             print(
                 f"{kind:28s} {len(v):4d}  {_rms(v[:, :3]):4.2f}  {_rms(v[:, 3:6]):5.2f}  {_rms(v[:, 12:15]):11.2f}  "
-                f"{_rms(v[:, 17:20]):.2f} {_rms(v[:, 20:]):.2f}  {v[:, 15].mean():19.2f} |  {alone}"
+                f"{_rms(v[:, 17:20]):.2f} {_rms(v[:, 20:]):.2f}  {v[:, 15].mean():14.2f} |  {alone}"
             )
 
 
