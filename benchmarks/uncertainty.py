@@ -115,7 +115,7 @@ def real(data: Path, part: str, seeds: int) -> None:
             )
     print(f"\n{n_right} of {n_fits} fits are within {RIGHT:g} degrees")
     print(
-        "rms z                        fits  turn  shift  translation  in the joint 95 % region |  each pair for itself"
+        "rms z                        fits  turn  shift  translation  and truth   in the region |  each pair for itself"
     )
     rows["FGR and published together"] = rows["FGR"] + rows["published"]
     for kind, kept in rows.items():
