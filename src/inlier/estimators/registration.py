@@ -73,8 +73,10 @@ class Registration(TransformerMixin, PairMatcher):
         y = transformation_(x), with ``rotation``, ``translation``, ``scale``, ``matrix``, ``inverse``.
     uncertainty_ : MotionUncertainty or None
         In 2 and 3 dimensions, except for ``"affine"``: standard errors of ``rotation`` (degrees), ``translation`` and
-        ``scale``, and their ``covariance``. None where they are not available: otherwise, and where hardly more pairs
-        count than fix the transformation; for rigid ones in space, where (sum w)^2 / sum w^2 < 4 by their weights w.
+        ``scale``, their ``covariance``, and ``covers(transformation, level=0.95)``, whether another one lies in the
+        joint region. Pairs that lie near each other and err alike count as one. None where they are not available:
+        otherwise, and where hardly more pairs count than fix the transformation; for rigid ones in space, where
+        (sum w)^2 / sum w^2 < 4 by their weights w, or where less than two cells of such neighbours tell.
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
