@@ -20,9 +20,10 @@ from inlier._checks import check_flag, check_number, check_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Consensus, as_generator, find_consensus
+from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
-from inlier.estimators._verdict import Verdict, why_not
+from inlier.estimators._verdict import GENEROUS, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
-_GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 
@@ -77,16 +77,22 @@ class Registration(TransformerMixin, PairMatcher):
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
+    near_miss_mask_ : ndarray of bool, shape (n,)
+        In 2 and 3 dimensions: pairs beyond those, which agree better than chance but not as tightly as real ones do,
+        such as matches to a neighbouring place. They are not called real; unless a bound was given, their ``q_values_``
+        are 0.5 or more.
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
         |y_i - transformation_(x_i)|.
     noise_bound_ : float
-        Residual up to which the pairs agree beyond chance, found from the data or as it was given.
+        Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
+        near misses, it is not above the residual up to which a pair is more likely real than one of them.
     p_values_, q_values_ : ndarray of shape (n,)
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
-        Estimated share of real pairs, accepted or not, among the different ones, and its standard error.
+        Estimated share of real pairs, accepted or not, among the different ones, and its standard error. Where there
+        are near misses, the share within the bound beyond what they and chance give.
     detection_p_value_ : float
         Bound on the chance of so much agreement, anywhere, if no pair were real.
     scores_, threshold_ : ndarray of shape (n,), float
@@ -295,23 +301,27 @@ class Registration(TransformerMixin, PairMatcher):
         null = np.sqrt(max(1 - freedom, 0.1)) * found.re_paired_residuals
         calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
-        verdict = self._decided(
-            replace(
-                failure,
-                success_=True,
-                transformation_=motion,
-                residuals_=residuals,
-                noise_bound_=float(self.noise_bound or evidence.bound),
-                scores_=-residuals,
-                p_values_=calibration.p_values,
-                q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
-                inlier_fraction_=calibration.inlier_fraction,
-                inlier_fraction_error_=calibration.inlier_fraction_error,
-                null_scores_=null_scores,
-                n_re_pairings_=null.size,
-            ),
-            n_expected=0.0 if evidence.is_coarse else n_real,
+        judged = replace(
+            failure,
+            success_=True,
+            transformation_=motion,
+            residuals_=residuals,
+            noise_bound_=float(self.noise_bound or evidence.bound),
+            scores_=-residuals,
+            p_values_=calibration.p_values,
+            q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
+            inlier_fraction_=calibration.inlier_fraction,
+            inlier_fraction_error_=calibration.inlier_fraction_error,
+            null_scores_=null_scores,
+            n_re_pairings_=null.size,
         )
+        near_misses = None if evidence.is_coarse else find_near_misses(residuals, null, evidence.bound, Y.shape[1])
+        if near_misses is not None and self.noise_bound is None:
+            judged = judged.told_from(near_misses)
+            n_real = near_misses.expected_within(judged.noise_bound_)[0]
+        elif near_misses is not None:
+            judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
+        verdict = self._decided(judged, n_expected=0.0 if evidence.is_coarse else n_real)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return failure
         if found.better_mirrored:
@@ -336,6 +346,7 @@ class Registration(TransformerMixin, PairMatcher):
                 p_values_=matcher.p_values_,
                 q_values_=matcher.q_values_,
                 inlier_mask_=matcher.inlier_mask_,
+                near_miss_mask_=np.zeros(len(X), dtype=bool),
                 inlier_fraction_=matcher.inlier_fraction_,
                 inlier_fraction_error_=matcher.inlier_fraction_error_,
                 detection_p_value_=matcher.detection_p_value_,
@@ -360,7 +371,7 @@ class Registration(TransformerMixin, PairMatcher):
     def _decided(self, found: Verdict, n_expected: float = 0.0) -> Verdict:
         """Accept what is sure enough; where that leaves out most of the expected real pairs, say so."""
         if self.noise_bound is None:
-            mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= _GENEROUS * found.noise_bound_)
+            mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= GENEROUS * found.noise_bound_)
         else:
             mask = found.residuals_ <= self.noise_bound
         unsure = self.noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
