@@ -3,6 +3,8 @@
     python benchmarks/bounds.py                      # ../shared/data/reg3d, match2d and matches
     python benchmarks/bounds.py drawn                # independent mistakes, Gaussian and heavy-tailed noise (t, 3)
     python benchmarks/bounds.py constants            # what halving and doubling each constant of near misses does
+    python benchmarks/bounds.py gains                # log likelihood that near misses gain, and tails of noise
+    python benchmarks/bounds.py refit                # is the motion nearer if fitted again to the core?
     python benchmarks/bounds.py time                 # what telling them apart takes
 
 Real: a problem's convention is its tau, for `matches` one and a half spacings. "Before" is a fit that looks for no near
@@ -22,8 +24,9 @@ from time import perf_counter
 
 import numpy as np
 
-from inlier import Registration
+from inlier import Registration, estimate_transformation
 from inlier.consensus import near_misses
+from inlier.consensus.refine import closeness
 from inlier.estimators import registration as estimator
 from registration_bench.problems import NOISE, Cell
 
@@ -192,6 +195,69 @@ def figures(problems: list) -> str:
     return f"{failed:4d}{np.mean(offs):8.4f}{np.mean(recalls):8.3f}{np.mean(precisions):8.3f}{near:4d}"
 
 
+def gains(data: Path) -> None:
+    """Gain for each pair of the core, where near misses explain more than noise and background do."""
+    found: list[tuple[float, float]] = []
+    find = estimator.find_near_misses
+
+    def noting(residuals: np.ndarray, null: np.ndarray, bound: float, dimension: int) -> near_misses.NearMisses | None:
+        counted = near_misses.histogram(residuals, null, bound, dimension)
+        alone, split = (near_misses.fit_mixture(counted, bound, near) for near in (False, True))
+        found.append((split.log_likelihood - alone.log_likelihood, float(split.numbers[0].sum())))
+        return find(residuals, null, bound, dimension)
+
+    cells = [
+        Cell(n, rate, placement, draw)
+        for n in (1000, 10_000, 100_000)
+        for rate in (0.0, 0.5, 0.9, 0.98)
+        for placement in ("uniform", "re-paired")
+        for draw in range(3)
+    ]
+    sets = {
+        "tuned": [problem[1:3] for problem in real_problems(data) if problem[0].startswith("t ")],
+        "held aside": [problem[1:3] for problem in real_problems(data) if not problem[0].startswith("t ")],
+        "Gaussian": [drawn_problem(cell, heavy=False)[:2] for cell in cells],
+        "t, 3": [drawn_problem(cell, heavy=True)[:2] for cell in cells],
+    }
+    estimator.find_near_misses = noting
+    for name, problems in sets.items():
+        found.clear()
+        for X, Y in problems:
+            fitted(X, Y, 0)
+        clear = [gain / core for gain, core in found if gain > near_misses._CLEAR_GAIN]
+        spread = f"a pair {min(clear):.3f} to {max(clear):.3f}, median {np.median(clear):.3f}" if clear else "-"
+        print(f"{name:12s}{len(found):4d} fits, {len(clear):3d} gain more than {near_misses._CLEAR_GAIN:g}: {spread}")
+    estimator.find_near_misses = find
+
+
+def refit(data: Path) -> None:
+    """Errors of the motion after ten rounds of weights by the core's bound, over those before: geometric means."""
+    ratios: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    for name, X, Y, rotation, translation, _ in real_problems(data):
+        found = fitted(X, Y, 0)
+        if X.shape[1] != 3 or not found.success_ or not found.near_miss_mask_.any():
+            continue
+        if degrees_off(found, rotation) > WRONG_MOTION:
+            continue
+        again, centre = found.transformation_, X.mean(axis=0)
+        for _ in range(10):
+            weights = closeness(again.residuals(X, Y) ** 2, found.noise_bound_)
+            again = estimate_transformation("rigid", X, Y, weights)
+        errors = [
+            (
+                np.degrees(np.arccos(np.clip((np.trace(motion.rotation @ rotation.T) - 1) / 2, -1, 1))),
+                np.linalg.norm(motion(centre[None])[0] - rotation @ centre - translation),
+            )
+            for motion in (again, found.transformation_)
+        ]
+        ratios[name.startswith("t ")].append(tuple(np.divide(*errors)))
+    for tuned, values in ratios.items():
+        turn, shift = np.exp(np.log(values).mean(axis=0))
+        print(
+            f"{'tuned' if tuned else 'held aside':12s}{len(values):4d} problems: angle x {turn:.3f}, shift x {shift:.3f}"
+        )
+
+
 def time(data: Path) -> None:
     """Milliseconds of a fit with and without, the shortest of ten."""
     print(f"{'problem':38s}{'n':>8s}{'fit b':>8s}{'a':>8s}   (ms, the shortest of 10)")
@@ -209,10 +275,13 @@ def time(data: Path) -> None:
         print(f"{name:38s}{len(X):8d}{1e3 * shortest[0]:8.2f}{1e3 * shortest[1]:8.2f}", flush=True)
 
 
+OTHERS = {"constants": constants, "gains": gains, "refit": refit, "time": time}
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", default="real", choices=("real", "drawn", "constants", "time"))
+    parser.add_argument("what", nargs="?", default="real", choices=("real", "drawn", *OTHERS))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seeds", type=int, default=3, help="of each real problem")
     parser.add_argument("--draws", type=int, default=5, help="of each drawn problem; 2 of 100,000 pairs")
@@ -222,7 +291,7 @@ def main() -> None:
     elif options.what == "real":
         real(options.data, options.seeds)
     else:
-        {"constants": constants, "time": time}[options.what](options.data)
+        OTHERS[options.what](options.data)
 
 
 if __name__ == "__main__":

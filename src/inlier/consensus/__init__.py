@@ -1,7 +1,8 @@
 """Find the map that most pairs agree on, and say whether chance could have done it.
 
 `search`: the loop; `candidates`: where rough maps come from; `refine`: from a rough map to the best one near it;
-`evidence`: what support is worth; `pairs`: residuals of many pairs; `uncertainty`: how far the found map may be off.
+`evidence`: what support is worth; `pairs`: residuals of many pairs; `near_misses`: where pairs that agree tightly end;
+`uncertainty`: how far the found map may be off.
 """
 
 from inlier.consensus.evidence import Evidence
