@@ -33,7 +33,16 @@ from registration_bench.problems import NOISE, Cell
 DATA = Path(__file__).parents[2] / "shared" / "data"
 ALLOWED = 0.05  # beyond the stated rate
 WRONG_MOTION = 5.0  # degrees
-CONSTANTS = ("_DEGREES_OF_FREEDOM", "_WIDTH", "_WINDOW", "_NARROWEST", "_CLEAR_GAIN", "_GAIN_A_PAIR", "_SETTLED")
+CONSTANTS = (
+    "_DEGREES_OF_FREEDOM",
+    "_WIDTH",
+    "_ODDS",
+    "_WINDOW",
+    "_NARROWEST",
+    "_CLEAR_GAIN",
+    "_GAIN_A_PAIR",
+    "_SETTLED",
+)
 
 
 @contextlib.contextmanager
@@ -253,9 +262,8 @@ def refit(data: Path) -> None:
         ratios[name.startswith("t ")].append(tuple(np.divide(*errors)))
     for tuned, values in ratios.items():
         turn, shift = np.exp(np.log(values).mean(axis=0))
-        print(
-            f"{'tuned' if tuned else 'held aside':12s}{len(values):4d} problems: angle x {turn:.3f}, shift x {shift:.3f}"
-        )
+        name = "tuned" if tuned else "held aside"
+        print(f"{name:12s}{len(values):4d} problems: angle x {turn:.3f}, shift x {shift:.3f}")
 
 
 def time(data: Path) -> None:

@@ -12,7 +12,7 @@ density of the logarithm of its residual r:
 Expectation and maximisation (EM) find the shares of the three and s, on a histogram of residuals, so that the time does
 not depend on n but for one pass. Near misses are only spoken of where they explain the residuals far better than core
 and background do alone: noise with a heavy tail is no near miss, and takes a gain of more than chance to be called so.
-The residual up to which a pair is more likely core than anything else is the bound that is left.
+The residual up to which a pair is twice as likely core as anything else is the bound that is left.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from inlier.consensus.evidence import shares_within
 _DIMENSIONS = (2, 3)  # in which there are neighbouring places; in more, distances hardly differ
 _DEGREES_OF_FREEDOM = 10.0  # of the core: noise is rarely quite Gaussian
 _WIDTH = 6.0  # of near misses, beside the core's
+_ODDS = 2.0  # of core against the others, at the bound: what lies as near as not is no tight pair
 _WINDOW = 8.0  # bounds up to which residuals are explained
 _NARROWEST, _WIDEST = 0.2, 1.0  # of a bound: the core's width, lest it shrink to what a few pairs have in common
 _CLEAR_GAIN, _GAIN_A_PAIR = 10.0, 0.04  # in log likelihood, and for each pair of the core: what tails of noise may gain
@@ -41,14 +42,14 @@ _TINY = float(np.finfo(np.float64).tiny)
 class NearMisses:
     """Where the core ends and near misses begin."""
 
-    bound: float  # residual up to which a pair is more likely core than anything else
+    bound: float  # residual up to which a pair is twice as likely core as anything else
     reach: float  # residual up to which, beyond the bound, it is more likely a near miss than chance
     ends: FloatArray  # upper ends of bins
     numbers: FloatArray  # (3, bins): how many pairs of core, near misses and background each is expected to hold
 
     def among(self, residuals: FloatArray, bound: float) -> Mask:
-        """Pairs beyond this bound that agree better than chance."""
-        return (residuals > bound) & (residuals <= self.reach)
+        """Pairs beyond both bounds that agree better than chance."""
+        return (residuals > max(bound, self.bound)) & (residuals <= self.reach)
 
     def expected_within(self, bound: float) -> FloatArray:
         """How many pairs of each kind lie within this bound; of the core, those beyond what clumped chance gives."""
@@ -58,7 +59,8 @@ class NearMisses:
     def doubt(self, residuals: FloatArray) -> FloatArray:
         """Chance that a pair beyond the bound is not of the core; 0 within it, where residuals do not tell."""
         of_bins = 1 - self.numbers[0] / np.maximum(self.numbers.sum(axis=0), _TINY)
-        of_bins = np.maximum.accumulate(np.where(self.ends > self.bound, of_bins, 0.0))
+        is_beyond = np.append(0.0, self.ends[:-1]) > self.bound  # where bins begin
+        of_bins = np.maximum.accumulate(np.where(is_beyond, of_bins, 0.0))
         first = _bin_of(float(self.ends[0])) - 1  # each bin ends where the next one begins
         bits = np.ascontiguousarray(residuals, dtype=np.float64).view(np.int64)
         values, doubts = np.ones((1, _bins_up_to(bits, first))), np.empty((1, bits.size))
@@ -117,11 +119,12 @@ def find_near_misses(residuals: FloatArray, re_paired: FloatArray, bound: float,
     gain = split.log_likelihood - alone.log_likelihood
     if gain < _CLEAR_GAIN + _GAIN_A_PAIR * core.sum():
         return None
-    is_core = core > near + chance
+    is_core = core > _ODDS * (near + chance)
     last = int(np.flatnonzero(is_core)[-1]) if is_core.any() else int(np.argmax(core / (core + near + chance)))
     nearer = np.flatnonzero(near > chance)
     reach = found.ends[max(last, int(nearer[-1]))] if nearer.size else found.ends[last]
-    return NearMisses(float(found.ends[last]), float(reach), found.ends, split.numbers)
+    bound = np.nextafter(found.ends[last], 0.0)  # a bin's upper end belongs to the next
+    return NearMisses(float(bound), float(reach), found.ends, split.numbers)
 
 
 def histogram(residuals: FloatArray, re_paired: FloatArray, bound: float, dimension: int) -> Residuals:

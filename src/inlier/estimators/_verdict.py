@@ -43,9 +43,8 @@ class Verdict:
     @staticmethod
     def of_failure(n: int, evidence: Evidence) -> Verdict:
         """That n pairs agree on nothing."""
-        p_value = float(np.exp(min(evidence.log_false_alarms, 0.0)))
-        none = np.zeros(n, dtype=bool)
-        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), none, none, p_value)
+        no_pair = np.zeros(n, dtype=bool)
+        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, no_pair, evidence.p_value)
 
     def told_from(self, near_misses: NearMisses) -> Verdict:
         """The same without near misses: no pair beyond the core counts as real."""
@@ -55,8 +54,8 @@ class Verdict:
             self,
             noise_bound_=min(self.noise_bound_, near_misses.bound),
             q_values_=np.maximum(self.q_values_, near_misses.doubt(self.residuals_)),
-            near_miss_mask_=near_misses.among(self.residuals_, limit),
-            inlier_fraction_=core,
+            near_miss_mask_=near_misses.among(self.residuals_, near_misses.bound),
+            inlier_fraction_=float(core),
             # Which of the pairs within the bound are near misses cannot be seen: half of them are error.
             inlier_fraction_error_=float(np.hypot(np.sqrt(core * (1 - core) / n), misses / 2)),
         )

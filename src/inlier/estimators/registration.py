@@ -26,7 +26,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators._verdict import GENEROUS, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
-from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
+from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
@@ -80,14 +80,14 @@ class Registration(TransformerMixin, PairMatcher):
     near_miss_mask_ : ndarray of bool, shape (n,)
         In 2 and 3 dimensions: pairs beyond those, which agree better than chance but not as tightly as real ones do,
         such as matches to a neighbouring place. They are not called real; unless a bound was given, their ``q_values_``
-        are 0.5 or more.
+        are a third or more.
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
         |y_i - transformation_(x_i)|.
     noise_bound_ : float
         Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
-        near misses, it is not above the residual up to which a pair is more likely real than one of them.
+        near misses, it is not above the residual up to which a pair is twice as likely real as not.
     p_values_, q_values_ : ndarray of shape (n,)
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
@@ -259,6 +259,8 @@ class Registration(TransformerMixin, PairMatcher):
         check_flag(self.raise_on_failure, "raise_on_failure")
         if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
             raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
+        if self.noise_bound is not None:
+            check_magnitude(float(self.noise_bound), "noise_bound")
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
@@ -292,38 +294,39 @@ class Registration(TransformerMixin, PairMatcher):
     def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        failure = Verdict.of_failure(len(X), evidence)
         if not evidence.is_significant:
-            return failure
+            return Verdict.of_failure(len(X), evidence)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
-        # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
-        freedom = found.model.freedom / (Y.shape[1] * max(evidence.n_supporting, 1))
-        null = np.sqrt(max(1 - freedom, 0.1)) * found.re_paired_residuals
-        calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
+        calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
-        judged = replace(
-            failure,
+        judged = Verdict(
             success_=True,
             transformation_=motion,
             residuals_=residuals,
             noise_bound_=float(self.noise_bound or evidence.bound),
             scores_=-residuals,
             p_values_=calibration.p_values,
-            q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
+            q_values_=np.maximum(calibration.q_values, evidence.p_value, out=calibration.q_values),
+            inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
+            near_miss_mask_=np.zeros(len(X), dtype=bool),
+            detection_p_value_=evidence.p_value,
             inlier_fraction_=calibration.inlier_fraction,
             inlier_fraction_error_=calibration.inlier_fraction_error,
             null_scores_=null_scores,
-            n_re_pairings_=null.size,
+            n_re_pairings_=found.re_paired_residuals.size,
         )
-        near_misses = None if evidence.is_coarse else find_near_misses(residuals, null, evidence.bound, Y.shape[1])
+        near_misses, rate = None, 0.0
+        if not evidence.is_coarse:
+            near_misses = find_near_misses(residuals, found.re_paired_residuals, evidence.bound, Y.shape[1])
         if near_misses is not None and self.noise_bound is None:
             judged = judged.told_from(near_misses)
-            n_real = near_misses.expected_within(judged.noise_bound_)[0]
+            n_real, *others = near_misses.expected_within(judged.noise_bound_)
+            rate = sum(others) / max(n_real + sum(others), 1.0)
         elif near_misses is not None:
             judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
-        verdict = self._decided(judged, n_expected=0.0 if evidence.is_coarse else n_real)
+        verdict = self._decided(judged, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
-            return failure
+            return Verdict.of_failure(len(X), evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
@@ -368,8 +371,11 @@ class Registration(TransformerMixin, PairMatcher):
             )
         return motion, residuals
 
-    def _decided(self, found: Verdict, n_expected: float = 0.0) -> Verdict:
-        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so."""
+    def _decided(self, found: Verdict, n_expected: float = 0.0, rate_within: float = 0.0) -> Verdict:
+        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so.
+
+        Then all within the bound are accepted, of which a share of ``rate_within`` or more is wrong.
+        """
         if self.noise_bound is None:
             mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= GENEROUS * found.noise_bound_)
         else:
@@ -377,14 +383,14 @@ class Registration(TransformerMixin, PairMatcher):
         unsure = self.noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
         if unsure:
             mask = found.residuals_ <= found.noise_bound_
-        accepted = np.flatnonzero(mask)
-        rate, threshold = 0.0, float(np.nextafter(found.scores_.max(), np.inf))
-        if accepted.size:
-            rate, threshold = min(float(found.q_values_[accepted].max()), 1.0), float(found.scores_[accepted].min())
+        rate, threshold, n_accepted = 0.0, float(np.nextafter(found.scores_.max(), np.inf)), np.count_nonzero(mask)
+        if n_accepted:
+            rate, threshold = min(float(found.q_values_[mask].max()), 1.0), float(found.scores_[mask].min())
         if unsure:
+            rate = max(rate, rate_within)
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {accepted.size} pairs within the noise bound are accepted, "
+                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
             )
         return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)

@@ -2,9 +2,8 @@
 
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import FORMATS, Format, Kind, format_of
-from inlier.io.pairing import Pairing, pair_tables
 from inlier.io.read import eight_bits, open_stored, read_image, read_photo, read_table, split_source
-from inlier.io.table import Table
+from inlier.io.table import Pairing, Table, pair_tables
 from inlier.io.write import (
     check_can_hold_columns,
     write_blocks,

@@ -9,14 +9,14 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from inlier.exceptions import UnusableFileError
-from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
+from inlier.io._arrow_files import ArrowColumns, as_arrow
 from inlier.io.formats import XYZ, Codec, load
-from inlier.io.limits import open_unpacked
+from inlier.io.limits import unpacked
 from inlier.io.table import Content, Request, as_array, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
@@ -42,7 +42,7 @@ class Delimited(ArrowColumns):
         dialect = _dialect(path)
         wanted = wanted_columns(request, list(dialect.names))  # what is not asked for need not be numbers
         types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
-        with open_unpacked(path) as stream:
+        with _open(path) as stream:
             try:
                 table = arrow_csv.read_csv(
                     arrow.PythonFile(stream, mode="r"),
@@ -60,7 +60,9 @@ class Delimited(ArrowColumns):
                 raise _in_words(error, request, dialect) from error
         if table.num_rows == 0:
             raise UnusableFileError(f"{path} has a header but no rows.")
-        columns = {name: from_arrow(table[name]) for name in wanted}
+        columns = {name: table[name].to_numpy() for name in wanted if name != request.key}
+        if request.key is not None:
+            columns[request.key] = np.array(table[request.key].fill_null("").to_pylist(), dtype=np.str_)
         if dialect.n_skipped or request.key is not None or request.columns is not None:
             return columns
         return as_array(columns)
@@ -74,7 +76,7 @@ class BlankSeparated(Codec):
     """Numbers separated by blanks; lines that start with # are comments. In xyz the first three are x, y, z."""
 
     def read(self, request: Request) -> Content:
-        with open_unpacked(request.path) as stream, warnings.catch_warnings():
+        with _open(request.path) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # numpy warns where the file holds no number
             try:
                 values = np.loadtxt(stream, ndmin=2, encoding="utf-8")
@@ -97,13 +99,17 @@ class BlankSeparated(Codec):
             np.savetxt(stream, values, fmt="%.17g" if values.dtype.kind == "f" else "%d")
 
 
+def _open(path: Path) -> BinaryIO:
+    return unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
 def _create(path: Path) -> Any:
     return gzip.open(path, "wb") if path.suffix.lower() == ".gz" else path.open("wb")
 
 
 def _dialect(path: Path) -> _Dialect:
     """Look at the first lines: which delimiter, which decimal point, and is there a header?"""
-    with open_unpacked(path) as stream:
+    with _open(path) as stream:
         raw = stream.read(_HEAD_BYTES)
     if b"\0" in raw:
         raise UnusableFileError(f"{path} is not a text file: it holds zero bytes. Save it as UTF-8 text.")
