@@ -113,14 +113,15 @@ def real(data: Path, seeds: int) -> None:
             refused += 1
             print(f"{name:38s}  no motion, or another one")
             continue
-        beyond, off, before, after = max(fits, key=lambda fit: fit[0])
+        beyond, off, before, after = max(fits, key=lambda fit: float(fit[0]))
         failed += beyond > ALLOWED
         print(
             f"{name:38s}{before.noise_bound_ / convention:8.2f}{after.noise_bound_ / convention:6.2f}"
             f"{before.inlier_mask_.sum():9d}{after.inlier_mask_.sum():6d}{off[0]:8.3f}{off[1]:7.3f}"
             f"{before.false_discovery_rate_:10.3f}{after.false_discovery_rate_:7.3f}"
             f"{before.inlier_fraction_:12.3f}{after.inlier_fraction_:7.3f}{after.inlier_mask_.mean():9.3f}"
-            f"{(residuals <= convention).mean():7.3f}{after.near_miss_mask_.sum():6d}" + " FAILED" * (beyond > ALLOWED)
+            f"{(residuals <= convention).mean():7.3f}{after.near_miss_mask_.sum():6d}"
+            + (" FAILED" if beyond > ALLOWED else "")
         )
     print(
         f"Off by more than stated plus {ALLOWED:g}: {failed} of {n_problems - refused} problems with the right motion"

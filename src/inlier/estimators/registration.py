@@ -321,7 +321,7 @@ class Registration(TransformerMixin, PairMatcher):
         if near_misses is not None and self.noise_bound is None:
             judged = judged.told_from(near_misses)
             n_real, *others = near_misses.expected_within(judged.noise_bound_)
-            rate = sum(others) / max(n_real + sum(others), 1.0)
+            rate = float(sum(others) / max(n_real + sum(others), 1.0))
         elif near_misses is not None:
             judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
         verdict = self._decided(judged, 0.0 if evidence.is_coarse else n_real, rate)
