@@ -2,7 +2,8 @@
 
 `find`: the whole, on one screen; `search`: the loop; `candidates`: where rough maps come from; `refine`: from a rough
 map to the best one near it; `evidence`: what support is worth; `pairs`: residuals of many pairs; `clumps`, `hold_out`:
-whether mistakes that come together could have done it; `uncertainty`: how far the found map may be off; `clusters`: which pairs err alike.
+whether mistakes that come together could have done it; `near_misses`: where pairs that agree tightly end;
+`uncertainty`: how far the found map may be off; `clusters`: which pairs err alike.
 """
 
 from inlier.consensus.evidence import Evidence

@@ -8,8 +8,10 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus import Certainty, Consensus
+from inlier.consensus.near_misses import NearMisses
 from inlier.transforms import Transformation
 
+GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
     "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
@@ -42,6 +44,7 @@ class Verdict:
     p_values_: FloatArray
     q_values_: FloatArray
     inlier_mask_: Mask
+    near_miss_mask_: Mask
     detection_p_value_: float
     n_places_: float = 0.0
     clump_length_: float = 0.0
@@ -59,15 +62,30 @@ class Verdict:
     @staticmethod
     def of_failure(n: int, certainty: Certainty) -> Verdict:
         """That n pairs agree on nothing."""
+        no_pair = np.zeros(n, dtype=bool)
         return Verdict(
-            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), certainty.p_value),
+            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, no_pair, certainty.p_value),
             n_places_=certainty.n_places,
             clump_length_=certainty.clump_length,
         )
 
+    def told_from(self, near_misses: NearMisses) -> Verdict:
+        """The same without near misses: no pair beyond the core counts as real."""
+        n, limit = self.residuals_.size, min(GENEROUS * self.noise_bound_, near_misses.bound)
+        core, misses, _ = near_misses.expected_within(limit) / n
+        return replace(
+            self,
+            noise_bound_=min(self.noise_bound_, near_misses.bound),
+            q_values_=np.maximum(self.q_values_, near_misses.doubt(self.residuals_)),
+            near_miss_mask_=near_misses.among(self.residuals_, near_misses.bound),
+            inlier_fraction_=float(core),
+            # Which of the pairs within the bound are near misses cannot be seen: half of them are error.
+            inlier_fraction_error_=float(np.hypot(np.sqrt(core * (1 - core) / n), misses / 2)),
+        )
+
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
-        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_")
+        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_", "near_miss_mask_")
         return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
 
 
