@@ -102,13 +102,23 @@ class HoldOutTest:
         return HeldOut(best, bound, self._n_places(best, bound), log_p)
 
     def runner_up(self, best: Maps, bound: float) -> tuple[Maps, float] | None:
-        """Another map, found among pairs that are far from the best one, with at least half as many votes."""
+        """Another map, found among pairs that are far from the best one, if it is of the same order, and its votes.
+
+        That is, within the bound of the best one it has half as many votes, and they are half as unlikely.
+        """
         far = self._residuals(best) > 2 * self._length
         second = self._least_likely(list(self._first_found(far)), far)
         if second is None or _gap(self._x[~far], best, second[0]) <= _SAME * self._length:
             return None
-        n_places = self._n_places(*second)
-        return (second[0], n_places) if n_places >= _SAME_ORDER * self._n_places(best, bound) else None
+        (votes, log_p), (of_best, log_p_of_best) = (self._votes_within(maps, bound) for maps in (second[0], best))
+        if votes < _SAME_ORDER * of_best or log_p > _SAME_ORDER * log_p_of_best:
+            return None
+        return second[0], votes
+
+    def _votes_within(self, maps: Maps, bound: float) -> tuple[float, float]:
+        """The votes of all pairs for a map within a bound, and how unlikely so many are by chance, as a logarithm."""
+        votes, rate = self._n_places(maps, bound), self._rates(np.arange(len(self._x)), maps, np.array([bound]))[0]
+        return votes, log_poisson_tail(votes, float(self._neighbours.votes().sum() * rate))
 
     def _deal(self) -> list[Mask]:
         """The folds, if there is more than one block."""
