@@ -14,6 +14,7 @@ clump has one vote, however many pairs it has, and a pair that stands alone has 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -150,7 +151,7 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
 
 
-def are_nearest_neighbours(images: Array, Y: Array) -> bool:
+def are_nearest_neighbours(X: Array, Y: Array, carried: Callable[[Array], Array]) -> bool:
     """Whether pairs were made by taking, for each x, the y that lies nearest to its image.
 
     Such pairs support the map that made them, right or wrong. Right pairs are nearest, too, but far nearer than to any
@@ -164,8 +165,9 @@ def are_nearest_neighbours(images: Array, Y: Array) -> bool:
     if len(points) < 2:
         return False
     some = slice(None, None, max(1, len(Y) // _ASKED))
-    nearest, second = cKDTree(points).query(images[some], k=2)[0].T
-    own = np.linalg.norm(Y[some] - images[some], axis=1)
+    images = carried(X[some])
+    nearest, second = cKDTree(points).query(images, k=2)[0].T
+    own = np.linalg.norm(Y[some] - images, axis=1)
     is_nearest = own <= nearest * (1 + 1e-9)
     return bool(np.mean(is_nearest) > _MOST_ARE and np.median(own / np.maximum(second, _TINY)) > _HARDLY_NEARER)
 

@@ -68,28 +68,28 @@ def find_consensus(
     pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
     setting = Setting(model, pairs, noise_bound, as_generator(random_state))
     stage, found = search(setting, suggestion)
-    by_pairs = Certainty(found.evidence.log_false_alarms, float(found.evidence.n_supporting))
-    return _finished(setting, stage, found, by_pairs, alpha, origin, (rounding_of(X), rounding_of(Y)))
+    return _finished(setting, stage, found, alpha, origin, (rounding_of(X), rounding_of(Y)))
 
 
-def doubt(found: Consensus, noise_bound: float | None, alpha: float, rng: np.random.Generator) -> Consensus:
-    """Ask whether mistakes that come together could have done it; if not they, the map is the one with most places.
+def doubt(
+    found: Consensus, noise_bound: float | None, alpha: float, rng: np.random.Generator
+) -> tuple[Consensus, Certainty]:
+    """Ask whether mistakes that come together could have done it; if so be it, the map is the one with most places.
 
     Parameters are those of `find_consensus`.
     """
     setting = Setting(found.model, found.pairs, noise_bound, rng)
     certainty, best = how_sure(setting, Candidate(found.map, found.evidence))
     if best is None:
-        return replace(found, certainty=certainty)
+        return found, certainty
     setting = Setting(found.model, _one_vote_a_clump(found.pairs, _ONE_VOTE * certainty.clump_length), noise_bound, rng)
-    return _finished(setting, *start_from(setting, best), certainty, alpha, found.origin, found.rounding)
+    return _finished(setting, *start_from(setting, best), alpha, found.origin, found.rounding), certainty
 
 
 def _finished(
     setting: Setting,
     stage: Stage,
     found: Candidate,
-    certainty: Certainty,
     alpha: float,
     origin: tuple[FloatArray, FloatArray],
     rounding: tuple[float, float],
@@ -104,7 +104,7 @@ def _finished(
     last_fit = None if pairs.is_wide else pairs.fit_and_moments(model, found.map, *fall_off(evidence.bound))
     looks_turned = model.may_mirror or (last_fit is not None and last_fit[1].handedness > 0)
     mirrored = not looks_turned and stage.is_better_mirrored(found)
-    return Consensus(model, evidence, certainty, found.map, pairs, origin, rounding, null, last_fit, mirrored)
+    return Consensus(model, evidence, found.map, pairs, origin, rounding, null, last_fit, mirrored)
 
 
 def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None]:

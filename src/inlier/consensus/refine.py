@@ -179,8 +179,7 @@ class Consensus:
     """The map that most pairs agree on, and what speaks for it."""
 
     model: MapModel  # what was looked for
-    evidence: Evidence  # what speaks for it, pair by pair
-    certainty: Certainty  # what that is worth
+    evidence: Evidence  # what speaks for it, were mistakes independent of each other
     map: Maps  # one map, between the pairs as the search saw them
     pairs: ColumnPairs  # all pairs, about their means where the model has a shift
     origin: tuple[FloatArray, FloatArray]  # those means of x and y, or zeros
@@ -197,11 +196,11 @@ class Consensus:
     def has_repeats(self) -> bool:
         """Whether pairs that support what was found are listed twice; where nothing was found, whether any are."""
         found = self.evidence
-        if self.certainty.is_sure and self.motion is not None:
+        if found.is_significant and self.motion is not None:
             residuals = self.motion[1]
         else:
             residuals = np.sqrt(self.pairs.squared_residuals(self.map))
-        bound, share = (found.bound, found.inlier_fraction) if self.certainty.is_sure else (np.inf, 1.0)
+        bound, share = (found.bound, found.inlier_fraction) if found.is_significant else (np.inf, 1.0)
         return self.pairs.any_repeats(residuals, bound, int(share * self.pairs.n_pairs))
 
     @cached_property

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,11 @@ class Setting:
     ) -> None:
         self.model, self.pairs, self.noise_bound, self.rng = model, pairs, noise_bound, rng
         self._weights_differ = float(np.ptp(pairs.weights)) > 0
-        self.score_sample = self.sample(_SCORE_SAMPLE)
+
+    @cached_property
+    def score_sample(self) -> ColumnPairs:
+        """Pairs on which many maps are compared."""
+        return self.sample(_SCORE_SAMPLE)
 
     def sample(self, size: int) -> ColumnPairs:
         """Draw different pairs in random order, the more likely the larger their weights; all where they are fewer."""

@@ -89,9 +89,9 @@ class Verdict:
         return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
 
 
-def why_not(found: Consensus, n: int, copies: Array | None) -> str:
+def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None) -> str:
     """Say of n pairs that they agree on nothing, how near they came, and what to try."""
-    model, evidence, certainty, listed = found.model, found.evidence, found.certainty, ""
+    model, evidence, listed = found.model, found.evidence, ""
     if copies is not None:
         listed = f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once."
     if n <= model.fewest_pairs + 1:

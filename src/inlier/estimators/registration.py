@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_flag, check_number, check_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
-from inlier.consensus import Consensus, as_generator, doubt, find_consensus
+from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
 from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
@@ -200,21 +200,18 @@ class Registration(TransformerMixin, PairMatcher):
             X, y, weights = X[rows], y[rows], totals / np.maximum(n_weighted, 1)
             found = self._find(X, y, weights)
         if isinstance(found, Consensus):
-            found = doubt(found, self.noise_bound, self.alpha, as_generator(self.random_state))
-        verdict = (
-            self._by_search(found, X, y, weights)
-            if isinstance(found, Consensus)
-            else self._by_matching(found, X, y, weights)
-        )
-        if not verdict.success_ and self.raise_on_failure:
-            assert isinstance(found, Consensus)
-            raise NoConsensusError(why_not(found, len(X), copies), found.evidence)
+            found, certainty = doubt(found, self.noise_bound, self.alpha, as_generator(self.random_state))
+            verdict = self._by_search(found, certainty, X, y, weights)
+            if not verdict.success_ and self.raise_on_failure:
+                raise NoConsensusError(why_not(found, certainty, len(X), copies), found.evidence)
+        else:
+            verdict = self._by_matching(found, X, y, weights)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         motion, self._near_pairs = verdict.transformation_, None
         has_errors = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
         if has_errors and isinstance(found, Consensus):
             self._near_pairs = NearPairs.among(
-                X, y, weights, verdict.residuals_, found.evidence.bound, found.certainty.clump_length
+                X, y, weights, verdict.residuals_, found.evidence.bound, verdict.clump_length_
             )
         for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
             setattr(self, name, value)
@@ -290,11 +287,11 @@ class Registration(TransformerMixin, PairMatcher):
             return self._search(X, Y, weights)
         if d <= _WIDEST_SEARCH and self.model != "affine":
             found = self._search(X, Y, weights)
-            if found.certainty.is_sure and found.evidence.n_supporting >= _AMPLE * d:
+            if found.evidence.is_significant and found.evidence.n_supporting >= _AMPLE * d:
                 return found
         matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
         n_accepted = np.count_nonzero(weights * matcher.inlier_mask_)
-        n_supporting = found.evidence.n_supporting if found and found.certainty.is_sure else 0
+        n_supporting = found.evidence.n_supporting if found and found.evidence.is_significant else 0
         return matcher if n_accepted and n_accepted >= n_supporting else found or self._search(X, Y, weights)
 
     def _search(self, X: Array, Y: Array, weights: FloatArray) -> Consensus:
@@ -310,11 +307,11 @@ class Registration(TransformerMixin, PairMatcher):
         matcher = CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))).fit(X[few], Y[few])
         return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
-    def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
+    def _by_search(self, found: Consensus, certainty: Certainty, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        if not found.certainty.is_sure:
-            return Verdict.of_failure(len(X), found.certainty)
+        if not certainty.is_sure:
+            return Verdict.of_failure(len(X), certainty)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
@@ -325,12 +322,12 @@ class Registration(TransformerMixin, PairMatcher):
             noise_bound_=float(self.noise_bound or evidence.bound),
             scores_=-residuals,
             p_values_=calibration.p_values,
-            q_values_=np.maximum(calibration.q_values, found.certainty.p_value, out=calibration.q_values),
+            q_values_=np.maximum(calibration.q_values, certainty.p_value, out=calibration.q_values),
             inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
             near_miss_mask_=np.zeros(len(X), dtype=bool),
-            detection_p_value_=found.certainty.p_value,
-            n_places_=found.certainty.n_places,
-            clump_length_=found.certainty.clump_length,
+            detection_p_value_=certainty.p_value,
+            n_places_=certainty.n_places,
+            clump_length_=certainty.clump_length,
             inlier_fraction_=calibration.inlier_fraction,
             inlier_fraction_error_=calibration.inlier_fraction_error,
             null_scores_=null_scores,
@@ -347,26 +344,26 @@ class Registration(TransformerMixin, PairMatcher):
             judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
         verdict = self._decided(judged, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
-            return Verdict.of_failure(len(X), found.certainty)
+            return Verdict.of_failure(len(X), certainty)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
-        if are_nearest_neighbours(motion(X), Y):
+        if are_nearest_neighbours(X, Y, motion):
             warn(
                 "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
                 "transformation that made them, right or wrong. Match by something else than position, or refine a "
                 "start that is known to be near."
             )
-        return self._with_runner_up(verdict, found)
+        return self._with_runner_up(verdict, found, certainty)
 
-    def _with_runner_up(self, verdict: Verdict, found: Consensus) -> Verdict:
+    def _with_runner_up(self, verdict: Verdict, found: Consensus, certainty: Certainty) -> Verdict:
         """Name another transformation with support of the same order, if there is one."""
-        if found.certainty.runner_up is None:
+        if certainty.runner_up is None:
             return verdict
-        maps, n_places = found.certainty.runner_up
+        maps, n_places = certainty.runner_up
         warn(
             f"Another {self.model} transformation is supported in about {n_places:.0f} places, the one that was found "
-            f"in {found.certainty.n_places:.0f}: a second motion, a symmetry, a repeated pattern. See runner_up_."
+            f"in {certainty.n_places:.0f}: a second motion, a symmetry, a repeated pattern. See runner_up_."
         )
         return replace(verdict, runner_up_=RunnerUp(found.as_transformation(maps), n_places))
 
