@@ -80,7 +80,7 @@ _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
     metavar="OUT",
     help="Write SOURCE moved onto TARGET. ply, pcd, las, laz and gii keep the rest of their file.",
 )
-@answer_options("row, key, source, target, residual, p- and q-value, inlier")
+@answer_options("row, key, source, target, residual, p- and q-value, inlier, near_miss")
 @click.pass_context
 def register(
     context: click.Context,
