@@ -6,6 +6,8 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,10 +15,14 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
+from inlier.io._zarr_store import check_store
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
-from inlier.io.limits import check_unpacked_size
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
+from inlier.io.packed import DEFLATE_RATIO, deflated_size
 from inlier.io.table import Content, Request, check_numeric, listed
 
+_CURE = "save the part you need as npy"
+_HDF5_FILTERS = {1, 2, 3, 4, 5, 6, 32000}  # deflate, shuffle, fletcher32, szip, nbit, scaleoffset, and h5py's lzf
 _MAPPED_FROM = 64 * 1024**2  # bytes from which an npy file is mapped rather than read
 
 
@@ -24,9 +30,14 @@ class Npy(BlockCodec):
     """One array; a large one stays on disk and is read as it is used."""
 
     def read(self, request: Request) -> Content:
+        from inlier.rows.files import NpyFile
+
         is_mapped = request.path.stat().st_size >= _MAPPED_FROM
-        with _refusing_pickles(request.path):
-            return np.load(request.path, "r" if is_mapped else None, allow_pickle=False)
+        try:
+            NpyFile(request.path)  # refuses objects, and a header that announces more than there is
+        except ValueError as error:
+            raise UnusableFileError(str(error)) if str(request.path) in str(error) else error from error
+        return np.load(request.path, "r" if is_mapped else None, allow_pickle=False)
 
     def open(self, request: Request) -> Mapping[str, Any]:
         from inlier.rows.files import NpyFile
@@ -48,6 +59,10 @@ class Npy(BlockCodec):
 
 class Npz(BlockCodec):
     """Arrays by name in a zip archive."""
+
+    def names(self, path: Path) -> list[str]:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
 
     def read(self, request: Request) -> Content:
         path = request.path
@@ -77,12 +92,26 @@ class Npz(BlockCodec):
 class _Store(BlockCodec):
     """Arrays by name that are read by slices: opened, then read."""
 
+    def names(self, path: Path) -> list[str]:
+        return list(self.open(Request(path)))
+
+    def open(self, request: Request) -> Mapping[str, Any]:
+        """The arrays, unread, once it is known that the file only holds numbers, in chunks that there is room for."""
+        found = self._arrays(request)
+        for item in found.values():
+            chunk = getattr(item, "shards", None) or item.chunks or ()
+            check_unpacked_size(request.path, prod(chunk) * item.dtype.itemsize, _CURE)
+        return found
+
+    def _arrays(self, request: Request) -> Mapping[str, Any]:
+        raise NotImplementedError
+
     def read(self, request: Request) -> Content:
         """Read the arrays that may be meant, once it is known that there is room for them."""
         found = self.open(request)
         wanted = {name: item for name, item in found.items() if request.inside in (None, name) or name == request.key}
-        n_bytes = sum(item.size * item.dtype.itemsize for item in wanted.values())
-        check_unpacked_size(request.path, n_bytes, "save the part you need as npy")
+        n_bytes = sum(prod(item.shape) * item.dtype.itemsize for item in wanted.values())
+        check_unpacked_size(request.path, n_bytes, _CURE)
         arrays = {name: _as_array(item, name, request.path) for name, item in wanted.items()}
         return _choose_array(request, arrays, list(found))
 
@@ -90,17 +119,19 @@ class _Store(BlockCodec):
 class Hdf5(_Store):
     """Arrays by name; groups are parts of their names, as in ``group/array``."""
 
-    def open(self, request: Request) -> Mapping[str, Any]:
-        """The arrays, unread; the file stays open as long as one of them is in use."""
+    def _arrays(self, request: Request) -> Mapping[str, Any]:
+        """The file stays open as long as one of its arrays is in use; those that hold nothing are not among them."""
         h5py = load("h5py", "hdf5")
         found: dict[str, Any] = {}
         file = h5py.File(request.path, "r")
         file.visititems(lambda name, item: found.__setitem__(name, item) if isinstance(item, h5py.Dataset) else None)
+        found = {name: item for name, item in found.items() if item.shape is not None}
         for name, item in found.items():
             if item.external or item.is_virtual:  # its bytes may lie in any other file of the machine
                 raise UnusableFileError(
                     f"{name} in {request.path} keeps its data in other files, which are not followed. Copy it in."
                 )
+            _check_filters(item, name, request.path)
         return found
 
     def write(self, path: Path, content: Content) -> None:
@@ -118,9 +149,10 @@ class Hdf5(_Store):
 class Zarr(_Store):
     """One array, or a group of arrays by name."""
 
-    def open(self, request: Request) -> Mapping[str, Any]:
-        """The arrays, unread; one array alone has no name, and is the one that was asked for."""
+    def _arrays(self, request: Request) -> Mapping[str, Any]:
+        """One array alone has no name, and is the one that was asked for."""
         zarr = load("zarr", "zarr")
+        check_store(request.path)
         node = zarr.open(str(request.path), mode="r")
         return {request.inside or "": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
 
@@ -150,9 +182,31 @@ def _arrays_of_group(group: Any, prefix: str = "") -> dict[str, Any]:
     return arrays
 
 
+def _check_filters(item: Any, name: str, path: Path) -> None:
+    """Refuse filters that HDF5 would look for among its plugins, and chunks that unpack to more than they should."""
+    if item.chunks is None:
+        return
+    settings = item.id.get_create_plist()
+    used = [settings.get_filter(number)[0] for number in range(settings.get_nfilters())]
+    foreign = [number for number in used if number not in _HDF5_FILTERS]
+    if foreign:
+        raise UnusableFileError(
+            f"{name} in {path} is packed with filter {foreign[0]}, which is no part of HDF5 itself. Save it with gzip."
+        )
+    most = most_unpacked_bytes()
+    if 1 not in used or path.stat().st_size * DEFLATE_RATIO <= most:
+        return
+    for number in range(item.id.get_num_chunks()):
+        chunk = item.id.get_chunk_info(number)
+        if chunk.size * DEFLATE_RATIO > most:
+            check_unpacked_size(
+                path, deflated_size(BytesIO(item.id.read_direct_chunk(chunk.chunk_offset)[1]), most), _CURE
+            )
+
+
 def _as_array(item: Any, name: str, path: Path) -> Array:
     if hasattr(item, "asstr") and item.dtype.metadata and item.dtype.metadata.get("vlen") is str:
-        return np.asarray(item.asstr()[...], dtype=np.str_)
+        return _texts(item, path)
     if getattr(item, "attrs", {}).get("text") == "utf-8":
         raw = np.ascontiguousarray(item[...])
         return np.char.decode(raw.view(f"S{raw.shape[1]}").reshape(-1), "utf-8")
@@ -162,6 +216,20 @@ def _as_array(item: Any, name: str, path: Path) -> Array:
             f"{path}:NAME"
         )
     return np.asarray(item[...])
+
+
+def _texts(item: Any, path: Path) -> Array:
+    """Texts, a few at a time: many rows may share one long text in the file, and each becomes a copy."""
+    if item.ndim != 1:
+        raise UnusableFileError(f"{path} holds text of shape {item.shape}, which is no list of names.")
+    step = max(1, most_unpacked_bytes() // (4 * path.stat().st_size))
+    texts: list[str] = []
+    longest = 0
+    for start in range(0, len(item), step):
+        texts.extend(item.asstr()[start : start + step].tolist())
+        longest = max(longest, *map(len, texts[start:]))
+        check_unpacked_size(path, 4 * longest * len(item), _CURE)
+    return np.array(texts, dtype=np.str_)
 
 
 def _named(content: Content) -> Mapping[str, Array]:
