@@ -2,10 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 20
+MUTANTS ?= 10000
+MINUTES ?= 60
+FUZZ_SEED ?= 0
 PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
 	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
-.PHONY: demo reproduce test test-seeds test-plain lint clean
+.PHONY: demo reproduce test test-seeds test-plain fuzz lint clean
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -25,6 +28,10 @@ test-seeds: .venv/.installed-test
 test-plain: .venv/.installed-test
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q -W 'ignore:overflow encountered in scalar:RuntimeWarning' \
 		--deselect tests/consensus/test_evidence.py::test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over $(PLAIN)
+
+# Damaged files of every format against the readers and the command line; what fails is kept in fuzz/corpus.
+fuzz: .venv/.installed-test
+	$(BIN)/python -m fuzz --mutants $(MUTANTS) --minutes $(MINUTES) --seed $(FUZZ_SEED)
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .

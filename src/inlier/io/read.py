@@ -167,6 +167,8 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
         values = _InWords(arrays[meant[0]], request.path, format) if len(meant) == 1 else None
         if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
             return None
+        if 0 in values.shape:
+            return None
     except Exception:  # a library may raise anything; `read_table` says what is wrong with the file
         return None
     is_list = len(values.shape) == 1
