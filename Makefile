@@ -8,7 +8,7 @@ FUZZ_SEED ?= 0
 PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
 	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
-.PHONY: demo reproduce test test-seeds test-plain fuzz lint clean
+.PHONY: demo reproduce test test-seeds test-plain fuzz faults lint clean
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -32,6 +32,10 @@ test-plain: .venv/.installed-test
 # Damaged files of every format against the readers and the command line; what fails is kept in fuzz/corpus.
 fuzz: .venv/.installed-test
 	$(BIN)/python -m fuzz --mutants $(MUTANTS) --minutes $(MINUTES) --seed $(FUZZ_SEED)
+
+# Commands whose k-th file operation fails, or is their last, for all k: the old output whole or the new one.
+faults: .venv/.installed-test
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.faults
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .

@@ -22,7 +22,8 @@ from inlier.io.packed import DEFLATE_RATIO, deflated_size
 from inlier.io.table import Content, Request, check_numeric, listed
 
 _CURE = "save the part you need as npy"
-_HDF5_FILTERS = {1, 2, 3, 4, 5, 6, 32000}  # deflate, shuffle, fletcher32, szip, nbit, scaleoffset, and h5py's lzf
+_HDF5_FILTERS = {1, 2, 3, 32000}  # deflate, shuffle, fletcher32, and h5py's lzf
+_CHECKSUM, _MOST_ADDED = 4, 65536  # bytes of fletcher32, and that packing may add to a chunk that it cannot pack
 _MAPPED_FROM = 64 * 1024**2  # bytes from which an npy file is mapped rather than read
 
 
@@ -193,15 +194,16 @@ def _check_filters(item: Any, name: str, path: Path) -> None:
         raise UnusableFileError(
             f"{name} in {path} is packed with filter {foreign[0]}, which is no part of HDF5 itself. Save it with gzip."
         )
-    most = most_unpacked_bytes()
-    if 1 not in used or path.stat().st_size * DEFLATE_RATIO <= most:
-        return
-    for number in range(item.id.get_num_chunks()):
-        chunk = item.id.get_chunk_info(number)
-        if chunk.size * DEFLATE_RATIO > most:
-            check_unpacked_size(
-                path, deflated_size(BytesIO(item.id.read_direct_chunk(chunk.chunk_offset)[1]), most), _CURE
-            )
+    chunks: list[Any] = []
+    item.id.chunk_iter(chunks.append)
+    most, size, n_plain = most_unpacked_bytes(), path.stat().st_size, prod(item.chunks) * item.dtype.itemsize
+    for chunk in chunks:
+        is_whole = chunk.size == n_plain if not used else _CHECKSUM < chunk.size <= n_plain + _MOST_ADDED
+        if not is_whole or chunk.byte_offset + chunk.size > size:
+            raise UnusableFileError(f"{name} in {path} has a chunk that cannot be whole. Copy or save it again.")
+        if 1 in used and chunk.size * DEFLATE_RATIO > most:
+            packed = item.id.read_direct_chunk(chunk.chunk_offset)[1]
+            check_unpacked_size(path, deflated_size(BytesIO(packed), most), _CURE)
 
 
 def _as_array(item: Any, name: str, path: Path) -> Array:

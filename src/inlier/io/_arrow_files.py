@@ -60,6 +60,7 @@ class Parquet(ArrowColumns):
             for batch in file.iter_batches(_BATCH, columns=names):
                 n_bytes += batch.nbytes
                 check_unpacked_size(request.path, n_bytes, _CURE)
+                batch.validate(full=True)
                 batches.append(batch)
         arrow = load("pyarrow", "parquet")
         table = arrow.Table.from_batches(batches).select(names) if batches else file.schema_arrow.empty_table()
@@ -83,7 +84,9 @@ class Feather(ArrowColumns):
             names = wanted_columns(request, list(reader.schema.names))
             _check_types(reader.schema, names, request)
             check_unpacked_size(request.path, _announced_bytes(request.path), _CURE)
-            return _columns(reader.read_all().select(names), request.path)
+            table = reader.read_all().select(names)
+            table.validate(full=True)  # lengths and places that a damaged file has wrong would lead anywhere in memory
+            return _columns(table, request.path)
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         ipc = load("pyarrow.ipc", "feather")

@@ -253,11 +253,11 @@ def _errors_in_words(path: Path, format: Format) -> Iterator[None]:
     """Turn whatever a parser raises on a broken file into a sentence."""
     try:
         yield
-    except (UnusableFileError, ImportError):
+    except (UnusableFileError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except MemoryError as error:
         raise UnusableFileError(f"{path} does not fit into memory. Choose fewer columns or rows.") from error
-    except Exception as error:  # a parser of a foreign format may raise anything
+    except BaseException as error:  # a parser may raise anything; those in Rust, what is no Exception
         reason = (" ".join(str(error).split()) or type(error).__name__)[:160].rstrip(". ")
         raise UnusableFileError(
             f"{path} could not be read as {format.name}: {reason}. It may be damaged or cut short; copy or save it "

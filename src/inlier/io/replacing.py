@@ -21,7 +21,7 @@ try:
 except ImportError:  # not on Windows, where nothing is cleared away
     fcntl = None  # type: ignore[assignment]
 
-_PREFIX, _LOCK, _OLD = ".inlier-", ".lock", ".old-"
+_PREFIX, _OLD = ".inlier-", ".old-"
 _FROM_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _STORE_FILES = re.compile(r"zarr\.json|\.zarray|\.zgroup|\.zattrs|\.zmetadata")
 _CHUNK = re.compile(r"c|\d+([./]\d+)*")  # a chunk's file or a folder of chunks, in either version of zarr
@@ -129,23 +129,25 @@ def workspace_in(folder: Path) -> Iterator[Path]:
         yield space
     finally:
         shutil.rmtree(space, ignore_errors=True)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
-def _new_space(folder: Path) -> tuple[Path, int]:
+def _new_space(folder: Path) -> tuple[Path, int | None]:
     while True:
         space = Path(tempfile.mkdtemp(dir=folder, prefix=_PREFIX))
+        if fcntl is None:
+            return space, None
         try:
-            lock = os.open(space / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+            lock = os.open(space, os.O_RDONLY)
         except FileNotFoundError:  # cleared away by another run before it was locked
             continue
         except BaseException:
             shutil.rmtree(space, ignore_errors=True)
             raise
-        if fcntl is not None:
-            with suppress(OSError):  # some network folders know no locks; there nobody gets one to clear away
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        if (space / _LOCK).exists():
+        with suppress(OSError):  # some network folders know no locks; there nobody gets one to clear away
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if space.exists():
             return space, lock
         os.close(lock)
 
@@ -156,8 +158,8 @@ def _clear_leftovers(folder: Path) -> None:
         return
     for space in folder.glob(f"{_PREFIX}*/"):
         try:
-            lock = os.open(space / _LOCK, os.O_RDWR)
-        except OSError:  # no workspace, or gone meanwhile
+            lock = os.open(space, os.O_RDONLY)
+        except OSError:  # gone meanwhile, or somebody else's
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
