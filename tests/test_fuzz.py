@@ -94,7 +94,7 @@ def test_some_mutants(tmp_path):
 def test_what_was_found_before(path, monkeypatch):
     """Each file that ever ended in anything else is read, or refused in one sentence, at once."""
     monkeypatch.setenv("INLIER_MAX_UNPACKED", "0.25")
-    start = time.perf_counter()
+    start = sum(os.times()[:4])  # of work, here and in copies of this process
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for read in (lambda: read_table(path), lambda: read_table(path, key="id"), lambda: open_stored(path)):
@@ -102,7 +102,7 @@ def test_what_was_found_before(path, monkeypatch):
                 read()
             except UnusableFileError as error:
                 assert "\n" not in str(error)  # noqa: PT017 - some can be read
-    assert time.perf_counter() - start < 10
+    assert sum(os.times()[:4]) - start < 10
 
 
 def test_the_reader_answers(tmp_path):

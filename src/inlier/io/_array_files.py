@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BytesIO
 from math import prod
 from pathlib import Path
@@ -16,6 +18,7 @@ import numpy as np
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io._zarr_store import check_store
+from inlier.io.apart import survives
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
 from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
 from inlier.io.packed import DEFLATE_RATIO, deflated_size
@@ -24,6 +27,8 @@ from inlier.io.table import Content, Request, check_numeric, listed
 _CURE = "save the part you need as npy"
 _HDF5_FILTERS = {1, 2, 3, 32000}  # deflate, shuffle, fletcher32, and h5py's lzf
 _CHECKSUM, _MOST_ADDED = 4, 65536  # bytes of fletcher32, and that packing may add to a chunk that it cannot pack
+_PATIENCE, _SLOWEST = 3, 30 * 1024**2  # seconds of work, and bytes a second, that a sound file may take
+_HDF5_OVERHEAD = 16_384  # bytes of a file beside its numbers, a few columns at most
 _MAPPED_FROM = 64 * 1024**2  # bytes from which an npy file is mapped rather than read
 
 
@@ -123,6 +128,12 @@ class Hdf5(_Store):
     def _arrays(self, request: Request) -> Mapping[str, Any]:
         """The file stays open as long as one of its arrays is in use; those that hold nothing are not among them."""
         h5py = load("h5py", "hdf5")
+        about = request.path.stat()
+        if not _is_sound_hdf5(request.path, about.st_size, about.st_mtime_ns):
+            raise UnusableFileError(
+                f"{request.path} is damaged: the library for HDF5 does not come to an end with it. Copy or save it "
+                f"again."
+            )
         found: dict[str, Any] = {}
         file = h5py.File(request.path, "r")
         file.visititems(lambda name, item: found.__setitem__(name, item) if isinstance(item, h5py.Dataset) else None)
@@ -137,11 +148,13 @@ class Hdf5(_Store):
 
     def write(self, path: Path, content: Content) -> None:
         """Write an array per column, or one called ``values``."""
+        _check_room(path, sum(array.nbytes for array in _named(content).values()))
         with load("h5py", "hdf5").File(path, "w") as file:
             for name, array in _named(content).items():
                 file[name] = np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        _check_room(path, n_rows * sum(dtype.itemsize for dtype in columns.values()))
         with load("h5py", "hdf5").File(path, "w") as file:
             stores = {name: file.create_dataset(name, (n_rows,), dtype) for name, dtype in columns.items()}
             _fill(stores, read_blocks(*columns))
@@ -176,11 +189,47 @@ class Zarr(_Store):
         _fill(stores, read_blocks(*columns))
 
 
+def _check_room(path: Path, n_bytes: int) -> None:
+    """Refuse to begin a file that the disk has no room for: HDF5 ends the process where it cannot finish one."""
+    if not hasattr(os, "posix_fallocate"):  # not on every system
+        return
+    with path.open("wb") as stream:
+        os.posix_fallocate(stream.fileno(), 0, n_bytes + _HDF5_OVERHEAD)
+    path.unlink()
+
+
 def _arrays_of_group(group: Any, prefix: str = "") -> dict[str, Any]:
     arrays = {f"{prefix}{name}": array for name, array in sorted(group.arrays())}
     for name, inner in sorted(group.groups()):
         arrays |= _arrays_of_group(inner, f"{prefix}{name}/")
     return arrays
+
+
+@lru_cache(maxsize=64)
+def _is_sound_hdf5(path: Path, size: int, changed: int) -> bool:
+    """Whether HDF5 gets through a file, tried in a copy of this process: on some damaged ones it crashes or goes round.
+
+    Small files are read as a whole; of larger ones, where a reading takes long, all is looked up and the ends are read.
+    """
+    h5py = load("h5py", "hdf5")
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.shape is not None and not (item.external or item.is_virtual):
+            try:
+                _check_filters(item, name, path)
+                check_unpacked_size(path, prod(item.shape) * item.dtype.itemsize, _CURE)
+            except UnusableFileError:  # it will be refused
+                return
+            if item.ndim == 0 or size <= _MAPPED_FROM:
+                item[()]
+            else:
+                item[:1], item[-1:]
+
+    def read() -> None:
+        with h5py.File(path, "r") as file:
+            file.visititems(look)
+
+    return survives(read, _PATIENCE + size / _SLOWEST)
 
 
 def _check_filters(item: Any, name: str, path: Path) -> None:
