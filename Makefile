@@ -6,7 +6,7 @@ MUTANTS ?= 10000
 MINUTES ?= 60
 FUZZ_SEED ?= 0
 PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
-	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
+	tests/calibration/test_p_values_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
 .PHONY: demo reproduce test test-seeds test-plain fuzz faults lint clean
 

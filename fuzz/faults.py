@@ -51,6 +51,8 @@ def make_inputs(folder: Path) -> None:
     Image.fromarray(photo).save(folder / "before.png")
     photo[5:25, 5:25] = 255
     Image.fromarray(photo).save(folder / "after.png")
+    photo[20:38, 20:38] = 0
+    Image.fromarray(photo).save(folder / "later.png")
 
 
 def state(path: Path) -> str:
@@ -193,7 +195,7 @@ def try_command(name: str, words: str, every: int = 1) -> tuple[int, list[str]]:
 def other(words: str) -> str:
     """A command that writes the same files with another content."""
     if words.startswith("diff"):
-        return words.replace("before.png after.png", "after.png before.png")
+        return words.replace("after.png", "later.png")
     return f"{words} {'--whiten' if words.startswith('match') else '--model similarity'}"
 
 

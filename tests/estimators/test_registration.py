@@ -470,6 +470,8 @@ def test_two_motions_the_larger_wins_and_the_rest_holds_the_other():
         ({"alpha": 2}, "alpha"),
         ({"noise_bound": 0}, "must be positive"),
         ({"noise_bound": -1}, "noise_bound"),
+        ({"noise_bound": 1e-100}, "noise_bound is 1e-100, .* told from zero"),
+        ({"noise_bound": 1e100}, "noise_bound is 1e.100, .* told from infinity"),
         ({"noise_bound": np.nan}, "noise_bound"),
         ({"reflection": "yes"}, "reflection"),
         ({"raise_on_failure": 1}, "raise_on_failure"),

@@ -142,7 +142,7 @@ class Job:
         if self.output is not None and self.output.suffix.lower() not in (".json", ".npy"):
             check_can_hold_columns(Path("stdout.csv") if self.output == STDOUT else self.output)
         if self.report is not None:
-            from inlier.report.rendering import find_template
+            from inlier.report.pages import find_template
 
             if self.report.suffix.lower() not in (".html", ".htm") and not self.report.is_dir():
                 raise BadInput(f"{self.report} would hold a page, which is HTML. Give it a name that ends in .html.")
@@ -173,7 +173,7 @@ class Job:
     @property
     def origin(self) -> Origin:
         """Where the answer comes from, for those who read it later."""
-        from inlier.report import Origin
+        from inlier.report.match_summary import Origin
 
         names = tuple(map(_in_utf8, self.sources))
         return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, dict.fromkeys(self.notes))))
@@ -195,7 +195,8 @@ class Job:
     def conclude(self, summary: MatchSummary) -> None:
         """Write the page, print the answer, and name the files that were written."""
         if self.report is not None:
-            from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
+            from inlier.report.pages import MatchReport, RegistrationReport
+            from inlier.report.registration_summary import RegistrationSummary
 
             is_registration = isinstance(summary, RegistrationSummary)
             page = RegistrationReport(summary) if is_registration else MatchReport(summary)

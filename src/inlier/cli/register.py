@@ -288,7 +288,8 @@ def _check_fits(problem: _Problem, names: tuple[str, str], model: str, moved: Pa
 
 
 def _register(job: Job, problem: _Problem, *, seed: int, **settings: Any) -> Registration:
-    from inlier import NoConsensusError, Registration
+    from inlier.estimators.registration import Registration
+    from inlier.exceptions import NoConsensusError
 
     registration = Registration(random_state=seed, **settings)
     try:
@@ -308,7 +309,7 @@ def _what_to_check(problem: _Problem, source: str, target: str) -> str:
 
 
 def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
-    from inlier.report import summarise_registration
+    from inlier.report.registration_summary import summarise_registration
 
     pairing = problem.pairing
     return summarise_registration(

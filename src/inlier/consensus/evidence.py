@@ -64,6 +64,11 @@ class Evidence:
     n_pairs: int  # number of pairs looked at
 
     @property
+    def p_value(self) -> float:
+        """Chance, at most, of such a map where all pairs are wrong: Markov's bound from the false alarms."""
+        return math.exp(min(self.log_false_alarms, 0.0))
+
+    @property
     def is_significant(self) -> bool:
         """Whether chance would hardly ever do as well."""
         return self.log_false_alarms <= math.log(_MOST_FALSE_ALARMS)

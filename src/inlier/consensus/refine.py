@@ -12,7 +12,7 @@ from inlier._typing import FloatArray
 from inlier.consensus.evidence import Chance, Evidence, count_places
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms import SimilarityTransformation
-from inlier.transforms.least_squares import MapModel, Maps, maps_of, rank_and_uniqueness
+from inlier.transforms.least_squares import MapModel, Maps, Moments, rank_and_uniqueness
 
 # Real wrong matches are not quite independent: a scene has a floor, and features look alike near each other. So at a
 # coarse scale there is always something that chance does not explain, and a search has to look at fine ones.
@@ -164,7 +164,8 @@ class Consensus:
     pairs: ColumnPairs  # all pairs, about their means where the model has a shift
     origin: tuple[FloatArray, FloatArray]  # those means of x and y, or zeros
     rounding: tuple[float, float]  # relative rounding error of the numbers that x and y came as
-    re_paired_residuals: FloatArray  # what residuals are like where nothing is paired
+    re_paired_residuals: FloatArray  # what residuals are like where nothing is paired, as much shortened by the fit
+    last_fit: tuple[Maps, Moments] | None  # of all pairs, weighted by their nearness too; None where points are wide
     better_mirrored: bool  # whether a reflection, which the model does not allow, would fit the same pairs far better
 
     def nearness(self) -> FloatArray:
@@ -190,19 +191,17 @@ class Consensus:
         sums, which are about the means of all pairs, hardly determine it.
         """
         model = self.model
-        if model.name == "affine" or self.pairs.is_wide:
+        if model.name == "affine" or self.last_fit is None:
             return None
-        moments, _ = self.pairs.near_moments(model, self.map, *fall_off(self.evidence.bound))
+        maps, moments = self.last_fit
         cross, x_bar, y_bar = moments.cross[0], moments.x_bar[0], moments.y_bar[0]
         s = np.linalg.svd(cross, compute_uv=False)
-        scatter = max(float(moments.scatter[0].diagonal().sum()), np.finfo(np.float64).tiny)
+        scatter = max(float(moments.scatter[0].trace()), np.finfo(np.float64).tiny)
         lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
         off = np.array(self.rounding) * (lengths + [math.hypot(*mean) for mean in self.origin])
         noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
-        handedness = float(np.sign(np.linalg.det(cross / max(s[0], np.finfo(np.float64).tiny))))
-        if not rank_and_uniqueness(model, s, handedness, float(noise))[1]:
+        if not rank_and_uniqueness(model, s, moments.handedness, float(noise))[1]:
             return None
-        maps = maps_of(model, moments)
         scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
         x, y = self.origin
         shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None

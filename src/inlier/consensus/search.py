@@ -10,6 +10,7 @@ is depends on whether the Gram overlap has led to a sure map, which only has to 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from inlier.consensus.refine import (
     fall_off,
     support_and_places,
 )
-from inlier.rows.namespaces import rounding_of
+from inlier.rows.backend import rounding_of
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms.least_squares import MapModel, Maps
 
@@ -99,8 +100,15 @@ def find_consensus(
     stage, found = stage.finish(found)
     rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
     null = setting.re_paired_residuals(stage, found.map, _between(_JUDGING_RE_PAIRINGS, _BELOW_RAREST / rarest))
-    rounding = rounding_of(X), rounding_of(Y)
-    return Consensus(model, found.evidence, found.map, pairs, origin, rounding, null, stage.is_better_mirrored(found))
+    # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
+    freedom = model.freedom / (Y.shape[1] * max(found.evidence.n_supporting, 1))
+    null *= math.sqrt(max(1 - freedom, 0.1))
+    rounding, last_fit = (rounding_of(X), rounding_of(Y)), None
+    if not pairs.is_wide:
+        last_fit = pairs.fit_and_moments(model, found.map, *fall_off(found.evidence.bound))
+    looks_turned = model.may_mirror or (last_fit is not None and last_fit[1].handedness > 0)
+    mirrored = not looks_turned and stage.is_better_mirrored(found)
+    return Consensus(model, found.evidence, found.map, pairs, origin, rounding, null, last_fit, mirrored)
 
 
 class Setting:
@@ -237,10 +245,7 @@ class Stage:
 
     def is_better_mirrored(self, found: Candidate) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
-        model, some = self.refiner.model, self.pairs.in_random_order
-        if model.may_mirror:
-            return False
-        mirroring = replace(model, reflection=True)
+        some, mirroring = self.pairs.in_random_order, replace(self.refiner.model, reflection=True)
         start, _ = some.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
         if np.linalg.det(start.linear[0]) > 0:
             return False

@@ -63,7 +63,8 @@ class NearPairs:
     @staticmethod
     def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:
         """Copy every k-th of the pairs that are near."""
-        near = np.flatnonzero((residuals <= NEAR * bound) & (weights > 0))
+        is_near = residuals <= NEAR * bound
+        near = np.flatnonzero(is_near if weights.all() else is_near & (weights > 0))
         rows = near[:: max(1, near.size // _ENOUGH)]
         stands_for = np.full(rows.size, near.size / max(rows.size, 1))
         if rows.size < near.size and np.ptp(weights) > 0:

@@ -40,8 +40,8 @@ class Verdict:
     @staticmethod
     def of_failure(n: int, evidence: Evidence) -> Verdict:
         """That n pairs agree on nothing."""
-        p_value = float(np.exp(min(evidence.log_false_alarms, 0.0)))
-        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), p_value)
+        no_pair = np.zeros(n, dtype=bool)
+        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, evidence.p_value)
 
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""

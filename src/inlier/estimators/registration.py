@@ -25,7 +25,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators._verdict import Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
-from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
+from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
@@ -253,6 +253,8 @@ class Registration(TransformerMixin, PairMatcher):
         check_flag(self.raise_on_failure, "raise_on_failure")
         if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
             raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
+        if self.noise_bound is not None:
+            check_magnitude(float(self.noise_bound), "noise_bound")
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
@@ -286,34 +288,31 @@ class Registration(TransformerMixin, PairMatcher):
     def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        failure = Verdict.of_failure(len(X), evidence)
         if not evidence.is_significant:
-            return failure
+            return Verdict.of_failure(len(X), evidence)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
-        # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
-        freedom = found.model.freedom / (Y.shape[1] * max(evidence.n_supporting, 1))
-        null = np.sqrt(max(1 - freedom, 0.1)) * found.re_paired_residuals
-        calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
+        calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
         verdict = self._decided(
-            replace(
-                failure,
+            Verdict(
                 success_=True,
                 transformation_=motion,
                 residuals_=residuals,
                 noise_bound_=float(self.noise_bound or evidence.bound),
                 scores_=-residuals,
                 p_values_=calibration.p_values,
-                q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
+                q_values_=np.maximum(calibration.q_values, evidence.p_value, out=calibration.q_values),
+                inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
+                detection_p_value_=evidence.p_value,
                 inlier_fraction_=calibration.inlier_fraction,
                 inlier_fraction_error_=calibration.inlier_fraction_error,
                 null_scores_=null_scores,
-                n_re_pairings_=null.size,
+                n_re_pairings_=found.re_paired_residuals.size,
             ),
             n_expected=0.0 if evidence.is_coarse else n_real,
         )
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
-            return failure
+            return Verdict.of_failure(len(X), evidence)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
@@ -366,14 +365,13 @@ class Registration(TransformerMixin, PairMatcher):
         unsure = self.noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
         if unsure:
             mask = found.residuals_ <= found.noise_bound_
-        accepted = np.flatnonzero(mask)
-        rate, threshold = 0.0, float(np.nextafter(found.scores_.max(), np.inf))
-        if accepted.size:
-            rate, threshold = min(float(found.q_values_[accepted].max()), 1.0), float(found.scores_[accepted].min())
+        rate, threshold, n_accepted = 0.0, float(np.nextafter(found.scores_.max(), np.inf)), np.count_nonzero(mask)
+        if n_accepted:
+            rate, threshold = min(float(found.q_values_[mask].max()), 1.0), float(found.scores_[mask].min())
         if unsure:
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {accepted.size} pairs within the noise bound are accepted, "
+                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
             )
         return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)

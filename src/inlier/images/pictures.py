@@ -17,7 +17,7 @@ from inlier._typing import Mask
 from inlier.images.changes import Changes
 from inlier.images.reading import Photo
 from inlier.images.regions import Region
-from inlier.report.rendering import data_uri, find_template
+from inlier.report.pages import data_uri, find_template
 
 COLOUR = (255, 94, 0)  # of what has changed
 _PAPER = (20, 20, 20)

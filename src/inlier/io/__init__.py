@@ -3,10 +3,9 @@
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import FORMATS, Format, Kind, format_of
 from inlier.io.odd_values import notes_on_values
-from inlier.io.pairing import Pairing, pair_tables
 from inlier.io.read import column_names, eight_bits, open_stored, read_image, read_photo, read_table, split_source
 from inlier.io.replacing import first_foreign, workspace_in, written_beside
-from inlier.io.table import Table
+from inlier.io.table import Pairing, Table, pair_tables
 from inlier.io.write import (
     check_can_hold_columns,
     write_blocks,

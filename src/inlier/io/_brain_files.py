@@ -14,7 +14,7 @@ import numpy as np
 from inlier._typing import FloatArray
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import XYZ, CloudCodec, Codec, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, open_unpacked, too_large
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, too_large, unpacked
 from inlier.io.packed import DEFLATE_RATIO, deflated_size
 from inlier.io.table import Content, Request, as_array, by_column
 
@@ -69,7 +69,7 @@ class Nifti(Codec):
     def read(self, request: Request) -> Content:
         path = request.path
         if path.suffix.lower() == ".gz" and _may_unpack_to_much(path):
-            with open_unpacked(path) as stream:  # once without keeping anything, to see how much there is
+            with unpacked(path) as stream:  # once without keeping anything, to see how much there is
                 while stream.read(_STEP):
                     pass
         image = load("nibabel", "nifti").load(path)

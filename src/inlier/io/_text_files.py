@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from inlier._checks import warn
 from inlier.exceptions import UnusableFileError
 from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
 from inlier.io.formats import XYZ, Codec, load
-from inlier.io.limits import open_unpacked
+from inlier.io.limits import unpacked
 from inlier.io.table import Content, Request, as_array, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
@@ -50,7 +50,7 @@ class Delimited(ArrowColumns):
         is_narrow = len(dialect.names) == 1  # where an empty line is an empty field
         wanted = wanted_columns(request, list(dialect.names))  # what is not asked for need not be numbers
         types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
-        with open_unpacked(path) as stream:
+        with _open(path) as stream:
             try:
                 table = arrow_csv.read_csv(
                     arrow.PythonFile(stream, mode="r"),
@@ -74,7 +74,9 @@ class Delimited(ArrowColumns):
             table = _without_last_blanks(table, path)
         if table.num_rows == 0:
             raise UnusableFileError(f"{path} has a header but no rows.")
-        columns = {name: from_arrow(table[name], path) for name in wanted}
+        columns = {name: table[name].to_numpy() for name in wanted if name != request.key}
+        if request.key is not None:
+            columns[request.key] = from_arrow(table[request.key], path)
         if dialect.n_skipped or request.key is not None or request.columns is not None:
             return columns
         return as_array(columns)
@@ -92,7 +94,7 @@ class BlankSeparated(Codec):
     """Numbers separated by blanks; lines that start with # are comments. In xyz the first three are x, y, z."""
 
     def read(self, request: Request) -> Content:
-        with open_unpacked(request.path) as stream, warnings.catch_warnings():
+        with _open(request.path) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # numpy warns where the file holds no number
             try:
                 values = np.loadtxt(stream, ndmin=2, encoding="utf-8")
@@ -117,10 +119,14 @@ class BlankSeparated(Codec):
             np.savetxt(stream, values, fmt="%.17g" if values.dtype.kind == "f" else "%d")
 
 
+def _open(path: Path) -> BinaryIO:
+    return unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
 def _check_no_gaps(path: Path) -> None:
     """Refuse blank lines between the numbers of one column: a missing value must not move the rows below it."""
     blank, has_begun = None, False
-    with open_unpacked(path) as stream:
+    with _open(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip() and blank is not None:
                 raise UnusableFileError(
@@ -137,7 +143,7 @@ def _create(path: Path) -> Any:
 
 def _dialect(path: Path) -> _Dialect:
     """Look at the first lines: which delimiter, which decimal point, and is there a header?"""
-    with open_unpacked(path) as stream:
+    with _open(path) as stream:
         raw = stream.read(_HEAD_BYTES)
     if b"\0" in raw:
         raise UnusableFileError(f"{path} is not a text file: it holds zero bytes. Save it as UTF-8 text.")

@@ -21,7 +21,8 @@ from inlier import plotting
 from inlier.apps.reproduce.experiment import Outcome
 from inlier.apps.reproduce.tidy import STATISTICS, Row, point_of
 from inlier.io import write_file
-from inlier.report.rendering import data_uri, find_template, versions
+from inlier.report.match_summary import versions
+from inlier.report.pages import data_uri, find_template
 
 Record = Mapping[str, Any]
 
