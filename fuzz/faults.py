@@ -67,7 +67,7 @@ def state(path: Path) -> str:
 def outputs(folder: Path) -> dict[str, str]:
     """The state of each output; those of ``diff`` lie in a folder."""
     found = sorted(folder.glob("out*"))
-    found = [file for path in found for file in (sorted(path.iterdir()) if path.name == "out" else [path])]
+    found = [file for path in found for file in (sorted(path.glob("[!.]*")) if path.name == "out" else [path])]
     return {str(path.relative_to(folder)): state(path) for path in found}
 
 
