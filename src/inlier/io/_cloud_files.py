@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import UnusableFileError
+from inlier.io.apart import survives
 from inlier.io.formats import XYZ, CloudCodec, load
-from inlier.io.limits import check_unpacked_size
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
 from inlier.io.table import Content, Request
 
 _HEAD_BYTES = 65536
 _MOST_FIELDS = 65536  # numbers of a point
 _PER_LIST = 128  # bytes that a row with a list takes once it is read
+_PATIENCE, _SLOWEST = 3, 2 * 1024**2  # seconds of work, and bytes a second, that a sound laz file may take
+_SPARE = 512 * 1024**2  # bytes of memory that libraries may take for themselves
 _UNPACK_PCD, _UNPACK_LAS = "convert it to binary pcd", "thin it"
 _LAS_STEPS = 2**30  # a coordinate is a whole number of steps in 32 bits; half of them leave room
 
@@ -197,12 +201,16 @@ def _check_las(path: Path) -> None:
     _check_announced(path, max(start, header_size + 54 * n_records + 60 * n_late))
     if is_packed:
         check_unpacked_size(path, max(few, n_points) * length, _UNPACK_LAS)
-        _check_laz_chunks(path, start, size, length)
+        _check_laz_chunks(path, start, size)
+        laspy = load("laspy", "las")
+        read = partial(laspy.read, str(path), laz_backend=laspy.LazBackend.Lazrs)  # which starts no threads
+        if not survives(read, _PATIENCE + size / _SLOWEST, most_unpacked_bytes() + _SPARE):
+            raise UnusableFileError(f"{path} is damaged: what it unpacks to has no end. Copy or save it again.")
     else:
         _check_announced(path, start + max(few, n_points) * length)
 
 
-def _check_laz_chunks(path: Path, start: int, size: int, length: int) -> None:
+def _check_laz_chunks(path: Path, start: int, size: int) -> None:
     """Refuse a table of chunks that is not there, or has more entries than there is room for."""
     with path.open("rb") as stream:
         stream.seek(start)
