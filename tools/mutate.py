@@ -18,6 +18,8 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src" / "inlier"
@@ -47,23 +49,23 @@ class Mistaken(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.source, module.__file__, "exec"), module.__dict__)
 
 
-def mutations_of(source: str) -> list[tuple[str, str]]:
-    """All mutations of a text: what is changed, and the text with it."""
+def mutations_of(source: str) -> list[tuple[str, Callable[[], str | None]]]:
+    """All mutations of a text: what is changed, and what makes the text with it."""
     import parso
     from cosmic_ray.ast import ast_nodes
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
 
-    tree = parso.parse(source)
-    nodes = list(ast_nodes(tree))
+    nodes = list(ast_nodes(parso.parse(source)))
     found = []
     for name in sorted(operator_names()):
-        operator = get_operator(name)()
-        places = [place for node in nodes for place in operator.mutation_positions(node)]
+        kind = get_operator(name)
+        if kind.arguments():  # those that must be told what to put in
+            continue
+        places = [place for node in nodes for place in kind().mutation_positions(node)]
         for number, (start, _) in enumerate(places):
-            mutated = mutate_code(source.encode(), operator, number)
-            if mutated is not None and mutated != source:
-                found.append((f"line {start[0]}: {name.removeprefix('core/')}", mutated))
+            what = f"line {start[0]}: {name.removeprefix('core/')}"
+            found.append((what, partial(mutate_code, source, kind(), number)))
     return found
 
 
@@ -109,7 +111,10 @@ def main() -> None:
         if is_noticed(module, source, tests):
             raise SystemExit(f"The tests of {module} fail without any mutation.")
         start, tried, survivors = time.monotonic(), 0, []
-        for what, mutated in drawn:
+        for what, make in drawn:
+            mutated = make()
+            if mutated is None or mutated == source:
+                continue
             if time.monotonic() - start > 60 * given.minutes:
                 break
             tried += 1

@@ -205,7 +205,9 @@ def _check_las(path: Path) -> None:
         laspy = load("laspy", "las")
         read = partial(laspy.read, str(path), laz_backend=laspy.LazBackend.Lazrs)  # which starts no threads
         if not survives(read, _PATIENCE + size / _SLOWEST, most_unpacked_bytes() + _SPARE):
-            raise UnusableFileError(f"{path} is damaged: what it unpacks to has no end. Copy or save it again.")
+            raise UnusableFileError(
+                f"{path} is damaged: the library for laz does not come to an end with it. Copy or save it again."
+            )
     else:
         _check_announced(path, start + max(few, n_points) * length)
 
