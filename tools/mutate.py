@@ -82,7 +82,7 @@ def is_noticed(module: str, source: str, tests: list[str]) -> bool:
             import pytest
 
             signal.alarm(PATIENCE)
-            options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
+            options = ["-x", "-q", "-p", "no:cacheprovider"]
             code = int(pytest.main([*options, *tests]))
         finally:
             os._exit(code)
@@ -97,8 +97,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=600.0, help="for each module")
     given = parser.parse_args()
-    import hypothesis  # noqa: F401 - what every copy needs is imported once
-    import pytest  # noqa: F401
+    import pytest  # noqa: F401 - what every copy needs is imported once
     import scipy.stats  # noqa: F401
     import sklearn.base  # noqa: F401
 

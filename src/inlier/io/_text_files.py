@@ -166,7 +166,8 @@ def _dialect(path: Path) -> _Dialect:
             f"{path} has more than one column named {sorted(repeated)[0]!r}. Give each its own name."
         )
     notes = [*_on_header(rows, has_header), *_on_points(rows[has_header:], delimiter, point)]
-    if len(names) > 1 and any(not line.strip() for line in "\n".join(lines[place + has_header :]).strip().split("\n")):
+    body = "\n".join(lines[place + has_header :]).strip()
+    if len(names) > 1 and body and not all(line.strip() for line in body.split("\n")):
         notes.append("blank lines between the rows were left out.")
     return _Dialect(delimiter, point, names, place + 1 if has_header else 0, tuple(notes))
 
