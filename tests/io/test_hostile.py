@@ -133,7 +133,7 @@ class TestCode:
         import pyarrow
         import pyarrow.parquet
 
-        field = pyarrow.field("a", pyarrow.float64(), metadata={"ARROW:extension:name": "arrow.py_extension_type"})
+        field = pyarrow.field("a", pyarrow.float64(), metadata={"ARROW:extension:name": "somebody.elses"})
         table = pyarrow.table([pyarrow.array([1.0])], schema=pyarrow.schema([field]))
         pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
         with warnings.catch_warnings():
