@@ -13,7 +13,6 @@ import click
 from inlier.cli._common import (
     NOTHING_FOUND,
     STDOUT,
-    BadInput,
     Job,
     answer_options,
     answering,
@@ -22,6 +21,7 @@ from inlier.cli._common import (
     print_csv,
     read_both,
 )
+from inlier.cli._outputs import BadInput
 from inlier.cli._progress import bytes_read, stages
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def match(
     columns: tuple[str, ...],
     output: Path | None,
     report: Path | None,
+    force: bool,
     as_json: bool,
     quiet: bool,
     **settings: Any,
@@ -114,7 +115,7 @@ def match(
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
     """
     chosen = _Settings(**settings)
-    job = Job(context, (x, y), output, report, as_json, quiet)
+    job = Job(context, (x, y), output, report, as_json, quiet, force)
     with answering():
         _check_options(context, chosen)
         job.check_outputs()
@@ -127,7 +128,7 @@ def match(
 
 def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.io import pair_tables
+    from inlier.io import notes_on_values, pair_tables
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
@@ -136,6 +137,7 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
         pairing = pair_tables(*tables)
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables)
+        job.notes.extend(note for table in tables for note in notes_on_values(table))
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
