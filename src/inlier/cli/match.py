@@ -13,7 +13,6 @@ import click
 from inlier.cli._common import (
     NOTHING_FOUND,
     STDOUT,
-    BadInput,
     Job,
     answer_options,
     answering,
@@ -25,6 +24,7 @@ from inlier.cli._common import (
     read_both,
     without_codes,
 )
+from inlier.cli._outputs import BadInput
 from inlier.cli._progress import bytes_read, stages
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def match(
     missing: str | None,
     output: Path | None,
     report: Path | None,
+    force: bool,
     as_json: bool,
     quiet: bool,
     **settings: Any,
@@ -136,7 +137,7 @@ def match(
     """
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
-    job = Job(context, (x, y), output, report, as_json, quiet)
+    job = Job(context, (x, y), output, report, as_json, quiet, force)
     with answering():
         _check_options(context, chosen, labels)
         job.check_outputs()
@@ -160,7 +161,7 @@ def _match(
     codes: list[float],
 ) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.io import pair_tables
+    from inlier.io import notes_on_values, pair_tables
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
@@ -169,6 +170,7 @@ def _match(
         pairing = pair_tables(*(without_codes(table, codes) for table in tables))
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables, allow_gaps=chosen.method == "calibrated" and chosen.splits == 1)
+        job.notes.extend(note for table in tables for note in notes_on_values(table))
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in labels.items()}
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)

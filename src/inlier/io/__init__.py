@@ -2,7 +2,18 @@
 
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import FORMATS, Format, Kind, format_of
-from inlier.io.read import eight_bits, open_stored, read_image, read_labels, read_photo, read_table, split_source
+from inlier.io.odd_values import notes_on_values
+from inlier.io.read import (
+    column_names,
+    eight_bits,
+    open_stored,
+    read_image,
+    read_labels,
+    read_photo,
+    read_table,
+    split_source,
+)
+from inlier.io.replacing import first_foreign, workspace_in, written_beside
 from inlier.io.table import Pairing, Table, pair_tables
 from inlier.io.write import (
     check_can_hold_columns,
@@ -11,7 +22,6 @@ from inlier.io.write import (
     write_file,
     write_like,
     write_table,
-    written_beside,
 )
 
 __all__ = [
@@ -22,8 +32,11 @@ __all__ = [
     "Table",
     "UnusableFileError",
     "check_can_hold_columns",
+    "column_names",
     "eight_bits",
+    "first_foreign",
     "format_of",
+    "notes_on_values",
     "open_stored",
     "pair_tables",
     "read_image",
@@ -31,6 +44,7 @@ __all__ = [
     "read_photo",
     "read_table",
     "split_source",
+    "workspace_in",
     "write_blocks",
     "write_csv",
     "write_file",

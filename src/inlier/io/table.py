@@ -92,6 +92,8 @@ def _from_array(array: Array, request: Request) -> Table:
         )
     if array.ndim == 1:
         array = array.reshape(-1, 1)
+    if array.size == 0 and array.ndim in (1, 2):
+        raise UnusableFileError(f"{path} holds an empty array, of shape {array.shape}. Save it again with its numbers.")
     if array.ndim != 2:
         raise UnusableFileError(
             f"{path} holds an array of shape {array.shape}, but a table of shape (rows, columns) is needed. "

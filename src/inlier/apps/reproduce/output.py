@@ -59,10 +59,10 @@ def as_csv(rows: list[Row]) -> str:
 
 
 def write_numbers(outcome: Outcome, folder: Path) -> None:
-    """Write the table and the record."""
+    """Write the record, by which the rest is known as an earlier output, and the table."""
     name = outcome.experiment.name
-    write_file(folder / f"{name}.csv", as_csv(outcome.rows))
     write_file(folder / f"{name}.json", json.dumps(as_record(outcome), indent=1) + "\n")
+    write_file(folder / f"{name}.csv", as_csv(outcome.rows))
 
 
 def write_pictures(outcome: Outcome, folder: Path) -> None:
