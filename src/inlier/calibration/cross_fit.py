@@ -29,7 +29,7 @@ from inlier.rows.threads import single_threaded_blas
 RE_PAIRINGS = 1_000_000  # about, in all
 WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
-_MOST_DEALS = 20
+_FEWEST_DEALS, _MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
 _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
 
 
@@ -65,7 +65,7 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
     are not two pairs, or groups, for each.
     """
     n = pairs.n_pairs
-    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, _MOST_DEALS))
+    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
     learner = Learner(pairs, labels, rng)
     n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
     per_pair = RE_PAIRINGS // (n * n_deals)
