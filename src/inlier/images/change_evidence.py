@@ -22,7 +22,6 @@ from inlier.images.filters import WORKING_SIZE, Field, gaussian, gradient_power,
 
 _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
-_OUTPUT_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
 _ANTIALIAS = 0.7  # Gaussian over the photos, in working pixels: edges never match to a fraction of a pixel
 _BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
 _SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
@@ -59,7 +58,6 @@ def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Ge
     """
     size = max(before.shape[:2])
     unit = size / WORKING_SIZE
-    before = np.where(valid[..., None] > 0, before, after)  # outside of the frame nothing is to be compared
     valid = ndimage.minimum_filter(valid, _BORDER)
     before, after = gaussian(before, _ANTIALIAS * unit), gaussian(after, _ANTIALIAS * unit)
     x, y = log_colour(before), log_colour(after)
@@ -71,7 +69,13 @@ def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Ge
         residual = within_range(residual, before, after)
         evidence += over_scales(residual, y - residual, brightness, unit, rng) / len(_WINDOWS)
     evidence *= 1 - _TRUST_IN_SHAPE * common_shape(x.mean(axis=-1), y.mean(axis=-1), unit)
-    return gaussian(evidence * valid, _OUTPUT_SMOOTHING * size)
+    return evidence * valid
+
+
+def unexplained_light(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Field:
+    """Return the difference of log colours that one map of the colours leaves: light that varies, and changes."""
+    x, y = log_colour(before), log_colour(after)
+    return (y - global_prediction(x, y, valid, rng)) * valid[..., None]
 
 
 def with_gaps_filled(evidence: Field) -> Field:
@@ -211,8 +215,10 @@ def _robust_covariance(rows: Field) -> FloatArray:
 
 
 def _mahalanobis(rows: Field | FloatArray, covariance: FloatArray) -> Field:
-    half = np.linalg.cholesky(np.linalg.inv(covariance)).astype(rows.dtype)
-    distance: Field = np.square(rows @ half).sum(axis=1)
+    """Square of the distance from 0; term by term, because products with matrices as small as 3 x 3 are slow."""
+    a, b, c = np.ascontiguousarray(rows.T)
+    ((aa, ab, ac), (_, bb, bc), (_, _, cc)) = np.linalg.inv(covariance).astype(rows.dtype)
+    distance: Field = a * (aa * a + 2 * ab * b + 2 * ac * c) + b * (bb * b + 2 * bc * c) + cc * c * c
     return distance
 
 

@@ -1,10 +1,10 @@
-"""From evidence to decisions: which regions stand out of the photo's own noise.
+"""From evidence to decisions: which regions show more than accident does.
 
-Where nothing has changed the evidence has a tail that falls exponentially or faster. Its rate is read off the part
-between the median and the upper quartile, which changes of less than a quarter of the photo hardly touch:
-P(evidence > median + t) = exp(-t / beta) / 2, with beta = (upper quartile - median) / log 2. The evidence is smooth,
-so a photo holds only about as many independent places as smoothing windows; a region's p-value is the tail at its
-peak times their number (Bonferroni), the chance that noise shows such a peak anywhere.
+A photo holds about as many independent places as its evidence has local maxima, the peaks. Peaks of pairs in which
+nothing has changed (`inlier.images.self_pairs`) say how high accident reaches: the highest fifth of them is fitted by a
+generalised Pareto distribution, stretched if the photos' own median peak is higher than theirs. A peak's p-value is
+that tail; q-values over all peaks of the photo (Benjamini and Hochberg) bound the share of accidents among the regions
+reported.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 from scipy import ndimage
+from scipy.spatial import ConvexHull
+from scipy.stats import false_discovery_control, genpareto
 
-from inlier._typing import Mask
+from inlier._typing import FloatArray, Mask
 from inlier.images.filters import Field
 
-_PLACES_ACROSS = 48.0  # independent places along the longer side: a smoothing window is 1/48 of it
-_EDGE_CHANCE = 0.001  # tail at which a region ends at the latest
-_EDGE_SHARE = 0.5  # of the highest evidence nearby, above the median, at which a region ends: half way down
+_PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
+_TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
+_SHAPES = (-0.5, 0.0)  # of the tail: evidence is a logarithm, so that it falls exponentially or faster
+_CAUTION = 2.0  # standard errors, about 1 / sqrt(n) each, by which the tail is taken to be longer than it looks
+_EDGE_SHARE = 0.5  # of the highest evidence nearby, at which a region ends: half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
+_SOLID = 0.5  # of its convex hull: a region that fills so much of it is one thing, and its gaps are part of it
 MOST_LISTED = 500
-_LEAST_RATE = 0.05  # of beta: photos without noise have no spread
-_CAUTION = 1.15  # beta is read off the middle; the tail may fall a little slower
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class Region:
     score : float
         Largest evidence in it.
     p_value : float or None
-        Chance that noise alone shows such a peak anywhere in the photo; None for the paper's methods.
+        Chance that a peak is as high where nothing has changed; None for the paper's methods.
+    q_value : float or None
+        Smallest alpha at which the region is reported; None for the paper's methods.
     """
 
     left: int
@@ -50,67 +56,99 @@ class Region:
     area: int
     score: float
     p_value: float | None
+    q_value: float | None
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseTail:
-    """The exponential tail of the evidence where nothing has changed."""
+class AccidentTail:
+    """How high peaks are where nothing has changed: a share of them is above ``start``, generalised Pareto."""
 
-    median: float
-    rate: float
-    places: float
+    start: float
+    share: float
+    scale: float
+    shape: float
 
-    def p_value(self, evidence: float) -> float:
-        """Chance that noise reaches this evidence anywhere in the photo."""
-        return float(min(1.0, 0.5 * self.places * np.exp(-(evidence - self.median) / self.rate)))
-
-    def level(self, chance: float) -> float:
-        """Return the evidence that noise exceeds at one place with this chance."""
-        return self.median + self.rate * float(np.log(0.5 / chance))
+    def p_values(self, peaks: FloatArray) -> FloatArray:
+        """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
+        above = np.maximum(peaks - self.start, 0)
+        return np.asarray(self.share * genpareto.sf(above, self.shape, scale=self.scale))
 
 
-def noise_tail(evidence: Field, valid: Field) -> NoiseTail:
-    """Read the tail off the lower three quarters of the evidence."""
-    height, width = evidence.shape
-    seen = evidence[valid > 0]
-    median, upper = (float(value) for value in np.quantile(seen, (0.5, 0.75)))
-    places = seen.size / max(height, width) ** 2 * _PLACES_ACROSS**2
-    return NoiseTail(median, max(_CAUTION * (upper - median) / float(np.log(2)), _LEAST_RATE), max(places, 1.0))
+def find_peaks(evidence: Field, valid: Field) -> FloatArray:
+    """Return the evidence of the places that have the highest around them."""
+    width = max(3, round(_PLACE * max(evidence.shape)))
+    highest = ndimage.maximum_filter(evidence, width)
+    return evidence[(evidence == highest) & (evidence > 0) & (valid > 0)].astype(np.float64)
 
 
-def significant_peaks(evidence: Field, tail: NoiseTail, alpha: float) -> tuple[Field, Field]:
-    """Find the peaks that noise would show with a chance of at most ``alpha``.
+def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
+    """Fit the tail to peaks of unchanged pairs by probability-weighted moments (Hosking and Wallis 1987)."""
+    if not by_accident.size:
+        return AccidentTail(0.0, 1.0, np.finfo(float).tiny, 0.0)
+    stretch = max(1.0, float(np.median(peaks) / np.median(by_accident))) if peaks.size else 1.0
+    null = np.sort(stretch * by_accident)
+    start = float(np.quantile(null, 1 - _TAIL_SHARE))
+    above = null[null > start] - start
+    if above.size < 2:
+        return AccidentTail(start, _TAIL_SHARE, max(start, np.finfo(float).tiny), 0.0)
+    ranks = np.arange(above.size)
+    mean, weighted = above.mean(), (above * (above.size - 1 - ranks)).sum() / (above.size * (above.size - 1))
+    shape = 2 - mean / (mean - 2 * weighted) if mean > 2 * weighted else 0.0
+    shape = float(np.clip(shape + _CAUTION / np.sqrt(above.size), *_SHAPES))
+    # The scale that has the same mean with that shape.
+    return AccidentTail(start, _TAIL_SHARE, float(mean * (1 - shape)), shape)
 
-    Return, in and just around each region, the evidence at which it ends (infinite elsewhere) and that of its peak (0
-    elsewhere).
-    """
-    labels, count = ndimage.label(evidence > tail.level(_EDGE_CHANCE))
-    peaks = np.zeros(count + 1)
-    if count:
-        peaks[1:] = ndimage.maximum(evidence, labels, np.arange(1, count + 1))
-    kept = np.array([tail.p_value(float(peak)) <= alpha for peak in peaks], bool)
-    kept[0] = False
-    # One pixel around the regions counts too: interpolation to full size looks there.
-    peak = ndimage.maximum_filter(np.where(kept, peaks, 0.0)[labels], 3)
-    highest = ndimage.maximum_filter(evidence, max(3, round(_NEARBY * max(evidence.shape))))
-    level = np.maximum(tail.median + _EDGE_SHARE * (highest - tail.median), tail.level(_EDGE_CHANCE))
-    return np.where(peak > 0, level, np.inf).astype(np.float32), peak.astype(np.float32)
+
+def q_values(p_values: FloatArray) -> FloatArray:
+    """Benjamini and Hochberg's, over all peaks of the photo."""
+    return np.asarray(false_discovery_control(p_values)) if p_values.size else p_values
 
 
-def describe(labels: NDArray[np.int32], evidence: Field, tail: NoiseTail | None) -> list[Region]:
-    """List at most 500 regions, the strongest first (the largest, where evidence has no tail)."""
+def outline(evidence: Field, fine: Field, least: float) -> Mask:
+    """Cut out the regions in which the evidence reaches ``least``, half way down the fine evidence nearby."""
+    nearby = max(3, round(_NEARBY * max(fine.shape)))
+    highest = ndimage.maximum_filter(fine, nearby)
+    inside = (fine >= _EDGE_SHARE * highest) & (fine >= _EDGE_SHARE * least) | (evidence >= least)
+    labels, count = ndimage.label(inside)
+    reached = ndimage.maximum(evidence, labels, np.arange(count + 1)) >= least
+    reached[0] = False
+    return with_gaps_closed(reached[labels])
+
+
+def with_gaps_closed(mask: Mask) -> Mask:
+    """Fill holes, and the convex hull of regions that fill most of it: things change, not their textures."""
+    filled = np.asarray(ndimage.binary_fill_holes(mask))
+    labels, _ = ndimage.label(filled)
+    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
+        part = labels[rows, columns] == number
+        hull = _hull(part)
+        if part.sum() >= _SOLID * hull.sum():
+            filled[rows, columns] |= hull
+    return filled
+
+
+def _hull(part: Mask) -> Mask:
+    places = np.argwhere(part)[:, ::-1]
+    if min(np.ptp(places, axis=0)) == 0 or np.linalg.matrix_rank(places - places[0]) < 2:
+        return part
+    corners = places[ConvexHull(places).vertices]
+    picture = Image.new("1", part.shape[::-1])
+    ImageDraw.Draw(picture).polygon([(int(column), int(row)) for column, row in corners], fill=1, outline=1)
+    return np.asarray(picture)
+
+
+def describe(labels: NDArray[np.int32], evidence: Field) -> list[Region]:
+    """List at most 500 regions, the largest first, without p- and q-values."""
     boxes = ndimage.find_objects(labels)
     areas = np.bincount(labels.ravel(), minlength=len(boxes) + 1)[1:]
-    order = np.argsort(-areas, kind="stable")[:MOST_LISTED]
     regions = []
-    for number in order:
+    for number in np.argsort(-areas, kind="stable")[:MOST_LISTED]:
         rows, columns = boxes[number]
         inside = labels[rows, columns] == number + 1
         score = float(evidence[rows, columns][inside].max())
-        p_value = None if tail is None else tail.p_value(score)
         box = int(columns.start), int(rows.start), int(columns.stop), int(rows.stop)
-        regions.append(Region(*box, int(areas[number]), score, p_value))
-    return regions if tail is None else sorted(regions, key=lambda region: -region.score)
+        regions.append(Region(*box, int(areas[number]), score, None, None))
+    return regions
 
 
 def without_specks(mask: Mask, least_area: int) -> NDArray[np.int32]:
