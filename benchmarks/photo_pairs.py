@@ -172,12 +172,16 @@ def _with_faults(board: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
         while True:
             row, column = rng.permutation(np.argwhere(edge))[0]
             tall, wide = rng.integers(6, 22, 2)
-            place = np.s_[max(0, row - tall // 2) : row + tall // 2 + 1, max(0, column - wide // 2) : column + wide // 2 + 1]
+            place = np.s_[
+                max(0, row - tall // 2) : row + tall // 2 + 1, max(0, column - wide // 2) : column + wide // 2 + 1
+            ]
             value = rng.integers(2)
             if (faulty[place] != value).sum() > 25:
                 break
         faulty[place] = value
-        truth[max(0, row - tall // 2 - 6) : row + tall // 2 + 7, max(0, column - wide // 2 - 6) : column + wide // 2 + 7] = True
+        truth[
+            max(0, row - tall // 2 - 6) : row + tall // 2 + 7, max(0, column - wide // 2 - 6) : column + wide // 2 + 7
+        ] = True
     return faulty, truth
 
 

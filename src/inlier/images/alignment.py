@@ -33,6 +33,7 @@ _BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted, as shares of 
 _BEND_ROUNDS = 3  # in each of them; a round moves by a pixel at most
 _BEND_STEP = 4  # pixels: the bend is smooth, and fitted on a coarser grid
 _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
+_PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
 _OVER_DECOYS = 2.0  # below that: how many times the correlation of mirrored photos it must be
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
 _MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
@@ -102,7 +103,12 @@ class Alignment:
         for row in range(len(corners) - 1):
             for column in range(corners.shape[1] - 1):
                 box = (*corners[row, column], *corners[row + 1, column + 1])
-                turn = [places[row, column], places[row + 1, column], places[row + 1, column + 1], places[row, column + 1]]
+                turn = [
+                    places[row, column],
+                    places[row + 1, column],
+                    places[row + 1, column + 1],
+                    places[row, column + 1],
+                ]
                 mesh.append((tuple(int(edge) for edge in box), tuple(float(value) for value in np.ravel(turn))))
         return image.transform(image.size, Image.Transform.MESH, mesh, Image.Resampling.BILINEAR)
 
@@ -150,7 +156,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
         with suppress(NoFeaturesError):
             start = _scaled(_match_features(before, after, random_state), 1 / scale)
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
-    if not _same_scene(best.agreement, x, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
+    if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
         return replace(best, same_scene=False).scaled(scale)
     return _bent(x, y, best).scaled(scale)
 
@@ -159,16 +165,16 @@ def as_they_are(before: Photo, after: Photo) -> Alignment:
     """No movement, and how well the photos agree without one."""
     x, y = (gaussian(_even_brightness(shrunk(photo)), 1.0) for photo in (before, after))
     agreement = _agreement(x, y)
-    return Alignment(_STAY, agreement, "none", _same_scene(agreement, x, lambda decoy: _agreement(decoy, y)))
+    return Alignment(_STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
 
 
 def _by_agreement(found: Alignment) -> float:
     return found.agreement
 
 
-def _same_scene(agreement: float, x: Field, agreement_of: Callable[[Field], float]) -> bool:
-    """Compare the agreement with that of decoys: no camera sees a scene mirrored."""
-    if agreement >= _SAME_VIEW:
+def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Field], float]) -> bool:
+    """Compare the agreement with that of decoys: no camera sees a scene mirrored. Of plain photos nobody can tell."""
+    if agreement >= _SAME_VIEW or min(x.std(), y.std()) < _PLAIN:
         return True
     decoys = (x[:, ::-1], x[::-1], x[::-1, ::-1])
     return agreement > _OVER_DECOYS * max(agreement_of(np.ascontiguousarray(decoy)) for decoy in decoys)

@@ -12,15 +12,25 @@ from inlier._checks import check_choice, check_flag, check_number
 from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.images.alignment import Alignment, align_photos, as_they_are
-from inlier.images.change_evidence import change_evidence, unexplained_light, with_gaps_filled
+from inlier.images.change_evidence import compare, edge_evidence, surface_evidence, with_gaps_filled
 from inlier.images.filters import Field, gaussian, resample, shrunk
 from inlier.images.reading import Photo, comparable
-from inlier.images.regions import MOST_LISTED, AccidentTail, Region, describe, find_peaks, fit_tail, outline, q_values, without_specks
+from inlier.images.regions import (
+    MOST_LISTED,
+    AccidentTail,
+    Region,
+    describe,
+    find_peaks,
+    fit_tail,
+    outline,
+    q_values,
+    without_specks,
+)
 from inlier.images.self_pairs import unchanged_pairs
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
 _SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
-_FINE_SMOOTHING = 0.003  # the same where a region's outline is drawn
+_FINE_SMOOTHING = 0.0015  # the same where a region's outline is drawn
 _SPECK = 2e-5  # share of the photo under which the paper's methods' regions are not listed
 
 
@@ -94,7 +104,7 @@ class Changes:
 
 
 def detect_changes(
-    before: Any, after: Any, method: str = "calibrated", alpha: float = 0.01, align: bool = True, random_state: int = 0
+    before: Any, after: Any, method: str = "calibrated", alpha: float = 0.05, align: bool = True, random_state: int = 0
 ) -> Changes:
     """Find what has changed between two photos of one scene.
 
@@ -109,7 +119,7 @@ def detect_changes(
         The photos, of one size or at least of one shape.
     method : {"calibrated", "row-sum", "eigenvector"}, default="calibrated"
         How change is judged.
-    alpha : float, default=0.01
+    alpha : float, default=0.05
         Largest expected share of regions that are there by accident (the false discovery rate), as far as unchanged
         photos look like those of `inlier.images.self_pairs`; the calibrated method only.
     align : bool, default=True
@@ -128,7 +138,7 @@ def detect_changes(
     >>> scene, with_box, _ = make_scenes().photos
     >>> changes = detect_changes(scene, with_box)
     >>> print(changes.sentence)
-    1 region has changed, at most 1 % of them by accident: ... of the photo.
+    1 region has changed, at most 5 % of them by accident: ... of the photo.
     """
     check_choice(method, METHODS, "method")
     alpha = check_number(alpha, "alpha", low=0, high=1)
@@ -156,18 +166,23 @@ def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: i
     if seen.mean() < 0.05:
         raise ValueError("The two photos do not overlap: check that they show one scene, or pass align=False.")
     x = np.where(seen[..., None] > 0, shrunk(before), y)  # outside of the frame nothing is to be compared
-    per_pixel = change_evidence(x, y, seen, rng)
-    evidence = _smooth(per_pixel)
-    twins = [_smooth(change_evidence(*pair, seen, rng)) for pair in unchanged_pairs(x, y, unexplained_light(x, y, seen, rng), rng)]
-    peaks = find_peaks(evidence, seen)
-    tail = fit_tail(np.concatenate([find_peaks(twin, seen) for twin in twins]), peaks)
+    pair = compare(x, y, seen, rng)
+    outlines = edge_evidence(pair, rng)
+    edges = _smooth(outlines)
+    peaks = find_peaks(edges, seen)
+    by_accident = []
+    for photo, twin in unchanged_pairs(x, y, pair.unexplained, rng):
+        by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
+    tail = fit_tail(np.concatenate(by_accident), peaks)
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
-    mask = outline(evidence, gaussian(per_pixel, _FINE_SMOOTHING * max(y.shape)), least)
-    scores = resample(with_gaps_filled(evidence), height, width)
+    surfaces = surface_evidence(pair, rng)
+    mask = outline(edges, gaussian(np.sqrt(surfaces * outlines), _FINE_SMOOTHING * max(y.shape)), least)
+    scores = resample(with_gaps_filled(_smooth(surfaces) + 2 * edges), height, width)  # of half as many scales
     whole = resample(mask.astype(np.float32), height, width) >= 0.5
-    regions = describe(without_specks(whole, least_area=1), resample(evidence, height, width))
-    return scores, whole, sorted((_judged(region, tail, peaks, q) for region in regions), key=lambda region: -region.score)
+    regions = describe(without_specks(whole, least_area=1), resample(edges, height, width))
+    judged = [_judged(region, tail, peaks, q) for region in regions]
+    return scores, whole, sorted(judged, key=lambda region: -region.score)
 
 
 def _smooth(evidence: Field) -> Field:

@@ -29,7 +29,7 @@ _WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.htm
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.01,
+    default=0.05,
     show_default=True,
     help="Largest expected share of regions by accident (calibrated only).",
 )
@@ -59,7 +59,7 @@ def diff(
     Example:
       inlier demo --save-photos photos
       inlier diff photos/before.png photos/after.png
-      inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.05
+      inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.01
     """
     from inlier.cli._progress import stages
     from inlier.images import detect_changes, read_photos

@@ -47,11 +47,6 @@ def shrunk(photo: Photo, longest: int = WORKING_SIZE) -> Field:
     return photo.astype(np.float32) / np.float32(255)
 
 
-def enlarged(field: Field, height: int, width: int) -> Field:
-    """Repeat pixels up to another size, without interpolation."""
-    return np.asarray(Image.fromarray(field).resize((width, height), Image.Resampling.NEAREST))
-
-
 def gradient_power(field: Field) -> Field:
     """Mean over channels of the squared length of the gradient, per pixel."""
     along_rows, along_columns = np.gradient(field, axis=(0, 1))

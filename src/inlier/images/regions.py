@@ -1,10 +1,11 @@
 """From evidence to decisions: which regions show more than accident does.
 
 A photo holds about as many independent places as its evidence has local maxima, the peaks. Peaks of pairs in which
-nothing has changed (`inlier.images.self_pairs`) say how high accident reaches: the highest fifth of them is fitted by a
-generalised Pareto distribution, stretched if the photos' own median peak is higher than theirs. A peak's p-value is
-that tail; q-values over all peaks of the photo (Benjamini and Hochberg) bound the share of accidents among the regions
-reported.
+nothing has changed (`inlier.images.self_pairs`) say how high accident reaches. Their highest fifth is fitted by a
+generalised Pareto distribution whose scale is its shape times its start, that is P(peak > z) = share (z / start)^(-1 /
+shape). If the photos' own lower peaks are higher than those of the twins, as they are where photos differ in ways that
+twins do not, the tail is stretched by as much. A peak's p-value is that tail; q-values over all peaks of the photo
+(Benjamini and Hochberg) bound the share of accidents among the regions that are reported.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from inlier.images.filters import Field
 
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
-_SHAPES = (-0.5, 0.0)  # of the tail: evidence is a logarithm, so that it falls exponentially or faster
-_CAUTION = 2.0  # standard errors, about 1 / sqrt(n) each, by which the tail is taken to be longer than it looks
+_LOWER_PEAKS = (0.5, 0.65)  # quantiles that are compared: untouched while less than a third of the photo has changed
+_SHAPES = (0.25, 0.3)  # of the tail, at least and at most: real photos differ in more ways than twins do
 _EDGE_SHARE = 0.5  # of the highest evidence nearby, at which a region ends: half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
 _SOLID = 0.5  # of its convex hull: a region that fills so much of it is one thing, and its gaps are part of it
+_SPILL = 2  # working pixels by which the filters carry evidence over an outline
+_NO_NOISE = 0.05  # a peak that is never by chance alone: photos without any noise have no others
 MOST_LISTED = 500
 
 
@@ -61,17 +64,15 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class AccidentTail:
-    """How high peaks are where nothing has changed: a share of them is above ``start``, generalised Pareto."""
+    """How high peaks are where nothing has changed: a fifth of them above ``start``, generalised Pareto."""
 
     start: float
-    share: float
-    scale: float
     shape: float
 
     def p_values(self, peaks: FloatArray) -> FloatArray:
         """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
         above = np.maximum(peaks - self.start, 0)
-        return np.asarray(self.share * genpareto.sf(above, self.shape, scale=self.scale))
+        return np.asarray(_TAIL_SHARE * genpareto.sf(above, self.shape, scale=self.shape * self.start))
 
 
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:
@@ -82,21 +83,14 @@ def find_peaks(evidence: Field, valid: Field) -> FloatArray:
 
 
 def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
-    """Fit the tail to peaks of unchanged pairs by probability-weighted moments (Hosking and Wallis 1987)."""
-    if not by_accident.size:
-        return AccidentTail(0.0, 1.0, np.finfo(float).tiny, 0.0)
-    stretch = max(1.0, float(np.median(peaks) / np.median(by_accident))) if peaks.size else 1.0
-    null = np.sort(stretch * by_accident)
+    """Fit the tail to peaks of unchanged pairs (Hill's estimate), stretched to the photos' own lower peaks."""
+    null = np.append(by_accident, _NO_NOISE)
+    own = np.append(peaks, _NO_NOISE)
+    stretch = (np.quantile(own, _LOWER_PEAKS) / np.quantile(null, _LOWER_PEAKS)).max()
+    null = null * max(1.0, float(stretch))
     start = float(np.quantile(null, 1 - _TAIL_SHARE))
-    above = null[null > start] - start
-    if above.size < 2:
-        return AccidentTail(start, _TAIL_SHARE, max(start, np.finfo(float).tiny), 0.0)
-    ranks = np.arange(above.size)
-    mean, weighted = above.mean(), (above * (above.size - 1 - ranks)).sum() / (above.size * (above.size - 1))
-    shape = 2 - mean / (mean - 2 * weighted) if mean > 2 * weighted else 0.0
-    shape = float(np.clip(shape + _CAUTION / np.sqrt(above.size), *_SHAPES))
-    # The scale that has the same mean with that shape.
-    return AccidentTail(start, _TAIL_SHARE, float(mean * (1 - shape)), shape)
+    shape = float(np.log(null[null >= start] / start).mean())
+    return AccidentTail(start, float(np.clip(shape, *_SHAPES)))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:
@@ -108,23 +102,32 @@ def outline(evidence: Field, fine: Field, least: float) -> Mask:
     """Cut out the regions in which the evidence reaches ``least``, half way down the fine evidence nearby."""
     nearby = max(3, round(_NEARBY * max(fine.shape)))
     highest = ndimage.maximum_filter(fine, nearby)
-    inside = (fine >= _EDGE_SHARE * highest) & (fine >= _EDGE_SHARE * least) | (evidence >= least)
-    labels, count = ndimage.label(inside)
-    reached = ndimage.maximum(evidence, labels, np.arange(count + 1)) >= least
-    reached[0] = False
-    return with_gaps_closed(reached[labels])
+    inside = (fine >= _EDGE_SHARE * highest) & (fine >= _EDGE_SHARE * least)
+    labels, count = ndimage.label(_closed(inside))
+    reached = np.zeros(count + 1, bool)
+    reached[1:] = ndimage.maximum(evidence, labels, np.arange(1, count + 1)) >= least
+    return with_gaps_closed(reached[labels] if reached.any() else evidence >= least)
 
 
 def with_gaps_closed(mask: Mask) -> Mask:
-    """Fill holes, and the convex hull of regions that fill most of it: things change, not their textures."""
+    """Fill holes, and the convex hull of regions that fill most of it; then take off what the filters have added."""
     filled = np.asarray(ndimage.binary_fill_holes(mask))
     labels, _ = ndimage.label(filled)
+    closed = np.zeros_like(filled)
     for number, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
         part = labels[rows, columns] == number
         hull = _hull(part)
         if part.sum() >= _SOLID * hull.sum():
-            filled[rows, columns] |= hull
-    return filled
+            inner = ndimage.binary_erosion(hull, iterations=_SPILL)
+            part = inner if inner.any() else hull
+        closed[rows, columns] |= part
+    return closed
+
+
+def _closed(mask: Mask) -> Mask:
+    """Join what is no farther apart than the filters reach from both sides."""
+    around = np.pad(mask, _SPILL)
+    return np.asarray(ndimage.binary_closing(around, iterations=_SPILL))[_SPILL:-_SPILL, _SPILL:-_SPILL]
 
 
 def _hull(part: Mask) -> Mask:

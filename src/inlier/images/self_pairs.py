@@ -33,7 +33,8 @@ def unchanged_pairs(
     """
     size = max(before.shape[:2])
     noise = noise_between(before, after)
-    light = max(_LEAST_LIGHT, float(np.quantile(np.abs(gaussian(rest.mean(axis=-1), _LIGHT_WINDOW * size)), _LIGHT_RANK)))
+    varies = np.abs(gaussian(rest.mean(axis=-1), _LIGHT_WINDOW * size))
+    light = max(_LEAST_LIGHT, float(np.quantile(varies, _LIGHT_RANK)))
     for photo in (before, after):
         yield photo, _twin(photo, noise, light, rng)
 
