@@ -154,7 +154,7 @@ def verdicts(title: str, *kinds: Iterable[PhotoPair]) -> None:
     print(result.line(title), flush=True)
 
 
-def time_over_decoding() -> None:
+def time_over_decoding(_: int = 0) -> None:
     """A pair of 12 megapixels: from files to scores, mask and regions, over the time to decode the two files."""
     photo = next(iter(sorted((DATA / "sky").glob("lomiri*.jpg"))), None)
     image = Image.open(photo) if photo else Image.effect_mandelbrot((4272, 2848), (-2, -1.5, 1, 1.5), 100)
@@ -189,10 +189,34 @@ def _seconds(work: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
+def real_verdicts(count: int) -> None:
+    """Real photos; and objects pasted into real photos in really other light."""
+    real = real_pairs()
+    verdicts("rooms", (pair for pair in real if "rooms" in pair.name))
+    verdicts("compositions", (pair for pair in real if "comp" in pair.name))
+    verdicts("rooms and composition, other light", real_unchanged_pairs())
+    verdicts("pasted, real other light", real_light_pairs(count // 4))
+    print(f"{'average precision per pixel':38}" + _columns(METHODS))
+    precision_table("real pairs", real, every=True)
+
+
+def made_verdicts(count: int) -> None:
+    """Made pairs of the photos held aside, and fewer of the others."""
+    for half, seed, number in ((ASIDE, 10, count), (DEVELOPMENT, 0, count // 4)):
+        photos = photos_of(half)
+        verdicts(f"made pairs, {half}", made_pairs(photos, number, seed), made_pairs(photos, number, seed + 1, False))
+
+
+def board_verdicts(count: int) -> None:
+    """Thin traces."""
+    verdicts("drawn circuit boards", board_pairs(count // 4, 10), board_pairs(count // 4, 11, False))
+
+
 def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer made pairs")
+    parser.add_argument("--only", choices=("real", "made", "boards", "time"), help="one part of it")
     parser.add_argument("--photos", type=Path, help="a folder of other photos to make pairs of; nothing else is run")
     arguments = parser.parse_args()
     count = 6 if arguments.quick else 50
@@ -201,23 +225,12 @@ def main() -> None:
     print(f"{'':34}{'found':>11}" + "".join(f"{name:>9}" for name in columns) + f"{'unchanged':>12}")
     if arguments.photos:
         photos = photos_in(arguments.photos)
-        verdicts(
-            f"photos of {arguments.photos.name}", made_pairs(photos, count, 10), made_pairs(photos, count, 11, False)
-        )
+        verdicts(arguments.photos.name, made_pairs(photos, count, 10), made_pairs(photos, count, 11, False))
         return
-    real = real_pairs()
-    verdicts("rooms", (pair for pair in real if "rooms" in pair.name))
-    verdicts("compositions", (pair for pair in real if "comp" in pair.name))
-    verdicts("rooms and composition, other light", real_unchanged_pairs())
-    verdicts("pasted, real other light", real_light_pairs(count // 4))
-    for half, seed in ((DEVELOPMENT, 0), (ASIDE, 10)):
-        number = count if half == ASIDE else count // 4
-        photos = photos_of(half)
-        verdicts(f"made pairs, {half}", made_pairs(photos, number, seed), made_pairs(photos, number, seed + 1, False))
-    verdicts("drawn circuit boards", board_pairs(count // 4, 10), board_pairs(count // 4, 11, False))
-    print(f"{'average precision per pixel':38}" + _columns(METHODS))
-    precision_table("real pairs", real, every=True)
-    time_over_decoding()
+    parts = {"real": real_verdicts, "made": made_verdicts, "boards": board_verdicts, "time": time_over_decoding}
+    for name, part in parts.items():
+        if arguments.only in (None, name):
+            part(count)
 
 
 if __name__ == "__main__":

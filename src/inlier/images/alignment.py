@@ -34,7 +34,7 @@ _BEND_ROUNDS = 3  # in each of them; a round moves by a pixel at most
 _BEND_STEP = 4  # pixels: the bend is smooth, and fitted on a coarser grid
 _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
 _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
-_OVER_DECOYS = 2.0  # below that: how many times the correlation of mirrored photos it must be
+_OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
 _MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
@@ -163,7 +163,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
 
 def as_they_are(before: Photo, after: Photo) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (gaussian(_even_brightness(shrunk(photo)), 1.0) for photo in (before, after))
+    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
     agreement = _agreement(x, y)
     return Alignment(_STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
 
@@ -177,7 +177,8 @@ def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Fi
     if agreement >= _SAME_VIEW or min(x.std(), y.std()) < _PLAIN:
         return True
     decoys = (x[:, ::-1], x[::-1], x[::-1, ::-1])
-    return agreement > _OVER_DECOYS * max(agreement_of(np.ascontiguousarray(decoy)) for decoy in decoys)
+    highest = max(_BY_CHANCE, *(agreement_of(np.ascontiguousarray(decoy)) for decoy in decoys))
+    return agreement > _OVER_DECOYS * highest
 
 
 def _even_brightness(photo: Field) -> Field:

@@ -79,10 +79,13 @@ class Changes:
         if not self.mask.any():
             return "Nothing has changed that noise and light do not explain."
         count = len(self.regions)
-        noun = "region has" if count == 1 else "regions have"
-        more = " or more" if count == MOST_LISTED else ""
-        surely = f", at most {100 * self.alpha:.2g} % of them by accident" if self.method == "calibrated" else ""
-        return f"{count:,}{more} {noun} changed{surely}: {self.changed_share:.2%} of the photo."
+        most = f"{100 * self.alpha:.2g} %"
+        share = f"{self.changed_share:.2%} of the photo"
+        if self.method != "calibrated":
+            return f"{count:,}{' or more' if count == MOST_LISTED else ''} regions have changed: {share}."
+        if count == 1:
+            return f"1 region has changed, by accident in at most {most} of such cases: {share}."
+        return f"{count:,} regions have changed, at most {most} of them by accident: {share}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the pictures, ready for JSON."""
@@ -138,7 +141,7 @@ def detect_changes(
     >>> scene, with_box, _ = make_scenes().photos
     >>> changes = detect_changes(scene, with_box)
     >>> print(changes.sentence)
-    1 region has changed, at most 5 % of them by accident: ... of the photo.
+    1 region has changed, by accident in at most 5 % of such cases: ... of the photo.
     """
     check_choice(method, METHODS, "method")
     alpha = check_number(alpha, "alpha", low=0, high=1)

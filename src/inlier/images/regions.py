@@ -25,12 +25,12 @@ from inlier.images.filters import Field
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = (0.5, 0.65)  # quantiles that are compared: untouched while less than a third of the photo has changed
-_SHAPES = (0.25, 0.3)  # of the tail, at least and at most: real photos differ in more ways than twins do
+_SHAPE = 0.25  # of the tail. Twins alone have about 0.2; real photos differ in more ways than twins do
 _EDGE_SHARE = 0.5  # of the highest evidence nearby, at which a region ends: half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
 _SOLID = 0.5  # of its convex hull: a region that fills so much of it is one thing, and its gaps are part of it
 _SPILL = 2  # working pixels by which the filters carry evidence over an outline
-_NO_NOISE = 0.05  # a peak that is never by chance alone: photos without any noise have no others
+_NO_NOISE = 0.05  # evidence where there is nothing, not even noise
 MOST_LISTED = 500
 
 
@@ -76,26 +76,28 @@ class AccidentTail:
 
 
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:
-    """Return the evidence of the places that have the highest around them."""
+    """Return the evidence of the places that have the highest around them.
+
+    About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
+    such places count with the least evidence there is.
+    """
     width = max(3, round(_PLACE * max(evidence.shape)))
     highest = ndimage.maximum_filter(evidence, width)
-    return evidence[(evidence == highest) & (evidence > 0) & (valid > 0)].astype(np.float64)
+    peaks = evidence[(evidence == highest) & (evidence > _NO_NOISE) & (valid > 0)].astype(np.float64)
+    level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
+    return np.append(peaks, np.full(max(1, level), _NO_NOISE))
 
 
 def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
-    """Fit the tail to peaks of unchanged pairs (Hill's estimate), stretched to the photos' own lower peaks."""
-    null = np.append(by_accident, _NO_NOISE)
-    own = np.append(peaks, _NO_NOISE)
-    stretch = (np.quantile(own, _LOWER_PEAKS) / np.quantile(null, _LOWER_PEAKS)).max()
-    null = null * max(1.0, float(stretch))
-    start = float(np.quantile(null, 1 - _TAIL_SHARE))
-    shape = float(np.log(null[null >= start] / start).mean())
-    return AccidentTail(start, float(np.clip(shape, *_SHAPES)))
+    """Fit where the tail starts to peaks of unchanged pairs, stretched to the photos' own lower peaks."""
+    stretch = float((np.quantile(peaks, _LOWER_PEAKS) / np.quantile(by_accident, _LOWER_PEAKS)).max())
+    start = max(1.0, stretch) * float(np.quantile(by_accident, 1 - _TAIL_SHARE))
+    return AccidentTail(start, _SHAPE)
 
 
 def q_values(p_values: FloatArray) -> FloatArray:
     """Benjamini and Hochberg's, over all peaks of the photo."""
-    return np.asarray(false_discovery_control(p_values)) if p_values.size else p_values
+    return np.asarray(false_discovery_control(p_values))
 
 
 def outline(evidence: Field, fine: Field, least: float) -> Mask:
