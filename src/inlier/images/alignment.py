@@ -285,11 +285,11 @@ def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
 def _falling(rest: Field) -> Field:
     """Weights that drop what does not follow the map."""
     spread = 1.4826 * float(np.median(np.abs(rest))) + 1e-3
-    return 1 / (1 + (rest / spread) ** 2) ** 2
+    return np.asarray(1 / (1 + (rest / spread) ** 2) ** 2, np.float32)
 
 
 def _warp(x: Field, matrix: FloatArray, bend: Field | None = None) -> Field:
-    """Return the moved photo, NaN where it shows nothing."""
+    """Return the moved photo; NaN where it shows nothing."""
     (a, b, c), (d, e, f) = matrix
     rows, columns = np.mgrid[: x.shape[0], : x.shape[1]].astype(np.float32)
     across, down = a * columns + b * rows + c, d * columns + e * rows + f
