@@ -29,8 +29,10 @@ _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
 _DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)  # share of its own curvature that holds a shift, and a slope, where it is
 _SETTLED = 0.02  # pixels that a round moves a corner by when it may be the last
-_BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted, as shares of the longer side, from stiff to soft
-_BEND_ROUNDS = 3  # in each of them; a round moves by a pixel at most
+_BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted on these grids, as shares of the longer side
+_BEND_ROUNDS = 6  # on each grid; a round moves by one of its pixels at most
+_BEND_TOLERANCE = 4.0  # robust standard deviations: where the bend is still to be found, little fits
+_BEND_HELD = 0.05  # of what an average window says, for no shift
 _BEND_STEP = 4  # pixels: the bend is smooth, and fitted on a coarser grid
 _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
 _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
@@ -214,9 +216,13 @@ def _bent(x: Field, y: Field, affine: Alignment) -> Alignment:
     height, width = y.shape
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
     bend = np.zeros((height, width, 2), np.float32)
-    for window in _BENDS:
+    for step, window in zip(_STEPS, _BENDS, strict=True):
+        size = height // step, width // step
+        coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
+        matrix, coarse = _scaled(affine.matrix, 1 / step), resample(bend, *size) / np.float32(step)
         for _ in range(_BEND_ROUNDS):
-            bend = bend + _local_shifts(_warp(x, affine.matrix, bend), y, window * max(height, width))
+            coarse = coarse + _local_shifts(_warp(coarse_x, matrix, coarse), coarse_y, window * max(size))
+        bend = resample(coarse, height, width) * np.float32(step)
     agreement = _agreement(_warp(x, affine.matrix, bend), y)
     if agreement <= affine.agreement + _GAIN_WORTH_TAKING * (1 - affine.agreement):
         return affine
@@ -242,12 +248,12 @@ def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
     moved = np.where(np.isnan(moved), y, moved)
     by_row, by_column = np.gradient(moved)
     rest = y - moved
-    weights = _falling(rest)
+    weights = _falling(rest, _BEND_TOLERANCE)
     terms = (by_column * by_column, by_column * by_row, by_row * by_row, by_column * rest, by_row * rest)
     products = np.stack([weights * term for term in terms], axis=-1)
     coarse = resample(products, max(1, height // _BEND_STEP), max(1, width // _BEND_STEP))
     xx, xy, yy, xr, yr = np.moveaxis(gaussian(coarse, sigma / _BEND_STEP), -1, 0)
-    held = 0.5 * (xx + yy).mean()  # as much as an average window says, for no shift
+    held = np.float32(_BEND_HELD) * (xx + yy).mean()
     xx, yy = xx + held, yy + held
     shifts = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1) / (xx * yy - xy * xy + 1e-12)[..., None]
     return resample(np.clip(shifts, -1, 1).astype(np.float32), height, width)
@@ -282,9 +288,9 @@ def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
     )
 
 
-def _falling(rest: Field) -> Field:
-    """Weights that drop what does not follow the map."""
-    spread = 1.4826 * float(np.median(np.abs(rest))) + 1e-3
+def _falling(rest: Field, tolerance: float = 1.0) -> Field:
+    """Weights that drop what does not follow the map by so many robust standard deviations."""
+    spread = tolerance * 1.4826 * float(np.median(np.abs(rest))) + 1e-3
     return np.asarray(1 / (1 + (rest / spread) ** 2) ** 2, np.float32)
 
 
@@ -350,6 +356,8 @@ def _fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
         found = Registration("affine", random_state=random_state, raise_on_failure=False).fit(x, y)
     if found.transformation_ is None or found.inlier_mask_.sum() < _FEWEST_MATCHES:
         raise NoFeaturesError(f"The {len(x)} matched features of the two photos do not agree on one movement.")
+    if np.linalg.det(np.asarray(found.transformation_.matrix)[:2, :2]) <= 0:
+        raise NoFeaturesError("The matched features are mirrored, and no camera sees a scene so.")
     if not found.transformation_.determined:
         raise NoFeaturesError("The matched features lie on a line.")
     return np.asarray(found.transformation_.matrix)[:2]
