@@ -119,12 +119,13 @@ def test_perspective_and_lens_are_followed_by_the_bend():
     places = [v / depth * width + height / 2, u / depth * width + width / 2]
     seen = np.stack([ndimage.map_coordinates(photo[..., c], places, order=1, mode="nearest") for c in range(3)], -1)
     found = align_photos(photo, seen)
-    node = np.array([found.bend.shape[0] // 2, found.bend.shape[1] * 3 // 4])  # on the lake's far shore and the trees
-    rows, columns = (np.linspace(0, side - 1, n) for side, n in zip((height, width), found.bend.shape, strict=False))
-    row, column = rows[node[0]], columns[node[1]]
-    place = found.matrix @ [column, row, 1] + found.bend[tuple(node)]
-    true = [places[1][round(row), round(column)], places[0][round(row), round(column)]]
-    assert np.abs(np.array(true) - (column, row)).max() > 0.5
+    row, column = (found.bend.shape[0] // 2, found.bend.shape[1] * 3 // 4)  # the lake's far shore and the trees
+    here = np.array(
+        [np.linspace(0, width - 1, found.bend.shape[1])[column], np.linspace(0, height - 1, found.bend.shape[0])[row]]
+    )
+    place = found.matrix @ [*here, 1] + found.bend[row, column]
+    true = [ndimage.map_coordinates(field, here[::-1, None], order=1)[0] for field in places[::-1]]
+    assert np.abs(true - here).max() > 0.5
     assert np.abs(place - true).max() < 0.3
 
 

@@ -38,6 +38,7 @@ _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of on
 _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
 _OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
+_GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
 _MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
 _FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
@@ -224,7 +225,7 @@ def _bent(x: Field, y: Field, affine: Alignment) -> Alignment:
             coarse = coarse + _local_shifts(_warp(coarse_x, matrix, coarse), coarse_y, window * max(size))
         bend = resample(coarse, height, width) * np.float32(step)
     agreement = _agreement(_warp(x, affine.matrix, bend), y)
-    if agreement <= affine.agreement + _GAIN_WORTH_TAKING * (1 - affine.agreement):
+    if agreement <= affine.agreement + _GAIN_WORTH_BENDING * (1 - affine.agreement):
         return affine
     nodes = [max(2, round(side / (_BENDS[-1] * WORKING_SIZE)) + 1) for side in (height, width)]
     places = np.meshgrid(*(np.linspace(0, side - 1, n) for side, n in zip(y.shape, nodes, strict=True)), indexing="ij")
