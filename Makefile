@@ -2,10 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 20
+MUTANTS ?= 10000
+MINUTES ?= 60
+MUTATIONS ?= 100
+FUZZ_SEED ?= 0
+LOWEST := tests/io tests/cli tests/transforms tests/estimators/test_registration.py tests/estimators/test_paper.py \
+	tests/estimators/test_calibrated.py tests/rows/test_files.py tests/images tests/report
 PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
-	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
+	tests/calibration/test_p_values_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
-.PHONY: demo reproduce test test-seeds test-plain lint clean
+.PHONY: demo reproduce test test-seeds test-promises test-plain test-lowest fuzz faults mutate lint clean
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -20,11 +26,39 @@ test: .venv/.installed-test
 test-seeds: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto -m 'seeds or hypothesis' --seeds $(SEEDS) --hypothesis-profile=random tests
 
+# What is promised, over many seeds: a promise is broken if it fails more often than the binomial law lets a kept one fail.
+test-promises: .venv/.installed-test
+	$(BIN)/python -m pytest -n auto --seeds 100 --promises tests/seeds
+
+# The core with the lowest versions that pyproject.toml allows, in an environment of its own.
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -n auto -q -p no:cacheprovider $(LOWEST)
+
+.venv-lowest/.installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python --extra test pyproject.toml -o .venv-lowest/versions.txt
+	$(BIN)/uv pip install --quiet --python .venv-lowest/bin/python -r .venv-lowest/versions.txt
+	$(BIN)/uv pip install --quiet --python .venv-lowest/bin/python --no-deps --editable .
+	touch $@
+
 # The core with compilation switched off: the same answers from the same loops, run by Python, whose numbers of 64 bits say so
 # where they wrap around, as they are meant to when bits are counted.
 test-plain: .venv/.installed-test
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -q -W 'ignore:overflow encountered in scalar:RuntimeWarning' \
 		--deselect tests/consensus/test_evidence.py::test_many_pairs_in_one_spot_do_not_outweigh_fewer_all_over $(PLAIN)
+
+# Damaged files of every format against the readers and the command line; what fails is kept in fuzz/corpus.
+fuzz: .venv/.installed-test
+	$(BIN)/python -m fuzz --mutants $(MUTANTS) --minutes $(MINUTES) --seed $(FUZZ_SEED)
+
+# Commands whose k-th file operation fails, or is their last, for all k: the old output whole or the new one.
+faults: .venv/.installed-test
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.faults
+
+# Small mistakes in what decides, MUTATIONS of each module, drawn at random: which of them does no test notice?
+mutate: .venv/.installed-mutate
+	$(BIN)/python tools/mutate.py --mutations $(MUTATIONS)
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .
@@ -42,4 +76,4 @@ lint: .venv/.installed-lint
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction
+	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction

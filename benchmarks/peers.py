@@ -7,6 +7,7 @@
     python benchmarks/peers.py noise                                # no real pair at all: who reports a motion?
     python benchmarks/peers.py real                                 # putative matches of scans and photos
     python benchmarks/peers.py real --thin 0.02                     # the same with hardly any real pair left
+    python benchmarks/peers.py negatives                            # mistakes in clumps: who claims a motion?
     python benchmarks/peers.py summary                              # peers.csv, peers.txt and peers.png
 
 The grid is n x outlier rate x placement of the outliers (registration_bench/problems.py); the methods and their
@@ -24,11 +25,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from registration_bench import grid, real, table
+from registration_bench import grid, negatives, real, table
 from registration_bench.methods import METHODS, OURS
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = RESULTS / "peers_runs.csv"
+WITH_A_SCORE = ["Open3D RANSAC", "KISS-Matcher"]  # peers whose fitness or inlier count might tell
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -45,13 +47,14 @@ def chosen_methods(words: list[str] | None, everything: list[str]) -> list[str]:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("grid", "noise", "real", "summary"))
+    parser.add_argument("what", choices=("grid", "noise", "negatives", "real", "summary"))
     parser.add_argument("--sizes", type=int, nargs="+", default=list(grid.SIZES))
     parser.add_argument("--methods", nargs="+", help="parts of names; all by default (noise: inlier)")
     parser.add_argument(
         "--again", action="store_true", help="first forget what --methods did before: they have changed"
     )
-    parser.add_argument("--draws", type=int, help="default: grid 10, noise 100, real 3")
+    parser.add_argument("--draws", type=int, help="default: grid 10, noise 100, negatives 200, real 3")
+    parser.add_argument("--seeds", type=int, default=2, help="negatives: turns of each scan pair")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one fit")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; run again to go on")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time; more than one makes times unreliable")
@@ -60,6 +63,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "summary":
         table.summarise(RUNS, RESULTS)
+    elif options.what == "negatives":
+        methods = chosen_methods(options.methods, [OURS, *WITH_A_SCORE])
+        text = negatives.run(REAL_DATA, methods, options.draws or 200, options.seeds)
+        if not options.methods:
+            (RESULTS / "negatives.txt").write_text(text)
+        print(text)
     elif options.what == "real":
         methods = chosen_methods(options.methods, list(METHODS))
         text = real.run(REAL_DATA, methods, options.bound_factors, options.draws or 3, options.limit, options.thin)

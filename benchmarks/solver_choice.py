@@ -12,7 +12,7 @@ import numpy as np
 from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_pairs
-from inlier.overlap.cost_rule import choose_eigen_solver, choose_row_sum_solver
+from inlier.overlap.gram import choose_eigen_solver, choose_row_sum_solver
 from timing import seconds
 
 SHAPES = [(300, 3), (3000, 3), (3000, 6), (30_000, 6), (3000, 12), (10_000, 16), (10_000, 20), (300, 30), (3000, 30)]

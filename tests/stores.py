@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import zarr
 
+from inlier.rows.backend import to_host
 from inlier.rows.files import NpyFile, StoredRows
-from inlier.rows.namespaces import to_host
 
 STRICT_DEVICE = array_api_strict.Device("device1")  # not the one on which arrays are made unless told
 

@@ -77,4 +77,5 @@ def test_no_command_line_ends_in_a_traceback(name, folder, data):
         outcome = CliRunner().invoke(main, words)
     assert outcome.exception is None or isinstance(outcome.exception, SystemExit)
     assert outcome.exit_code in {0, 1, 2}
+    assert "mistake of its own" not in outcome.output
     assert outcome.exit_code != 2 or outcome.stderr.strip()

@@ -27,6 +27,8 @@ What `inlier --help` and `inlier COMMAND --help` print, and what holds for all c
   takes longer than a second: a bar, or that loops are compiled, once for each machine.
 - **Exit codes**: 0 done; 1 nothing found (or, with `reproduce --compare`, other numbers than before); 2 something wrong
   with the input, said in one sentence; 130 interrupted.
+- **Nothing of yours is overwritten**: an output takes the place of an earlier output of its own kind, and of nothing
+  else without `--force`; what is read is never written over. [SECURITY.md](../SECURITY.md) has more on files.
 - **Files are written beside and renamed**: after Ctrl-C or a full disk there is the old file or none, never half
   of one.
 - **Nothing is sent or fetched.** The pages that are written need no network either.
@@ -50,11 +52,13 @@ _FILES_TAIL = """
 - One of several arrays in a file is named after a colon: `data.npz:x`, `data.h5:group/x`.
 - Of point clouds and surfaces x, y and z are read, of pictures the colours; `--columns` chooses others.
 - csv may have a header or none, quotes, semicolons or tabs, decimal commas with semicolons; an empty field or `NA` is a
-  missing number, which the matchers refuse by row and column.
+  missing number, which the matchers refuse by row and column; so is an empty line in a file of one column. A note says
+  what may have been meant otherwise: a first line of numbers, decimal commas, points for thousands.
 - npy files of 64 MiB or more stay on disk and are read as they are used. `inlier match` reads npy, zarr and hdf5 in
   stretches where both together hold 1 GiB or an eighth of the memory; the environment variable `INLIER_STREAM_FROM`
   (in GiB) changes that. [More](from-laptop-to-cluster.md).
-- Nothing is ever unpickled. A compressed file may unpack to half of the memory that the process may use (of the
+- Nothing is ever unpickled, and no file can run code ([SECURITY.md](../SECURITY.md)).
+- A compressed file may unpack to half of the memory that the process may use (of the
   machine, or of its container); the environment variable `INLIER_MAX_UNPACKED` (in GiB) changes that.
 - png and tiff with 16 bits are read and written with all of them.
 - csv, parquet and most others need `pip install 'inlier[io]'`; npy, npz, txt, xyz, png and jpg do not.

@@ -96,5 +96,5 @@ def plot_points(points: FloatArray, highlighted: Mask, label: str, ax: Any = Non
 def as_png(figure: Any, dpi: int = 130) -> bytes:
     """Render a figure to PNG."""
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
+    figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": "inlier"})
     return buffer.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 
 
 @dataclass(frozen=True, eq=False, repr=False)

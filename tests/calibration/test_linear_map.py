@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlier.calibration.linear_map import LinearMap, _Noise, _WeightedFit, learn_map
-from inlier.calibration.significance import Significance
+from inlier.calibration.p_values import Significance
 from inlier.datasets import make_gaussian_pairs
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE
 
 UNUSED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # for maps of which it does not matter how they were learned

@@ -10,7 +10,7 @@ from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.strategy import Learner
 from inlier.estimators._base import prepare_model_pairs
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE
 
 

@@ -16,6 +16,7 @@ from inlier.io import write_table
 
 FILES = ("x.npy", "y.npy", "x.csv", "y.csv", "flat.npy", "nan.npy", "same.npy", "huge.npy", "few.npy", "both.npz:x")
 ODD_FILES = ("both.npz", "both.npz:z", "cube.npy", "words.csv", "cloud.ply", "empty.csv", "absent.npy", ".", "", "x")
+PHOTOS = ("before.png", "after.png")
 NUMBERS = ("0", "0.3", "0.5", "1", "-1", "nan", "inf", "1e-300", "1e300", "x", "")
 COLUMNS = ("a0", "a0,a1", "0,1", "^0", "^a0", "a0,^a1", "", "no", "0,0", 'a"')
 OUTPUTS = (
@@ -28,6 +29,11 @@ OUTPUTS = (
     "out.ply",
     "out",
     "no/out.csv",
+    "out.zarr",
+    "out.parquet",
+    "words.csv",
+    "link.csv",
+    "/dev/null",
 )
 
 
@@ -52,6 +58,11 @@ def folder(tmp_path_factory):
     write_table("cloud.ply", X)
     (folder / "words.csv").write_text("a,b\nc,d\n")
     (folder / "empty.csv").touch()
+    (folder / "link.csv").symlink_to("words.csv")
+    photo = rng.integers(0, 255, (40, 40, 3), dtype=np.uint8)
+    for name in ("before.png", "after.png", "mask.png"):
+        write_table(name, photo)
+        photo[10:20, 10:20] = 255
     yield folder
     os.chdir(before)
 
@@ -60,9 +71,9 @@ def option(name, values):
     return st.sampled_from(values).map(lambda value: [name, value])
 
 
-def commands(command, options):
+def commands(command, options, usual=FILES[:4]):
     """The command, two files, and some options, each at most twice."""
-    files = st.one_of(st.sampled_from(FILES[:4]), st.sampled_from(FILES), st.sampled_from(ODD_FILES))
+    files = st.one_of(st.sampled_from(usual), st.sampled_from(FILES), st.sampled_from(ODD_FILES))
     words = st.lists(st.one_of(*options), max_size=4).map(lambda found: [word for words in found for word in words])
     return st.tuples(files, files, words).map(lambda found: [command, found[0], found[1], *found[2]])
 
@@ -94,6 +105,13 @@ REGISTER = [
     option("--moved", OUTPUTS),
     st.just(["--reflection"]),
 ]
+DIFF = [
+    option("--method", ("calibrated", "row-sum", "no")),
+    option("--alpha", NUMBERS),
+    option("--seed", NUMBERS),
+    option("-o", ("page", "x.npy", ".", "")),
+    st.sampled_from([["--json"], ["--quiet"], ["--no-align"]]),
+]
 
 
 def contents(folder):
@@ -102,13 +120,14 @@ def contents(folder):
     }
 
 
-@given(st.one_of(commands("match", MATCH), commands("register", REGISTER)))
+@given(st.one_of(commands("match", MATCH), commands("register", REGISTER), commands("diff", DIFF, PHOTOS)))
 @settings(max_examples=100)
 def test_no_traceback_and_nothing_half_written(folder, words):
     before = contents(folder)
     outcome = CliRunner().invoke(main, words)
     assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exc_info
     assert outcome.exit_code in (0, 1, 2)
+    assert "mistake of its own" not in outcome.output
     if outcome.exit_code == 2:
         assert outcome.stdout == ""
         assert "Error: " in outcome.stderr

@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read_by_rows_are_read_as_a_whole(run):
     Path("broken.npy").write_bytes(Path("y.npy").read_bytes()[:-100])
     outcome = run("x.npy", "broken.npy")
     assert outcome.exit_code == 2
-    assert "broken.npy could not be read as npy" in outcome.stderr
+    assert "broken.npy is cut short" in outcome.stderr
 
 
 def test_a_number_that_is_not_finite_is_named_by_its_file(run):

@@ -437,7 +437,7 @@ def test_a_failed_write_leaves_the_old_file(folder, monkeypatch):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr("numpy.savetxt", lambda stream, *rest, **options: fail(Path(stream.name), None))
-    outcome = run(*BY_PAIRS, "-t", "motion.txt")
+    outcome = run(*BY_PAIRS, "-t", "motion.txt", "--force")
     assert outcome.exit_code == 2
     assert "motion.txt could not be written or read: No space left on device." in outcome.stderr
     assert Path("motion.txt").read_text() == "old"

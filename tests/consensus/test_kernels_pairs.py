@@ -2,9 +2,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import rel_entr
 from scipy.stats import special_ortho_group
 
-from inlier.consensus._kernels_pairs import UPPER_ENDS, _rotate_to, best_bound, squared_residuals, support_within
+from inlier.consensus._kernels_pairs import (
+    CAUTION,
+    N_BINS,
+    TIE_BREAK,
+    UPPER_ENDS,
+    _rotate_to,
+    best_bound,
+    count_in_bins,
+    count_residuals,
+    divergence,
+    fit_rotation,
+    look_up_bins,
+    near_moments,
+    refit_rotation,
+    shares_within,
+    squared_residuals,
+    support_within,
+)
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms.least_squares import MapModel, Maps, Moments, maps_of
 
@@ -38,6 +58,57 @@ def test_residuals_within_bounds_are_counted(points):
     counted = [(residuals <= bound * (1 + 1e-12)).sum() for bound in 2.5 * UPPER_ENDS]
     np.testing.assert_array_equal(within[:-1], counted[:-1])
     assert within[-1] == residuals.size
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_residuals_of_re_pairings_are_counted_by_bins_unless_they_share_a_point(points, shared):
+    x, y = (side.copy() for side in points)
+    n, unit, start, stop = x.shape[1], 2.5, 5, x.shape[1] - 9
+    if shared:
+        x[:, 20:30], y[:, 8:40:3], x[0, 40:60] = x[:, [20]], y[:, [8]], x[0, 40]  # the last differ in other columns
+    linear, shift = np.random.default_rng(1).normal(size=(len(y), len(x))), np.ones(len(y))
+    counts, bits = np.zeros(N_BINS + 1, dtype=np.int64), ROOM.view(np.uint64)
+    around = [np.concatenate([side, side], axis=1) for side in (x, y)]
+    count_residuals(linear, shift, *around, (0, 4), 1 / unit**2, start, stop, ROOM, bits, counts)
+    expected = np.zeros(N_BINS + 1, dtype=np.int64)
+    for step in range(4):
+        for i in range(start, stop):
+            j = (i + step) % n
+            if step and ((x[:, i] == x[:, j]).all() or (y[:, i] == y[:, j]).all()):
+                expected[-1] += 1
+                continue
+            residual = np.linalg.norm(y[:, j] - linear @ x[:, i] - shift) / unit
+            expected[min(np.searchsorted(UPPER_ENDS, residual, side="right"), N_BINS - 1)] += 1
+    np.testing.assert_array_equal(counts, expected)
+    assert (counts[-1] > 0) == shared or len(x) == 1
+
+
+@pytest.mark.parametrize("residual", [0.0, 1e-300, 1e300])
+def test_residuals_beyond_the_bins_count_with_the_first_and_the_last(residual):
+    counts, x, y = np.zeros(N_BINS + 1, dtype=np.int64), np.zeros((1, 1)), np.full((1, 1), residual)
+    count_residuals(np.eye(1), np.zeros(1), x, y, (0, 1), 1.0, 0, 1, ROOM, ROOM.view(np.uint64), counts)
+    assert counts.sum() == counts[0 if residual < 1 else N_BINS - 1] == 1
+
+
+@pytest.mark.parametrize("scattered", [True, False])
+@pytest.mark.parametrize(("reach", "sharpness"), [(np.inf, 0.0), (30.0, 0.2)])
+def test_moments_of_near_pairs(points, reach, sharpness, scattered):
+    x, y = points
+    rng = np.random.default_rng(3)
+    linear, shift, weights = rng.normal(size=(len(y), len(x))), np.ones(len(y)), rng.uniform(size=x.shape[1])
+    start, stop = 2, x.shape[1] - 3
+    sums = np.zeros((1 + len(x) + len(y), 1 + len(x)))
+    near = near_moments(linear, shift, x, y, 0, weights, reach, sharpness, scattered, start, stop, ROOM, sums)
+    part = slice(start, stop)
+    squared = ((y - linear @ x - shift[:, None]) ** 2).sum(axis=0)[part]
+    w = np.where(squared <= reach, weights[part] / (1 + sharpness * squared) ** 2, 0.0)
+    z = np.vstack([np.ones(stop - start), x[:, part], y[:, part]])
+    expected = (z * w) @ z[: 1 + len(x)].T
+    if not scattered:  # of x x^T the diagonal only
+        inner = expected[1 : 1 + len(x), 1:]
+        inner[:] = np.diag(inner.diagonal())
+    assert near == (squared <= reach).sum()
+    np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-10)
 
 
 def test_support_of_many_maps_is_that_of_each(points):
@@ -92,6 +163,95 @@ def test_the_largest_change_of_a_coefficient_is_told():
     rotation, turned = np.eye(2), np.array([[0.6, -0.8], [0.8, 0.6]])
     assert _rotate_to(turned, rotation, np.empty((4, 2, 2))) == pytest.approx(0.8)
     np.testing.assert_allclose(rotation, turned, atol=1e-15)
+
+
+def moments_of(x, y, weights):
+    z = np.vstack([np.ones(x.shape[1]), x, y])
+    return (z * weights) @ z[: 1 + len(x)].T
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("has_shift", [True, False])
+def test_a_rotation_is_fitted_to_sums(d, has_shift):
+    rng = np.random.default_rng(d)
+    x, y, weights = rng.normal(1.0, 1.0, (d, 50)), rng.normal(-2.0, 1.0, (d, 50)), rng.uniform(size=50)
+    model, sums = MapModel("rigid" if has_shift else "rotation", d), moments_of(x, y, weights)
+    expected = maps_of(model, Moments.from_sums(model, sums))
+    rotation, shift = np.eye(d), np.full(d, 7.0)
+    change = fit_rotation(rotation, shift, sums, has_shift, np.empty((4, d, d)))
+    np.testing.assert_allclose(rotation, expected.linear[0], atol=1e-12)
+    np.testing.assert_allclose(shift, expected.shift[0], atol=1e-12)
+    assert change == pytest.approx(np.abs(rotation - np.eye(d)).max())
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_fits_in_one_loop_are_those_of_moments_and_rotation_in_turn(d):
+    rng = np.random.default_rng(d)
+    x, y, weights = rng.normal(size=(d, 600)), rng.normal(size=(d, 600)), rng.uniform(size=600)
+    sharpnesses, size, room = np.array([0.1, 1.0, 5.0]), (2 * d + 1, d + 1), np.empty((4, d, d))
+    one, shift, sums = np.eye(d), np.zeros(d), np.empty(size)
+    near = refit_rotation(one, shift, x, y, 0, weights, 4.0, sharpnesses, 0.0, (True, False), 600, ROOM, sums, room)
+    expected, moved = np.eye(d), np.zeros(d)
+    for sharpness in sharpnesses:
+        expected_sums = np.zeros(size)
+        expected_near = near_moments(
+            expected, moved, x, y, 0, weights, 4.0, sharpness, False, 0, 600, ROOM, expected_sums
+        )
+        fit_rotation(expected, moved, expected_sums, True, room)
+    assert near == expected_near
+    for found, wanted in ((one, expected), (shift, moved), (sums, expected_sums)):
+        np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_divergence_is_that_of_two_coins(share, rate):
+    p = min(max(rate, 1e-15), 1 - 1e-12)
+    expected = rel_entr(share, p) + rel_entr(1 - share, 1 - p) if share > p else 0.0
+    assert divergence(share, rate) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_shares_go_on_as_a_power_of_the_bound_where_hardly_any_were_counted(dimension):
+    bounds, shares = np.geomspace(0.01, 1.0, 30), np.empty(30)
+    counts = np.round(10_000 * bounds**2).astype(np.int64)
+    shares_within(bounds, counts, 10_000, dimension, 20, 100, shares)
+    k, m = np.argmax(counts >= 20), np.argmax(counts >= 100)
+    expected = (counts + 1) / 10_001
+    power = min(max(np.log(counts[m] / counts[k]) / np.log(bounds[m] / bounds[k]), 1.0), dimension)
+    expected[:k] = np.maximum(expected[k] * (bounds[:k] / bounds[k]) ** power, 1 / 10_001)
+    np.testing.assert_allclose(shares, expected)
+
+
+@pytest.mark.parametrize("dropped", [44, 50])
+def test_numbers_are_counted_and_looked_up_by_their_first_bits(dropped):
+    values = np.random.default_rng(0).lognormal(sigma=3.0, size=500)
+    bits = values.view(np.int64)
+    first = int(np.sort(bits)[40] >> dropped)  # some lie before the first bin
+    places = np.maximum((bits >> dropped) - first, 0)
+    counts = np.zeros(places.max() + 1, dtype=np.int64)
+    count_in_bins(bits, dropped, first, counts)
+    np.testing.assert_array_equal(counts, np.bincount(places))
+    table, found = np.random.default_rng(1).normal(size=(2, counts.size)), np.empty((2, bits.size))
+    look_up_bins(bits, dropped, first, table, found)
+    np.testing.assert_array_equal(found, table[:, places])
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_best_bound_is_that_with_the_highest_score(seed):
+    rng = np.random.default_rng(seed)
+    n, free = 200, 3
+    found = np.sort(rng.integers(0, n + 1, size=12))
+    own, most = np.sort(rng.uniform(1e-4, 0.5, size=(2, 12)), axis=1)
+    best, score = best_bound(found, own, most, free, n, 0.3)
+    scores = np.zeros(12)
+    for k in range(12):
+        is_new = k == 0 or (found[k] > found[k - 1] and own[k] <= 0.3)
+        if found[k] > free and is_new:
+            share = (found[k] - free) / (n - free)
+            beside_most, beside_own = (divergence(share, CAUTION * rate) for rate in (max(own[k], most[k]), own[k]))
+            scores[k] = (n - free) * (beside_most + TIE_BREAK * beside_own)
+    assert best == np.argmax(scores)
+    assert score == pytest.approx(scores.max())
 
 
 def test_no_bound_is_best_where_chance_explains_all():

@@ -26,6 +26,8 @@ def drawn(model: MapModel, n: int = 700, d_y: int | None = None):
     d_x = model.dimension
     d_y = d_x if d_y is None else d_y
     linear = np.linalg.qr(rng.normal(size=(max(d_x, d_y),) * 2))[0][:d_y, :d_x]
+    if not model.may_mirror:
+        linear[0] *= np.sign(np.linalg.det(linear))
     shift = rng.normal(size=d_y) if model.has_shift else np.zeros(d_y)
     x, y = rng.normal(size=(d_x, n)), rng.normal(size=(d_y, n))
     y[:, ::2] = linear @ x[:, ::2] + shift[:, None] + 0.1 * rng.normal(size=(d_y, len(x[0, ::2])))
@@ -164,21 +166,24 @@ def test_fits_end_once_they_are_steady(d):
     np.testing.assert_array_equal(one.shift, many.shift)
 
 
-@pytest.mark.parametrize("model", ["rigid", "rotation", "orthogonal", "similarity"])
+@pytest.mark.parametrize("model", ["rigid", "rotation", "orthogonal", "similarity", "affine"])
 @pytest.mark.parametrize("d", [2, 3])
 def test_moments_are_weighted_means_of_products(model, d):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, d, 700))
     pairs, start = ColumnPairs(x, y, rng.uniform(size=700)), Maps(np.eye(d)[None], np.zeros((1, d)))
-    moments, _ = pairs.near_moments(MapModel(model, d), start, 2.0, 0.3)
+    _, moments = pairs.fit_and_moments(MapModel(model, d), start, 2.0, 0.3)
     squared = ((y - x) ** 2).sum(axis=0)
     share = pairs.weights * np.where(squared <= 4.0, (1 + 0.3 * squared) ** -2.0, 0.0)
     share /= share.sum()
-    moved = model in ("rigid", "similarity")
+    moved = model not in ("rotation", "orthogonal")
     x_bar, y_bar = (x @ share, y @ share) if moved else (np.zeros(d), np.zeros(d))
     np.testing.assert_allclose(moments.cross[0], (y * share) @ x.T - np.outer(y_bar, x_bar), atol=1e-13)
     off = x - x_bar[:, None]
-    np.testing.assert_allclose(moments.scatter[0], (off * share) @ off.T, atol=1e-13)
+    scatter = (off * share) @ off.T
+    np.testing.assert_allclose(moments.scatter[0].diagonal(), scatter.diagonal(), atol=1e-13)
+    if model == "affine":  # others need no more than its trace
+        np.testing.assert_allclose(moments.scatter[0], scatter, atol=1e-13)
 
 
 def listed(n, d=3):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import special_ortho_group
 
+from inlier.consensus.find import find_consensus
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.search import AgreementSearch, Setting, as_generator, find_consensus
+from inlier.consensus.search import AgreementSearch, Setting, as_generator
 from inlier.transforms.least_squares import MapModel, Maps
 
 RIGID = MapModel("rigid", 3)

@@ -3,9 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from scipy.stats import f
 
-from inlier import Registration
-from inlier.consensus.uncertainty import _movements
+from inlier import Registration, SimilarityTransformation, estimate_transformation
+from inlier.consensus import uncertainty
+from inlier.consensus.uncertainty import NearPairs, _movements, motion_uncertainty
+from inlier.exceptions import ParameterError
 
 X = Rotation.random(5000, random_state=0).apply([0.4, 0.0, 0.0])
 TURN, SHIFT = Rotation.from_euler("xyz", [70, -30, 110], degrees=True), np.array([0.3, -0.5, 0.1])
@@ -82,3 +85,170 @@ def test_units_do_not_matter(unit):
     found = Registration(random_state=0).fit(unit * X[:300], unit * y).uncertainty_
     np.testing.assert_allclose(found.rotation, expected.rotation)
     np.testing.assert_allclose(found.translation, unit * expected.translation)
+
+
+def rigid(rotation=TURN, translation=SHIFT):
+    return SimilarityTransformation(rotation.as_matrix(), translation, model="rigid")
+
+
+def change(motion, other, centre):
+    """Turn, shift at the centre and stretch that make one motion of the other."""
+    turn = other.rotation @ motion.rotation.T
+    turn = Rotation.from_matrix(turn).as_rotvec() if len(turn) == 3 else [np.arctan2(turn[1, 0], turn[0, 0])]
+    shift = (other(centre[None]) - motion(centre[None]))[0] if motion.model != "rotation" else []
+    return np.concatenate([turn, shift, [other.scale / motion.scale - 1] * (motion.model == "similarity")])
+
+
+@pytest.mark.parametrize(
+    ("model", "d"), [("rigid", 3), ("rigid", 2), ("similarity", 3), ("similarity", 2), ("rotation", 3)]
+)
+@pytest.mark.parametrize("in_cells", [False, True])
+def test_covariance_is_that_of_fits_that_leave_out_one_cluster_after_the_other(model, d, in_cells, monkeypatch):
+    """With a bound so wide that all weights are 1, and noise so small that motions are as good as linear."""
+    rng = np.random.default_rng(0)
+    n = 40
+    x = rng.normal(size=(n, d)) + (5.0 if model != "rotation" else 0.0)
+    cell = np.arange(n) // 5 if in_cells else np.arange(n)
+    y = x + 1e-6 * (rng.normal(size=(n, d)) + rng.normal(size=(n, d))[cell])
+    motion = estimate_transformation(model, x, y)
+    monkeypatch.setattr(uncertainty, "cell_side", lambda *_: float(in_cells))
+    monkeypatch.setattr(uncertainty, "cells", lambda *_: cell)
+    found = motion_uncertainty(motion, NearPairs(x, y, np.ones(n), np.ones(n), bound=10.0))
+    centre = x.mean(axis=0) if model != "rotation" else np.zeros(d)
+    np.testing.assert_allclose(found.centre, centre)
+    refits = [estimate_transformation(model, x[cell != one], y[cell != one]) for one in range(cell.max() + 1)]
+    changes = np.array([change(motion, refit, centre) for refit in refits])
+    moves = _movements((x - centre) @ motion.linear.T, model != "rotation", model == "similarity")
+    squares = np.einsum("nap,naq->pq", moves, moves)
+    expected, p, nu = changes.T @ changes, len(squares), (cell.max() + 1) / 2
+    kappa = p * (p + 1) / 2
+    mean = np.trace(squares @ expected) / p * np.linalg.inv(squares)
+    expected = (nu * expected + kappa * mean) / (nu + kappa)
+    np.testing.assert_allclose(found.covariance_at_centre, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).min())
+    assert found.degrees_of_freedom == pytest.approx(nu + kappa)
+
+
+def patches(seed, n_patches=40, size=10):
+    """Points in patches; those of one patch share most of their error."""
+    rng = np.random.default_rng(seed)
+    x = np.repeat(X[:n_patches], size, axis=0) + 0.01 * rng.normal(size=(n_patches * size, 3))
+    shared = np.repeat(rng.normal(size=(n_patches, 3)), size, axis=0)
+    return x, TURN.apply(x) + SHIFT + 0.01 * shared + 0.002 * rng.normal(size=x.shape)
+
+
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
+def test_pairs_that_err_alike_count_as_one(monkeypatch):
+    ratios, by_pairs, covered = [], [], 0
+    for seed in range(30):
+        x, y = patches(seed)
+        found = Registration(random_state=seed).fit(x, y)
+        errors = found.uncertainty_
+        off = change(found.transformation_, rigid(), errors.centre)
+        ratios.append(off / np.sqrt(np.diag(errors.covariance_at_centre)))
+        covered += errors.covers(rigid())
+        with monkeypatch.context() as patch:
+            patch.setattr(uncertainty, "cell_side", lambda *_: 0.0)
+            alone = motion_uncertainty(found.transformation_, found._near_pairs)
+        by_pairs.append(off / np.sqrt(np.diag(alone.covariance_at_centre)))
+    assert np.sqrt(np.mean(np.square(by_pairs))) > 2
+    assert 0.6 < np.sqrt(np.mean(np.square(ratios))) < 1.5
+    assert covered >= 25
+
+
+@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
+@pytest.mark.parametrize(("n_real", "n"), [(10, 50), (100, 300)])
+def test_the_region_holds_the_truth_about_as_often_as_it_says(n_real, n):
+    covered = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x = X[rng.choice(len(X), n)]
+        y = TURN.apply(x) + SHIFT + 0.01 * rng.normal(size=x.shape)
+        y[n_real:] = SHIFT + rng.uniform(-0.5, 0.5, (n - n_real, 3))
+        errors = Registration(random_state=seed).fit(x, y).uncertainty_
+        if errors is not None:
+            covered.append([errors.covers(rigid(), level) for level in (0.5, 0.95)])
+    assert len(covered) >= 57
+    half, most = np.mean(covered, axis=0)
+    assert 0.3 < half < 0.85
+    assert most > 0.87
+
+
+def test_the_region_holds_the_truth_far_from_the_origin_too():
+    covered = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = X[:100] + 1000.0
+        y = rigid()(x) + 0.01 * rng.normal(size=x.shape)
+        covered += Registration(random_state=seed).fit(x, y).uncertainty_.covers(rigid())
+    assert covered >= 16
+
+
+@pytest.fixture(scope="module")
+def errors():
+    y = TURN.apply(X[:50]) + SHIFT + 0.01 * np.random.default_rng(0).normal(size=(50, 3))
+    return Registration(random_state=0).fit(X[:50], y).uncertainty_
+
+
+def test_the_region_is_hotellings(errors):
+    nu = errors.degrees_of_freedom
+    for level in (0.0, 0.5, 0.95, 0.999):
+        assert errors.region(level) == pytest.approx(6 * nu / (nu - 5) * f.ppf(level, 6, nu - 5))
+    assert errors.region(1) == np.inf
+    assert errors.region() == errors.region(0.95)
+
+
+def test_distance_of_motions(errors):
+    assert errors.distance(errors.motion) == 0
+    off = change(errors.motion, rigid(), errors.centre)
+    expected = off @ np.linalg.solve(errors.covariance_at_centre, off)
+    assert errors.distance(rigid()) == pytest.approx(expected)
+    assert errors.covers(rigid())
+    assert not errors.covers(rigid(translation=SHIFT + 0.05))
+    mirrored = SimilarityTransformation(errors.motion.rotation @ np.diag([1, 1, -1]), SHIFT, model="rigid")
+    larger = SimilarityTransformation(errors.motion.rotation, errors.motion.translation, 1.01)
+    assert errors.distance(mirrored) == errors.distance(larger) == np.inf
+    assert not errors.covers(larger, level=0.999)
+
+
+@pytest.mark.parametrize("level", [-0.1, 1.1, np.nan, "much"])
+def test_levels_that_are_none(errors, level):
+    with pytest.raises(ParameterError, match="level must"):
+        errors.covers(errors.motion, level)
+
+
+@pytest.mark.parametrize("other", [np.eye(4), SimilarityTransformation(np.eye(2)), None])
+def test_what_is_no_motion_of_as_many_dimensions(errors, other):
+    with pytest.raises(ParameterError, match="SimilarityTransformation in 3 dimensions"):
+        errors.covers(other)
+
+
+def test_rotations_have_no_shift_and_no_scale():
+    y = TURN.apply(X[:50]) + 0.01 * np.random.default_rng(0).normal(size=(50, 3))
+    found = Registration("rotation", random_state=0).fit(X[:50], y).uncertainty_
+    assert found.covers(SimilarityTransformation(TURN.as_matrix(), model="rotation"))
+    assert found.covers(rigid(translation=np.zeros(3)))
+    assert not found.covers(rigid(translation=np.full(3, 1e-9)))
+
+
+def test_without_noise_there_is_no_doubt():
+    motion = SimilarityTransformation(np.eye(3), model="rigid")
+    near = NearPairs(X[:50], X[:50], np.ones(50), np.ones(50), bound=1e-3)
+    found = motion_uncertainty(motion, near)
+    assert not found.covariance.any()
+    assert found.covers(motion)
+    assert not found.covers(rigid())
+
+
+def test_a_length_that_is_handed_in_makes_cells_of_it():
+    y = X[:200] + 0.01 * np.random.default_rng(0).normal(size=(200, 3))
+    motion = SimilarityTransformation(np.eye(3), model="rigid")
+    weights = np.ones(200)
+    residuals = np.linalg.norm(y - X[:200], axis=1)
+    alone, in_cells, in_one, fine = (
+        motion_uncertainty(motion, NearPairs.among(X[:200], y, weights, residuals, 0.03, side))
+        for side in (0.0, 0.3, 9.0, 1e-9)
+    )
+    assert (alone.cluster_side, in_cells.cluster_side) == (0.0, 0.3)
+    assert in_cells.degrees_of_freedom < alone.degrees_of_freedom - 50
+    assert in_one is None  # nothing is left to tell how far it is off
+    np.testing.assert_allclose(fine.covariance, alone.covariance)

@@ -272,7 +272,8 @@ class TestDelimited:
         assert self.read(tmp_path, "\n\na,b\n1,2\n").values.tolist() == [[1, 2]]
 
     def test_semicolons_and_decimal_commas(self, tmp_path):
-        table = self.read(tmp_path, "id;a\n7;1,5\n8;2,5\n", key="id")
+        with pytest.warns(UserWarning, match="the comma was read as the decimal point"):
+            table = self.read(tmp_path, "id;a\n7;1,5\n8;2,5\n", key="id")
         assert table.values[:, 0].tolist() == [1.5, 2.5]
 
     def test_missing_values_are_nan(self, tmp_path):

@@ -80,8 +80,8 @@ def test_a_folder_replaces_a_folder(tmp_path):
     for content in ("old", "new"):
         with written_beside(path) as beside:
             beside.mkdir()
-            (beside / content).touch()
-    assert [p.name for p in path.iterdir()] == ["new"]
+            (beside / "zarr.json").write_text(content)
+    assert (path / "zarr.json").read_text() == "new"
     assert [p.name for p in tmp_path.iterdir()] == ["store.zarr"]
 
 

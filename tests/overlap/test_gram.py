@@ -11,7 +11,7 @@ from scipy.sparse.linalg import eigsh
 from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_pairs
-from inlier.overlap import cost_rule as plan
+from inlier.overlap.gram import choose_eigen_solver, choose_row_sum_solver
 from tests import reference
 from tests.strategies import paired_tables
 
@@ -225,29 +225,29 @@ class TestPlan:
         ],
     )
     def test_the_cases_people_have(self, n, d_x, d_y, expected):
-        assert plan.choose_eigen_solver(n, d_x, d_y) == expected
+        assert choose_eigen_solver(n, d_x, d_y) == expected
 
     def test_one_border_between_moments_and_operator(self):
-        chosen = [plan.choose_eigen_solver(10**6, d, d) for d in range(1, 60)]
+        chosen = [choose_eigen_solver(10**6, d, d) for d in range(1, 60)]
         border = chosen.index("operator")
         assert set(chosen[:border]) == {"moments"}
         assert set(chosen[border:]) == {"operator"}
 
     def test_one_border_between_dense_and_the_rest(self):
-        chosen = [plan.choose_eigen_solver(n, 200, 200) == "dense" for n in range(2, 16_000, 50)]
+        chosen = [choose_eigen_solver(n, 200, 200) == "dense" for n in range(2, 16_000, 50)]
         border = chosen.index(False)
         assert all(chosen[:border])
         assert not any(chosen[border:])
 
     def test_dense_is_not_considered_over_the_budget(self):
         n = 300
-        assert plan.choose_eigen_solver(n, 100, 100, memory_budget=8 * n**2) == "dense"
-        assert plan.choose_eigen_solver(n, 100, 100, memory_budget=8 * n**2 - 1) == "operator"
+        assert choose_eigen_solver(n, 100, 100, memory_budget=8 * n**2) == "dense"
+        assert choose_eigen_solver(n, 100, 100, memory_budget=8 * n**2 - 1) == "operator"
 
     def test_row_sums_are_dense_only_when_the_dimension_is_over_the_number_of_pairs(self):
-        assert plan.choose_row_sum_solver(500, 2000, 2000) == "dense"
-        assert plan.choose_row_sum_solver(2000, 500, 500) == "operator"
-        chosen = [plan.choose_row_sum_solver(n, 1000, 1000) for n in range(2, 3000)]
+        assert choose_row_sum_solver(500, 2000, 2000) == "dense"
+        assert choose_row_sum_solver(2000, 500, 500) == "operator"
+        chosen = [choose_row_sum_solver(n, 1000, 1000) for n in range(2, 3000)]
         border = chosen.index("operator")
         assert set(chosen[border:]) == {"operator"}
 

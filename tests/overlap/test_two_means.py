@@ -130,7 +130,7 @@ def test_only_values_near_the_cut_are_sorted(monkeypatch):
 def test_histogram_and_window_tell_the_same_with_and_without_kernels(kernels, monkeypatch):
     monkeypatch.setattr(backend, "FEWEST_ROWS", 1)
     if not kernels:
-        monkeypatch.setattr(backend, "_kernels", lambda: None)
+        monkeypatch.setattr(backend, "_BACKENDS", ())
     values = np.random.default_rng(0).integers(-50, 50, 3000) / 7
     scores = Scores.of_values(values)
     histogram = scores.histogram()

@@ -23,7 +23,8 @@ def fitted():
 
 def test_columns_in_order(fitted):
     summary = summarise_registration(fitted, keys=[f"s{row}" for row in range(200)], ends=tuple(SCANS.pairs.T))
-    assert list(summary.columns()) == ["row", "key", "source", "target", "residual", "p_value", "q_value", "inlier"]
+    names = ["row", "key", "source", "target", "residual", "p_value", "q_value", "inlier", "near_miss"]
+    assert list(summary.columns()) == names
     np.testing.assert_array_equal(summary.columns()["residual"], fitted.residuals_)
     assert summary.worst(1)[0]["residual"] == fitted.residuals_.max()
 
@@ -40,6 +41,17 @@ def test_pairs_that_were_accepted_beyond_alpha_are_not_promised(fitted):
     sentences = summarise_registration(registration).details
     assert any(sentence.startswith("Some 12.4 % of them are expected to be wrong") for sentence in sentences)
     assert any("At most 1 % of them" in sentence for sentence in summarise_registration(fitted).details)
+
+
+@pytest.mark.parametrize(("n", "words"), [(2, "2 pairs are near misses: up to"), (1, "1 pair is a near miss: up to")])
+def test_near_misses_are_counted(fitted, n, words):
+    assert not any("near miss" in sentence for sentence in summarise_registration(fitted).details)
+    registration = Registration(random_state=0).fit(X, Y)
+    registration.near_miss_mask_ = np.arange(200) < n
+    summary = summarise_registration(registration)
+    assert sum(sentence.startswith(words) for sentence in summary.details) == 1
+    assert summary.to_dict()["transformation"]["n_near_misses"] == n
+    assert summary.columns()["near_miss"].sum() == n
 
 
 def test_standard_errors_where_they_are_stated(fitted):

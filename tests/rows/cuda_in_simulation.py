@@ -1,11 +1,11 @@
-"""Run in a process of its own, with NUMBA_ENABLE_CUDASIM=1: the CUDA backend on the processor beside plain algebra."""
+"""Run in a process of its own, with NUMBA_ENABLE_CUDASIM=1: the CUDA backend on the processor beside plain backend."""
 
 import numpy as np
 
-from inlier.rows import _cuda, algebra, identity_rows, summarise_columns, unit_rows
+from inlier.rows import _cuda, backend, identity_rows, summarise_columns, unit_rows
 from inlier.rows import _cuda_kernels as kernels
 from inlier.rows._cuda import Cuda
-from inlier.rows.algebra import Maps, Plain
+from inlier.rows.backend import Maps, Plain
 
 rng = np.random.default_rng(0)
 
@@ -19,13 +19,13 @@ def check_pairs(d_x, d_y, dtype, unit_length):
     U = rng.standard_normal((d_x, d_y))
     products, moment = Cuda().product_moments(X, Y, maps)
     for found, expected in [
-        (moment, algebra.cross_moment(x, y)),
-        (products, algebra.product_moment(x, y)),
-        (Cuda().cross_moment(X, Y, maps), algebra.cross_moment(x, y)),
-        (Cuda().cross_moment(X, Y, maps, np.arange(11.0)), algebra.cross_moment(x, y, np.arange(11.0))),
-        (Cuda().gram_step(X, Y, maps, U), algebra.gram_step(x, y, U)),
-        (Cuda().bilinear(X, Y, maps, U, 2.5), 2.5 * algebra.bilinear(x, y, U)),
-        (Cuda().leave_one_out(X, Y, maps, U, 2.5), 2.5 * algebra.leave_one_out(x, y, U)),
+        (moment, backend.cross_moment(x, y)),
+        (products, backend.product_moment(x, y)),
+        (Cuda().cross_moment(X, Y, maps), backend.cross_moment(x, y)),
+        (Cuda().cross_moment(X, Y, maps, np.arange(11.0)), backend.cross_moment(x, y, np.arange(11.0))),
+        (Cuda().gram_step(X, Y, maps, U), backend.gram_step(x, y, U)),
+        (Cuda().bilinear(X, Y, maps, U, 2.5), 2.5 * backend.bilinear(x, y, U)),
+        (Cuda().leave_one_out(X, Y, maps, U, 2.5), 2.5 * backend.leave_one_out(x, y, U)),
     ]:
         np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == "float32" else 1e-9, atol=1e-6)
     for found, expected in zip(Cuda().columns(X), Plain().columns(X), strict=True):
@@ -48,7 +48,7 @@ def check_scores():
         counts, sums, zeros = Cuda().histogram(values, low, high, 1024)
         expected = Plain().histogram(values, low, high, 1024)
         np.testing.assert_array_equal(counts, expected[0])
-        assert (np.abs(sums - expected[1]) <= (counts + 1) * algebra.HISTOGRAM_ROUNDING * (high - low)).all()
+        assert (np.abs(sums - expected[1]) <= (counts + 1) * backend.HISTOGRAM_ROUNDING * (high - low)).all()
         assert zeros == 2
     for low, high in ((-0.5, 0.5), (-9.0, 9.0)):  # inside the second are more than are fetched
         found, expected = (way.window(values, low, high) for way in (Cuda(), Plain()))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 
 from inlier import EigenvectorMatcher, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.rows import PairedRows, algebra, backend, summarise_columns, threads, unit_rows
-from inlier.rows.backend import Numba, backend_for
+from inlier.rows import PairedRows, backend, summarise_columns, threads, unit_rows
+from inlier.rows._numba import Numba
+from inlier.rows.backend import backend_for, compute_dtype, ridge_solver, to_host
 from tests import reference
+from tests.stores import STRICT_DEVICE
 
 # Every type, dimensions that are multiples of three and others, and two types side by side.
 KINDS = [
@@ -65,16 +68,16 @@ def test_every_function_of_the_vocabulary(tables, unit_length, seed):
     tolerance = {"rtol": 1e-9, "atol": 1e-9 * (np.abs(x) ** 2).sum() * (np.abs(y) ** 2).sum()}
     products, moment = pairs.product_moments()
     for found, expected in [
-        (moment, algebra.cross_moment(x, y)),
-        (products, algebra.product_moment(x, y)),
-        (pairs.cross_moment(), algebra.cross_moment(x, y)),
-        (pairs.cross_moment(weights), algebra.cross_moment(x, y, weights)),
-        (pairs.gram_step(U), algebra.gram_step(x, y, U)),
-        (pairs.bilinear(U, 2.5), 2.5 * algebra.bilinear(x, y, U)),
-        (pairs.leave_one_out(U), algebra.leave_one_out(x, y, U)),
+        (moment, backend.cross_moment(x, y)),
+        (products, backend.product_moment(x, y)),
+        (pairs.cross_moment(), backend.cross_moment(x, y)),
+        (pairs.cross_moment(weights), backend.cross_moment(x, y, weights)),
+        (pairs.gram_step(U), backend.gram_step(x, y, U)),
+        (pairs.bilinear(U, 2.5), 2.5 * backend.bilinear(x, y, U)),
+        (pairs.leave_one_out(U), backend.leave_one_out(x, y, U)),
     ]:
         np.testing.assert_allclose(found, expected, **tolerance)
-    np.testing.assert_allclose(pairs.norm_product(), algebra.norm_product(x, y), rtol=1e-5)
+    np.testing.assert_allclose(pairs.norm_product(), backend.norm_product(x, y), rtol=1e-5)
 
 
 @given(
@@ -90,7 +93,7 @@ def test_histogram_and_window_are_those_of_numpy(values, low, width):
     assert inside.tolist() == values[(values >= low) & (values < high)].tolist()
     assert (n_below, n_above) == (below.size, above.size)
     assert (sum_below, sum_above) == pytest.approx((below.sum(), above.sum()), abs=1e-9)
-    by_sorting, by_kernel = (way.histogram(values, low, high, 7) for way in (algebra.Plain(), Numba()))
+    by_sorting, by_kernel = (way.histogram(values, low, high, 7) for way in (backend.Plain(), Numba()))
     assert by_kernel[0].sum() == values.size
     assert by_kernel[2] == by_sorting[2] == (values == 0).sum()
     edges = np.linspace(low, high, 8)[1:-1]
@@ -106,7 +109,7 @@ def test_wide_rows_far_from_the_origin_are_prepared_as_by_numpy(dtype, small_blo
     row_map = unit_rows(summarise_columns(X.astype(np.float64)))
     exact = row_map(X.astype(np.float64))
     small_blocks(150)  # the second piece is shorter than the first
-    for rows, x, _ in backend_for(X, X).prepared(X, X, algebra.Maps(row_map, row_map)):
+    for rows, x, _ in backend_for(X, X).prepared(X, X, backend.Maps(row_map, row_map)):
         assert x.dtype == dtype
         np.testing.assert_allclose(x, exact[rows], atol=16 * np.finfo(dtype).eps)
     assert not x[-1].any()  # it is the mean
@@ -160,7 +163,7 @@ def test_a_row_without_direction():
     ids=["column order", "integers", "foreign bytes", "strided"],
 )
 def test_tables_that_the_kernels_cannot_read_go_through_numpy(table):
-    assert type(backend_for(table)) is algebra.Plain
+    assert type(backend_for(table)) is backend.Plain
     assert summarise_columns(table).mean.tolist() == [1] * table.shape[1]
 
 
@@ -169,7 +172,7 @@ def test_tables_that_the_kernels_cannot_read_go_through_numpy(table):
 def test_matchers_agree_with_and_without_kernels(Matcher, d, monkeypatch):
     data = make_gaussian_pairs(2000, d, 0.7, noise=0.1, rng=0)
     with_kernels = Matcher().fit(data.X, data.Y)
-    monkeypatch.setattr(backend, "_kernels", lambda: None)
+    monkeypatch.setattr(backend, "_BACKENDS", ())
     without = Matcher().fit(data.X, data.Y)
     np.testing.assert_allclose(with_kernels.scores_, without.scores_, atol=1e-10 * np.abs(without.scores_).max())
     np.testing.assert_array_equal(with_kernels.inlier_mask_, without.inlier_mask_)
@@ -183,8 +186,7 @@ def test_numba_may_be_disabled_or_missing(switch_off):
         f"{switch_off}\n"
         "from inlier import RowSumMatcher\n"
         "from inlier.datasets import make_gaussian_pairs\n"
-        "from inlier.rows.algebra import Plain\n"
-        "from inlier.rows.backend import backend_for\n"
+        "from inlier.rows.backend import Plain, backend_for\n"
         "data = make_gaussian_pairs(5000, 60, 0.6, rng=0)\n"
         "assert type(backend_for(data.X)) is Plain\n"
         "assert (RowSumMatcher().fit(data.X, data.Y).inlier_mask_ == data.inlier_mask).all()\n"
@@ -207,3 +209,44 @@ def test_threads_work_after_a_fork():
         finally:
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def here(table):
+    return table
+
+
+def in_torch(table):
+    return pytest.importorskip("torch", reason="torch is the user's to bring, and is not here").from_numpy(table)
+
+
+def on_strict_device(table):
+    return array_api_strict.asarray(table, device=STRICT_DEVICE)
+
+
+@pytest.mark.parametrize("put", [here, in_torch, on_strict_device])
+def test_the_system_is_solved_for_each_right_side(put):
+    rng = np.random.default_rng(0)
+    rows, right = rng.standard_normal((12, 7)), rng.standard_normal((7, 3))
+    solve = ridge_solver(put(rows.T @ rows), 0.5)
+    for some in (right, right[:, :1]):
+        expected = np.linalg.solve(rows.T @ rows + 0.5 * np.eye(7), some)
+        np.testing.assert_allclose(to_host(solve(put(some))), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("put", [here, in_torch, on_strict_device])
+def test_what_lies_in_few_rows_keeps_its_digits_under_a_tiny_ridge(put):
+    """With fewer rows than columns, x^T (X^T X + ridge I)^-1 x is 1 - ridge (K + ridge I)^-1_ii, K = X X^T."""
+    rng = np.random.default_rng(0)
+    rows, ridge = rng.standard_normal((5, 40)), 1e-7
+    solved = to_host(ridge_solver(put(rows.T @ rows), ridge)(put(np.ascontiguousarray(rows.T))))
+    leverage = np.einsum("ij,ji->i", rows, solved)
+    beyond = ridge * np.diag(np.linalg.inv(rows @ rows.T + ridge * np.eye(5)))
+    np.testing.assert_allclose(1 - leverage, beyond, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("u1", "f4"), ("i2", "f4"), ("f2", "f4"), ("f4", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), ("f8", "f8")],
+)
+def test_precision_holds_every_value(dtype, expected):
+    assert compute_dtype(np.dtype(dtype)) == np.dtype(expected)

@@ -9,7 +9,7 @@ import pytest
 
 from inlier import RowSumMatcher, SplitMatcher, estimate_transformation
 from inlier.datasets import make_gaussian_pairs
-from inlier.overlap.cost_rule import choose_eigen_solver, choose_row_sum_solver
+from inlier.overlap.gram import choose_eigen_solver, choose_row_sum_solver
 from inlier.rows import as_stored, threads
 from inlier.rows import files as in_files
 from inlier.rows.files import NpyFile, StoredRows, stretches

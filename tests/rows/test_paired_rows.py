@@ -4,6 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
+from inlier.rows import PairedRows
 from inlier.rows.paired_rows import score_bound
 from tests.stores import STRICT_DEVICE
 
@@ -22,3 +23,14 @@ def test_the_bound_is_the_same_where_the_rows_are():
     matrix = np.random.default_rng(0).normal(size=(80, 70))
     rows = array_api_strict.asarray(np.ones((2, 2)), device=STRICT_DEVICE)
     assert score_bound(matrix, 1.0, rows) == pytest.approx(score_bound(matrix, 1.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
+    rng = np.random.default_rng(0)
+    X, Y, w = rng.standard_normal((50, 2)), rng.standard_normal((50, 3)), rng.standard_normal(50)
+    U = rng.standard_normal((2, 3))
+    small_blocks(rows)
+    pairs = PairedRows(X, Y)
+    np.testing.assert_allclose(pairs.cross_moment(w), X.T @ (w[:, None] * Y))
+    np.testing.assert_allclose(pairs.bilinear(U), np.diag(X @ U @ Y.T))

@@ -7,10 +7,10 @@ import pytest
 
 from inlier import EigenvectorMatcher, GramOverlap, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.rows import PairedRows, algebra, as_table, summarise_columns, threads
+from inlier.rows import PairedRows, as_table, backend, summarise_columns, threads
 from inlier.rows import files as in_files
+from inlier.rows.backend import to_host
 from inlier.rows.columns import scatter_matrix
-from inlier.rows.namespaces import to_host
 from tests.stores import STORES, STRICT_DEVICE, in_dask, on_strict_device
 
 pytestmark = pytest.mark.parametrize("put", STORES)
@@ -90,7 +90,7 @@ def test_sums_and_maps(put_pairs):
     pairs = PairedRows(*put_pairs(X, Y))
     np.testing.assert_allclose(pairs.cross_moment(w), X.T @ (w[:, None] * Y), atol=1e-12)
     both = pairs.product_moments()
-    np.testing.assert_allclose(both[0], algebra.product_moment(X, Y), atol=1e-10)
+    np.testing.assert_allclose(both[0], backend.product_moment(X, Y), atol=1e-10)
     np.testing.assert_allclose(both[1], X.T @ Y, atol=1e-12)
     np.testing.assert_allclose(to_host(pairs.bilinear(U)), np.diag(X @ U @ Y.T), atol=1e-12)
 

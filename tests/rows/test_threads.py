@@ -5,10 +5,12 @@ from itertools import pairwise
 from time import sleep
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from inlier.rows import threads
-from inlier.rows.threads import run_in_threads, single_threaded_blas
+from inlier.rows.threads import row_blocks, rows_per_block, run_in_threads, single_threaded_blas
 
 
 def blas_threads():
@@ -45,3 +47,11 @@ def test_threads_side_by_side_leave_no_limit_behind():
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(work, [0.05, 0.15, 0.1]))
     assert blas_threads() == before
+
+
+@given(n=st.integers(0, 200_000), width=st.integers(1, 5000))
+def test_blocks_cover_every_row_once(n, width):
+    blocks = list(row_blocks(n, width))
+    assert sum(block.stop - block.start for block in blocks) == n
+    assert all(before.stop == after.start for before, after in pairwise(blocks))
+    assert all(block.stop - block.start <= rows_per_block(width) for block in blocks)

@@ -28,7 +28,7 @@ def fits(seed, draws, n, d, fraction, noise, alpha=0.05):
     [(600, 3, 0.5, 0.3, 12), (1000, 6, 0.2, 0.4, 6), (500, 20, 0.3, 0.8, 6)],
     ids=["plane-like", "few-real", "noisy"],
 )
-def test_no_more_than_alpha_of_the_accepted_are_wrong(seed, note, n, d, fraction, noise, draws):
+def test_no_more_than_alpha_of_the_accepted_are_wrong(seed, note, promise, n, d, fraction, noise, draws):
     """In cases where real and wrong pairs overlap, so that the rate is really used up."""
     alpha, accepted, wrong, real = 0.05, 0, 0, 0
     for matcher, truth in fits(seed, draws, n, d, fraction, noise, alpha):
@@ -36,25 +36,28 @@ def test_no_more_than_alpha_of_the_accepted_are_wrong(seed, note, n, d, fraction
         wrong += (matcher.inlier_mask_ & ~truth).sum()
         real += truth.sum()
     note(false_discoveries=wrong / max(accepted, 1), recall=(accepted - wrong) / real)
+    promise("wrong among the accepted", wrong, accepted, alpha, CLUSTERED)
     assert wrong <= alpha * accepted + norm.isf(NEVER) * np.sqrt(CLUSTERED * alpha * accepted)
     assert accepted - wrong >= 0.3 * real  # accepting next to nothing would be easy
 
 
 @pytest.mark.parametrize(("n", "d", "draws"), [(100, 3, 12), (60, 10, 6), (60, 40, 6)])
-def test_where_no_pair_is_real_none_is_found(seed, note, n, d, draws):
+def test_where_no_pair_is_real_none_is_found(seed, note, promise, n, d, draws):
     alpha = 0.05
     found = sum(matcher.inlier_mask_.any() for matcher, _ in fits(seed, draws, n, d, 0.0, 0.0, alpha))
     note(fits_that_found_some=found / draws)
+    promise("fits to nothing that found some", found, draws, alpha)
     assert found <= binom.isf(NEVER, draws, alpha)
 
 
 @pytest.mark.parametrize(("n", "d", "fraction"), [(1000, 6, 0.4), (600, 20, 0.7)])
-def test_the_share_of_real_pairs_is_as_near_as_its_standard_error_says(seed, note, n, d, fraction):
+def test_the_share_of_real_pairs_is_as_near_as_its_standard_error_says(seed, note, promise, n, d, fraction):
     off = [
         (matcher.inlier_fraction_ - truth.mean()) / matcher.inlier_fraction_error_
         for matcher, truth in fits(seed, 12, n, d, fraction, 0.2)
     ]
     note(mean_in_errors=np.mean(off), spread_in_errors=np.std(off))
+    promise("shares beyond two standard errors", np.sum(np.abs(off) > 2), len(off), norm.sf(2) * 2)
     assert abs(np.mean(off)) < 1.5
     assert np.std(off) < 2
 

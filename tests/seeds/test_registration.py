@@ -29,7 +29,7 @@ def scan(n, wrong, rng):
 
 
 @pytest.mark.parametrize(("n", "wrong"), [(1000, 0.95), (300, 0.85), (5000, 0.98)])
-def test_the_motion_is_found_among_wrong_pairs(seed, note, n, wrong):
+def test_the_motion_is_found_among_wrong_pairs(seed, note, promise, n, wrong):
     """With so many real pairs (45 to 100) a method that finds the motion finds it every time."""
     angles, shifts, accepted, mistakes = [], [], 0, 0
     for draw in range(10):
@@ -40,6 +40,7 @@ def test_the_motion_is_found_among_wrong_pairs(seed, note, n, wrong):
         agrees = np.linalg.norm(y - turn.apply(X) - shift, axis=1) < 6 * NOISE
         accepted += found.inlier_mask_.sum()
         mistakes += (found.inlier_mask_ & ~agrees).sum()
+    promise("wrong among the accepted", mistakes, accepted, 0.01)
     note(largest_turn_in_degrees=max(angles), largest_shift=max(shifts), wrong_accepted=mistakes / accepted)
     assert max(angles) < 5
     assert max(shifts) < 5 * NOISE
@@ -48,7 +49,7 @@ def test_the_motion_is_found_among_wrong_pairs(seed, note, n, wrong):
 
 @pytest.mark.parametrize("n", [20, 100, 400])
 @pytest.mark.parametrize("kind", ["anywhere", "re-paired"])
-def test_noise_is_refused(seed, note, n, kind):
+def test_noise_is_refused(seed, note, promise, n, kind):
     draws, smallest = 20, 1.0
     found = 0
     for draw in range(draws):
@@ -59,11 +60,12 @@ def test_noise_is_refused(seed, note, n, kind):
         found += registration.success_
         smallest = min(smallest, registration.detection_p_value_)
     note(found=found, smallest_p=smallest)
+    promise("motions claimed in noise", found, draws, 1 / ONCE_IN)
     assert found <= binom.isf(NEVER, draws, 1 / ONCE_IN)
 
 
 @pytest.mark.parametrize(("n", "wrong"), [(300, 0.4), (2000, 0.8)])
-def test_errors_of_the_motion_are_as_large_as_their_standard_errors(seed, note, n, wrong):
+def test_errors_of_the_motion_are_as_large_as_their_standard_errors(seed, note, promise, n, wrong):
     off = []
     for draw in range(20):
         X, y, turn, shift = scan(n, wrong, np.random.default_rng([seed, draw, n]))
@@ -73,4 +75,5 @@ def test_errors_of_the_motion_are_as_large_as_their_standard_errors(seed, note, 
         off.append((found.transformation_.translation - shift) / found.uncertainty_.translation)
     size = np.sqrt(np.mean(np.square(off)))  # of 120 numbers, that are nearly independent: 1 +- 0.07
     note(error_over_standard_error=size)
+    promise("errors beyond two standard errors", np.sum(np.abs(off) > 2), np.size(off), norm.sf(2) * 2)
     assert 0.65 < size < 1.4

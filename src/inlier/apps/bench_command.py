@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import BadInput, answering, check_place
+from inlier.cli._common import answering
+from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_picture
 
 if TYPE_CHECKING:
     from inlier.apps.bench import SpeedReport
@@ -22,13 +23,14 @@ _UNSTEADY = 1.5  # from which ratio of slowest to fastest it is worth a word
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file (.png)."
 )
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
     "--warm-up",
     is_flag=True,
     help="Measure nothing: compile, for this machine, all that matchers and registrations need, and keep it.",
 )
-def bench(quick: bool, out: Path | None, as_json: bool, warm_up: bool) -> None:
+def bench(quick: bool, out: Path | None, force: bool, as_json: bool, warm_up: bool) -> None:
     """Measure how fast the matchers are on this machine.
 
     Prints pairs per second, how many times the time that reading the data (memory) or multiplying the matrices
@@ -52,7 +54,7 @@ def bench(quick: bool, out: Path | None, as_json: bool, warm_up: bool) -> None:
             _warm_up(out, quick=quick, as_json=as_json)
             return
         if out is not None:
-            _check_picture(out)
+            _check_picture(out, force=force)
         with steps(len(jobs(quick=quick))) as step:
             report = measure_speed(quick=quick, on_job=step)
         if as_json:
@@ -82,13 +84,13 @@ def _warm_up(out: Path | None, *, quick: bool, as_json: bool) -> None:
         click.echo("They could not be kept: set NUMBA_CACHE_DIR to a folder that can be written to.", err=True)
 
 
-def _check_picture(path: Path) -> None:
+def _check_picture(path: Path, *, force: bool) -> None:
     """Refuse, before the minutes of measuring, a picture that could not be written after them."""
     from inlier.plotting import new_figure
 
     if path.suffix.lower() != ".png":
         raise BadInput(f"{path} would hold a picture, which is PNG. Give it a name that ends in .png.")
-    check_place(path)
+    check_outputs([Output("-o", "Picture", path, is_picture)], [], force=force)
     new_figure()  # says what to install if nothing can be drawn
 
 

@@ -12,7 +12,7 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import ErrorRates, error_rates
-from inlier.report.rendering import data_uri, find_template
+from inlier.report.pages import data_uri, find_template
 from inlier.result import MatchResult
 
 

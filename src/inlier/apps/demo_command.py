@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from filecmp import cmp
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import BadInput, answering, check_folder
+from inlier.cli._common import answering
+from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_page, is_picture
 
 if TYPE_CHECKING:
     from inlier.apps.demo import DemoOutcome
@@ -36,6 +41,7 @@ _folder_option = partial(click.option, type=click.Path(path_type=Path), metavar=
     show_default=True,
     help="Folder for the report; made if absent.",
 )
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @_folder_option(
     "--save-pairs",
@@ -54,6 +60,7 @@ def demo(
     inlier_fraction: float,
     seed: int,
     out: Path,
+    force: bool,
     as_json: bool,
     save_pairs: Path | None,
     save_scans: Path | None,
@@ -75,13 +82,51 @@ def demo(
         check_folder(folder)
     with answering():
         if save_pairs is not None:
-            _save_pairs(save_pairs, n_pairs, inlier_fraction, seed)
+            with _made_beside(save_pairs, force=force) as folder:
+                _save_pairs(folder, n_pairs, inlier_fraction, seed)
+            click.echo(
+                f"Pairs: {save_pairs / 'x.csv'} and {save_pairs / 'y.csv'}, to be joined on the column id.", err=True
+            )
         if save_scans is not None:
-            _save_scans(save_scans, seed)
+            with _made_beside(save_scans, force=force) as folder:
+                _save_scans(folder, seed)
+            scans = f"{save_scans / 'source.ply'} and {save_scans / 'target.ply'}"
+            click.echo(f"Scans: {scans}, matched by {save_scans / 'pairs.csv'}.", err=True)
         if save_photos is not None:
-            _save_photos(save_photos)
+            with _made_beside(save_photos, force=force) as folder:
+                _save_photos(folder)
+            click.echo(f"Photos: {save_photos / 'before.png'} and {save_photos / 'after.png'}.", err=True)
         if not saved:
+            written = [Output("--out", "Report", out / "report.html", is_page)]
+            written += [Output("--out picture.png", "Picture", out / "picture.png", is_picture)]
+            check_outputs(written, [], force=force)
             _show(n_pairs, inlier_fraction, seed, out, as_json=as_json)
+
+
+@contextmanager
+def _made_beside(folder: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a folder to write examples to; they are moved to ``folder`` where no other file of such a name is lost.
+
+    The same file again is no loss.
+    """
+    from inlier.io import workspace_in
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with workspace_in(folder) as space:
+        made = space / "made"
+        made.mkdir()
+        yield made
+        files = sorted(made.iterdir())
+        outputs = [
+            Output(f"the demo's {file.name}", "Example", folder / file.name, partial(_is_equal, file)) for file in files
+        ]
+        check_outputs(outputs, [], force=force)
+        for file in files:
+            file.replace(os.path.realpath(folder / file.name))
+
+
+def _is_equal(file: Path, other: Path) -> bool:
+    return cmp(file, other, shallow=False)
 
 
 def _show(n_pairs: int, inlier_fraction: float, seed: int, out: Path, *, as_json: bool) -> None:
@@ -119,7 +164,6 @@ def _save_pairs(folder: Path, n_pairs: int, inlier_fraction: float, seed: int) -
     for name, values, order in (("x", data.X, np.arange(n_pairs)), ("y", data.Y, shuffled)):
         columns = {f"{name}{number}": column[order] for number, column in enumerate(values.T)}
         write_table(folder / f"{name}.csv", {"id": ids[order], **columns})
-    click.echo(f"Pairs: {folder / 'x.csv'} and {folder / 'y.csv'}, to be joined on the column id.", err=True)
 
 
 def _save_photos(folder: Path) -> None:
@@ -135,7 +179,6 @@ def _save_photos(folder: Path) -> None:
         content = BytesIO()
         Image.fromarray(photo).save(content, format="PNG")
         write_file(folder / f"{name}.png", content.getvalue())
-    click.echo(f"Photos: {folder / 'before.png'} and {folder / 'after.png'}.", err=True)
 
 
 def _save_scans(folder: Path, seed: int) -> None:
@@ -146,9 +189,6 @@ def _save_scans(folder: Path, seed: int) -> None:
     write_table(folder / "source.ply", scans.source)
     write_table(folder / "target.ply", scans.target)
     write_table(folder / "pairs.csv", {"source": scans.pairs[:, 0], "target": scans.pairs[:, 1]})
-    click.echo(
-        f"Scans: {folder / 'source.ply'} and {folder / 'target.ply'}, matched by {folder / 'pairs.csv'}.", err=True
-    )
 
 
 def _print_demo(outcome: DemoOutcome) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._common import INTERRUPTED, BadInput, check_folder, sentence_of
+from inlier.cli._common import INTERRUPTED, sentence_of
+from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_experiment, is_page
 
 if TYPE_CHECKING:
     from inlier.apps.reproduce import Experiment, Outcome, Sources
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     help="Once: the photo of the sky experiments. Three times: the photos of the case study.",
 )
 @click.option("--brain", type=click.Path(path_type=Path), help="Workbench folder, or .npz, with the brain's features.")
+@force_option
 @click.option("--compare", is_flag=True, help="Compare with the committed full runs; exit code 1 if numbers differ.")
 def reproduce(
     names: tuple[str, ...],
@@ -49,6 +51,7 @@ def reproduce(
     out: Path,
     photos: tuple[Path, ...],
     brain: Path | None,
+    force: bool,
     compare: bool,
 ) -> None:
     """Compute the paper's figures and tables again, beside the printed numbers.
@@ -70,6 +73,12 @@ def reproduce(
         if not experiments:
             raise ValueError("Name an experiment (inlier reproduce --list shows them), or give --all.")
         check_folder(out)
+        kinds = [
+            out / f"{experiment.name}.{kind}" for experiment in experiments for kind in ("json", "csv", "png", "pdf")
+        ]
+        written = [Output(f"--out {path.name}", "experiment", path, is_experiment) for path in kinds]
+        written += [Output("--out", "Page", out / "reproduction.html", is_page)] if run_all else []
+        check_outputs(written, [] if brain is None else [*photos, brain], force=force)
         needed = {source for experiment in experiments for source in experiment.data}
         sources = load_sources(sorted(needed), brain=brain, photos=photos)
         outcomes = _run_with_bar(experiments, sources, out, jobs=jobs, quick=quick, repetitions=repetitions, seed=seed)

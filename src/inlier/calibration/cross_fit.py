@@ -17,7 +17,7 @@ from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
 
 RE_PAIRINGS = 1_000_000  # about, in all

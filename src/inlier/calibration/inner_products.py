@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.significance import Significance
+from inlier.calibration.p_values import Significance
 from inlier.rows import PairedRows, principal_directions, summarise_columns
-from inlier.rows.namespaces import from_host, namespace
+from inlier.rows.backend import from_host, namespace
 from inlier.rows.null_pairs import re_pairings
 
 MOST_ROWS = 1_000  # pairs that are compared each with each

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
+from scipy.special import rel_entr
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.namespaces import namespace, to_host
+from inlier.rows.backend import namespace, to_host
 
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate
@@ -31,6 +32,9 @@ _STUDENT_PEAK = 8 / (3 * np.pi * np.sqrt(5))  # of Student's t with five degrees
 _TINY = np.finfo(np.float64).tiny
 _DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
 _MOST_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
+_TAIL_STARTS = 0.99  # share of the re-pairings below; beyond it their distribution is taken for exponential
+_LEAST_P = 1e-300  # so that its logarithm is finite
+_ROUNDING = 1e-12  # relative difference of scores that are the same but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +104,11 @@ def calibrate(
         share, error = null_fraction
         null_fraction = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
     order = np.argsort(-scores)
-    found = _calibrate_histograms(scores[order], counts[order], null, np.ones(null.size, np.int64), null_fraction)
+    falling = scores[order]
+    # Searched in rising order: several times faster.
+    n_above = null.size - np.searchsorted(null, falling[::-1], side="left")[::-1]
+    p = (1.0 + n_above) / (1.0 + null.size)
+    found = _calibrate_histograms(falling, counts[order], p, null, np.ones(null.size, np.int64), null_fraction)
     return found.at(_inverse(order))
 
 
@@ -126,64 +134,56 @@ def calibrate_distances(
     from inlier.consensus import _kernels_pairs as kernels  # here, for numba takes long to import
 
     given = {"distances": distances, "null_distances": null_distances}
-    both = [np.ascontiguousarray(_as_scores(values, name)) for name, values in given.items()]
+    bits, null_bits = (np.ascontiguousarray(_as_scores(values, name)).view(np.int64) for name, values in given.items())
     # The number of a distance's bin is the exponent and the first bits of the fraction of its floating-point form.
-    ends = np.array([[d.min(), d.max()] for d in both]).view(np.int64) >> _DROPPED_BITS
-    last = int(ends.max())
-    first = max(int(ends.min()), last - (_MOST_BINS - 1))
+    smallest, largest = min(bits.min(), null_bits.min()), max(bits.max(), null_bits.max())
+    last = int(largest >> _DROPPED_BITS)
+    first = max(int(smallest >> _DROPPED_BITS), last - (_MOST_BINS - 1))
     counts, null_counts = np.zeros((2, last - first + 1), dtype=np.int64)
-    bits, null_bits = (d.view(np.int64) for d in both)
     kernels.count_in_bins(bits, _DROPPED_BITS, first, counts)
     kernels.count_in_bins(null_bits, _DROPPED_BITS, first, null_counts)
-    scores = -((np.arange(first, last + 1) + 1) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
+    scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
     used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
-    found = _calibrate_histograms(scores[used], counts[used], scores[null_used], null_counts[null_used])
-    null_scores = np.repeat(scores[null_used], null_counts[null_used])
+    null, null_counts_used = scores[null_used], null_counts[null_used]
+    p = (1.0 + np.cumsum(null_counts)[used]) / (1.0 + null_bits.size)
+    found = _calibrate_histograms(scores[used], counts[used], p, null, null_counts_used)
     of_bins, of_pairs = np.empty((2, counts.size)), np.empty((2, bits.size))
-    of_bins[:, used] = found.p_values, found.q_values
+    of_bins[0, used], of_bins[1, used] = p, found.q_values
     kernels.look_up_bins(bits, _DROPPED_BITS, first, of_bins, of_pairs)
-    found = replace(found, p_values=of_pairs[0], q_values=of_pairs[1])
-    return found, evenly_spaced(null_scores, most_null_scores or null_scores.size)
+    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bits.size)
+    return replace(found, p_values=of_pairs[0], q_values=of_pairs[1]), null_scores
 
 
 def _calibrate_histograms(
     scores: FloatArray,
     counts: Array,
+    p: FloatArray,
     null: FloatArray,
     null_counts: Array,
     null_fraction: tuple[float, float] | None = None,
 ) -> Calibration:
-    """Judge falling scores by rising null scores, each with how often it occurs."""
-    null_ranks = np.cumsum(null_counts)
-    n_above = null_ranks[-1] - _at_rank(np.append(0, null_ranks), null, scores)
-    p = (1.0 + n_above) / (1.0 + null_ranks[-1])
-    share, error = _storey(p, counts) if null_fraction is None else null_fraction
+    """Judge falling scores, with the p-values that they have, by rising null scores; each with how often it occurs."""
+    ranks = np.cumsum(counts)
+    share, error = _storey(p, ranks) if null_fraction is None else null_fraction
     most_wrong = min(1.0, share + error)
-    stepped_up = _step_up(p, counts)
+    stepped_up = _step_up(p, ranks)
     detection = min(float(stepped_up[0]), 1.0)
     # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
     q = np.maximum(np.minimum(most_wrong * stepped_up, 1.0), detection)
-    wrong = _chance_wrong(scores, p, counts, null, null_counts, most_wrong)
+    wrong = _chance_wrong(scores, p, counts, ranks, null, null_counts, most_wrong)
     q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
     return Calibration(p, q, 1.0 - share, error, detection)
 
 
-def _at_rank(values: Array, null: FloatArray, falling: FloatArray) -> Array:
-    """values[number of null scores below each of these], searched in rising order: several times faster."""
-    return values[np.searchsorted(null, falling[::-1], side="left")[::-1]]
-
-
-def _step_up(p: FloatArray, counts: Array) -> FloatArray:
+def _step_up(p: FloatArray, ranks: Array) -> FloatArray:
     """Benjamini and Hochberg, for rising p: min over k >= rank of n p_(k) / k; times the share of wrong pairs, q."""
-    rank = np.cumsum(counts)
-    return np.minimum.accumulate((rank[-1] * p / rank)[::-1])[::-1]
+    return np.minimum.accumulate((ranks[-1] * p / ranks)[::-1])[::-1]
 
 
-def _storey(p: FloatArray, counts: Array) -> tuple[float, float]:
+def _storey(p: FloatArray, ranks: Array) -> tuple[float, float]:
     """Storey's estimate of the share of wrong pairs, and its standard error (see `estimate_null_fraction`)."""
-    n = int(counts.sum())
-    n_passed = np.bincount(np.searchsorted(_LAMBDAS, p), counts, _LAMBDAS.size + 1)  # by how many lambdas p passes
-    beyond = np.cumsum(n_passed[::-1])[-2::-1]
+    n = int(ranks[-1])
+    beyond = n - np.append(0, ranks)[np.searchsorted(p, _LAMBDAS, side="right")]
     left = n * (1 - _LAMBDAS)
     share = np.minimum((beyond + 1) / left, 1.0)
     # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
@@ -193,18 +193,25 @@ def _storey(p: FloatArray, counts: Array) -> tuple[float, float]:
     return float(share[chosen]), _ERROR_INFLATION * float(error[chosen])
 
 
-def _falling_density(p: FloatArray, counts: Array) -> FloatArray:
+def _falling_density(p: FloatArray, ranks: Array) -> FloatArray:
     """Grenander's estimate of the density of rising p-values, at each: the steepest that does not rise with p."""
-    is_new = np.ones(p.size, dtype=bool)  # equal ones are one step of the distribution
-    np.not_equal(p[1:], p[:-1], out=is_new[1:])
-    first = np.flatnonzero(is_new)
-    gap, share = _steps(p[first]), np.add.reduceat(counts, first) / counts.sum()
-    density = isotonic_regression(share / gap, weights=gap, increasing=False).x
-    return density[np.cumsum(is_new) - 1]
+    is_last = np.append(p[1:] != p[:-1], True)  # equal ones are one step of the distribution
+    last = np.flatnonzero(is_last)
+    gap, share = _steps(p[last]), _steps(ranks[last] / ranks[-1])
+    density = share / gap
+    if (density[1:] > density[:-1]).any():
+        density = isotonic_regression(density, weights=gap, increasing=False).x
+    return density if last.size == p.size else density[np.cumsum(is_last) - is_last]
 
 
 def _chance_wrong(
-    scores: FloatArray, p: FloatArray, counts: Array, null: FloatArray, null_counts: Array, null_fraction: float
+    scores: FloatArray,
+    p: FloatArray,
+    counts: Array,
+    ranks: Array,
+    null: FloatArray,
+    null_counts: Array,
+    null_fraction: float,
 ) -> FloatArray:
     """Chance that a pair with this very score is wrong; the larger of two estimates.
 
@@ -212,26 +219,27 @@ def _chance_wrong(
     it cannot see how far, for their p-values are all the smallest possible; so the other compares the
     density of the null scores, exponential in its tail, with a Student t around the clear inliers.
     """
-    by_rank = np.minimum(null_fraction / _falling_density(p, counts), 1.0)
+    by_rank = np.minimum(null_fraction / _falling_density(p, ranks), 1.0)
     n_clear = int(np.searchsorted(by_rank, _MOST_LIKELY_WRONG))  # it rises, so these are the first
-    weight = int(counts[:n_clear].sum())
+    weight = int(ranks[n_clear - 1]) if n_clear else 0
     if weight < _FEWEST_CLEAR:
         return by_rank
-    clear, times = scores[:n_clear], counts[:n_clear]
-    null_density, tail_scale = _null_density(scores, null, null_counts)
-    centre = _median(clear[::-1], times[::-1])
+    clear = scores[:n_clear]
+    centre = _median(clear, ranks[:n_clear])
+    below = int(np.searchsorted(-scores, -centre, side="right"))
     off = np.abs(clear - centre)
     order = np.argsort(off)
-    spread = max(_MEDIAN_TO_SIGMA * _median(off[order], times[order]), tail_scale)
-    z = (scores - centre) / spread
-    real = weight / counts.sum() * _STUDENT_PEAK / (1 + z * z / 5) ** 3 / spread
+    null_density, tail_scale = _null_density(scores[below:], null, null_counts)
+    spread = max(_MEDIAN_TO_SIGMA * _median(off[order], np.cumsum(counts[:n_clear][order])), tail_scale)
+    z = (scores[below:] - centre) / spread
+    real = weight / ranks[-1] * _STUDENT_PEAK / (1 + z * z / 5) ** 3 / spread
     wrong = null_fraction * null_density
-    by_score = np.where(scores < centre, wrong / np.maximum(wrong + real, _TINY), 0.0)
-    return np.maximum(by_rank, by_score)
+    by_rank[below:] = np.maximum(by_rank[below:], wrong / np.maximum(wrong + real, _TINY))
+    return by_rank
 
 
 def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[FloatArray, float]:
-    """Density of the null at the scores, a histogram between quantiles and an exponential tail; the tail's scale."""
+    """Density of the null at falling scores, a histogram between quantiles and an exponential tail; its scale."""
     reached = np.cumsum(counts)
     n = int(reached[-1])
     n_tail = min(max(int(_TAIL_SHARE * n), _FEWEST_IN_TAIL), n)
@@ -241,9 +249,14 @@ def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[
     smallest = 1e-9 * max(1.0, abs(null[0]), abs(null[-1]))  # step between scores that count as different
     scale = max(float((null[at[-1] :] - start) @ counts[at[-1] :]) / n_tail, smallest)
     height = (ranks[1:] - ranks[:-1]) / n / np.maximum(edges[1:] - edges[:-1], smallest)
-    bulk = height[np.searchsorted(edges[1:-1], scores, side="right")]
-    tail = n_tail / n / scale * np.exp(-np.maximum(scores - start, 0.0) / scale)
-    return np.where(scores >= start, tail, bulk), scale
+    # Scores fall, so those of the tail are the first, and those between two edges follow each other.
+    from_edges = np.searchsorted(-scores, -edges[:0:-1], side="right")
+    in_tail = from_edges[0]
+    lengths = np.append(from_edges[1:], scores.size) - from_edges
+    density = np.empty(scores.size)
+    density[:in_tail] = n_tail / n / scale * np.exp((start - scores[:in_tail]) / scale)
+    density[in_tail:] = np.repeat(height[::-1], lengths)
+    return density, scale
 
 
 def _steps(values: FloatArray) -> FloatArray:
@@ -253,10 +266,9 @@ def _steps(values: FloatArray) -> FloatArray:
     return steps
 
 
-def _median(rising: FloatArray, counts: Array) -> float:
-    """Median of rising values that occur so many times each."""
-    reached = np.cumsum(counts)
-    lower, upper = rising[reached.searchsorted([(reached[-1] - 1) // 2, reached[-1] // 2], side="right")].tolist()
+def _median(ordered: FloatArray, ranks: Array) -> float:
+    """Median of values in rising or falling order, each of which occurs as often as its rank is above the last."""
+    lower, upper = ordered[ranks.searchsorted([(ranks[-1] - 1) // 2, ranks[-1] // 2], side="right")].tolist()
     return (lower + upper) / 2
 
 
@@ -279,13 +291,14 @@ def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
     pairs have each p-value; one, if it is not given.
     """
     p = _as_p_values(p)
-    return _storey(p, np.ones(p.size, np.int64) if counts is None else np.asarray(counts))
+    order = np.argsort(p)
+    return _storey(p[order], np.cumsum(np.ones(p.size, np.int64) if counts is None else np.asarray(counts)[order]))
 
 
 def p_value_density(p: FloatArray) -> FloatArray:
     """Grenander's estimate of the density of the p-values, at each: the steepest that does not rise with p."""
     order = np.argsort(p)
-    return _falling_density(p[order], np.ones(p.size, np.int64))[_inverse(order)]
+    return _falling_density(p[order], np.arange(1, p.size + 1))[_inverse(order)]
 
 
 def _rising(values: FloatArray) -> FloatArray:
@@ -297,7 +310,19 @@ def evenly_spaced(rising_values: Array, most: int = KEPT_NULL_SCORES) -> Array:
     """All of them, or of more as many as draw the same picture: those of evenly spaced ranks."""
     if rising_values.size <= most:
         return rising_values
-    return rising_values[np.linspace(0, rising_values.size - 1, most).round().astype(np.int64)]
+    return rising_values[_evenly_spaced_ranks(rising_values.size, most)]
+
+
+def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) -> FloatArray:
+    """The same for values that occur so many times each."""
+    reached = np.cumsum(counts)
+    if reached[-1] <= most:
+        return np.repeat(rising_values, counts)
+    return rising_values[reached.searchsorted(_evenly_spaced_ranks(int(reached[-1]), most), side="right")]
+
+
+def _evenly_spaced_ranks(n: int, most: int) -> Array:
+    return np.linspace(0, n - 1, most).round().astype(np.int64)
 
 
 def _inverse(order: Array) -> Array:
@@ -311,7 +336,7 @@ def _as_scores(values: Any, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a list of at least one number; got shape {array.shape}.")
-    if not np.isfinite(array).all():
+    if not np.isfinite([array.min(), array.max()]).all():  # NaN is the minimum if there is one
         raise ValueError(f"{name} holds NaN or infinity in {int((~np.isfinite(array)).sum())} place(s).")
     return array
 
@@ -321,3 +346,48 @@ def _as_p_values(values: Any) -> FloatArray:
     if p.min() < 0 or p.max() > 1:
         raise ValueError(f"p-values lie between 0 and 1, but these go from {p.min():g} to {p.max():g}.")
     return p
+
+
+# ---- one step of every fit: how significant scores are beside those of re-pairings, and the weights that follow
+
+
+@dataclass(frozen=True, eq=False)
+class Significance:
+    """The pairs' scores beside those of re-pairings."""
+
+    p_values: FloatArray  # chance that a wrong pair scores as high
+    centre: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
+    spread: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
+    # berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
+    # are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
+    # counts how far pairs are above all re-pairings
+    berk_jones: float
+
+    @staticmethod
+    def of(scores: Any, null_scores: Any) -> Significance:
+        """Compare scores, which may be on a device."""
+        m = int(null_scores.shape[0])
+        if m == 0:
+            return Significance(np.ones(int(scores.shape[0])), 0.0, 1.0, 0.0)
+        null = namespace(null_scores).sort(null_scores)
+        p = p_values(scores, null)
+        tail = to_host(null[int(_TAIL_STARTS * (m - 1)) :])
+        centre, high = float(null[(m - 1) // 2]), float(tail[0])
+        slope = float(np.mean(tail - high)) or 1.0
+        beyond = (1 - _TAIL_STARTS) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
+        smooth = np.where(p < 1 - _TAIL_STARTS, np.maximum(beyond, _LEAST_P), p)
+        differ = high - centre > _ROUNDING * max(abs(high), abs(centre))
+        return Significance(p, centre, high - centre if differ else 1.0, _berk_jones(smooth))
+
+    def weights(self, sharpness: float) -> FloatArray:
+        """Weight of each pair: 1 - sharpness * (chance that it is wrong), at least 0."""
+        p = self.p_values
+        background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / p.size)
+        return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+def _berk_jones(p: FloatArray) -> float:
+    n, rising = p.size, np.sort(p)
+    share = np.arange(1, n + 1) / n
+    divergence = rel_entr(share, rising) + rel_entr(1 - share, np.maximum(1 - rising, np.finfo(np.float64).tiny))
+    return float(n * np.max(divergence[(rising < share) & (rising <= 0.5)], initial=0.0))

@@ -19,7 +19,7 @@ from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
 from inlier.rows import Extremes, PairedRows
-from inlier.rows.namespaces import from_host, namespace, to_host
+from inlier.rows.backend import from_host, namespace, to_host
 from inlier.rows.null_pairs import point_numbers
 from inlier.rows.threads import single_threaded_blas
 

@@ -24,11 +24,10 @@ from inlier.calibration.inner_products import (
     original_coordinates,
 )
 from inlier.calibration.linear_map import LinearMap, learn_map
-from inlier.calibration.p_values import calibrate
-from inlier.calibration.significance import Significance
+from inlier.calibration.p_values import Significance, calibrate
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
-from inlier.rows.namespaces import from_host, namespace, take_rows, to_host
+from inlier.rows.backend import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
 from inlier.transforms import MapModel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -18,6 +19,12 @@ _COMMANDS = {
 
 
 class _LazyCommands(click.Group):
+    def invoke(self, context: click.Context) -> Any:
+        from inlier.cli._common import answering
+
+        with answering():  # whatever a command lets through
+            return super().invoke(context)
+
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
 

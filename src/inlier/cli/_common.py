@@ -6,17 +6,17 @@ import csv
 import os
 import shlex
 import sys
-import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain
 from inlier.exceptions import ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from inlier.report import MatchSummary, Origin
 
 NOTHING_FOUND = 1
-BAD_INPUT = 2
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 STDOUT = Path("-")
 _WORST_SHOWN = 5
@@ -33,33 +32,50 @@ _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_valu
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
 
-class BadInput(click.ClickException):
-    """Something the user can mend: one sentence, exit code 2, no traceback."""
-
-    exit_code = BAD_INPUT
-
-
 def sentence_of(error: Exception) -> str:
     """What went wrong, in words; the system's own errors name the file."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename} could not be written or read: {error.strerror}."
+        where = "Standard output" if error.filename is None else error.filename
+        return f"{where} could not be written or read: {error.strerror}."
     return str(error)
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Turn what a user can mend into one sentence, and Ctrl-C into its own exit code."""
+    """Turn what went wrong into one sentence, and Ctrl-C into its own exit code; 1 is for "nothing found" alone."""
     try:
         yield
-    except BrokenPipeError:  # whoever read our output has had enough; click ends quietly
-        raise
+    except BrokenPipeError:  # whoever read our output has had enough
+        _let_go_of_stdout()
+        raise SystemExit(0) from None
     except (ValueError, ImportError, OSError) as error:
+        if isinstance(error, OSError) and error.filename is None:
+            _let_go_of_stdout()
         raise BadInput(sentence_of(error)) from error
     except MemoryError as error:
         raise BadInput("There is not enough memory for so many numbers; use fewer columns or --splits.") from error
     except KeyboardInterrupt:
         click.echo("Interrupted. No file was left half written.", err=True)
         raise SystemExit(INTERRUPTED) from None
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        if os.environ.get("INLIER_TRACEBACK"):
+            traceback.print_exc()
+        raise BadInput(
+            f"inlier made a mistake of its own: {type(error).__name__}: {error}. Please report it, with what it prints "
+            f"when the environment variable INLIER_TRACEBACK is 1."
+        ) from error
+
+
+def _let_go_of_stdout() -> None:
+    """Send what is still to be printed nowhere: what could not be written would fail again as Python ends."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # no file behind it, as under a test
+        pass
 
 
 def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -79,6 +95,7 @@ def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..
             "json, ... by the suffix; as npy the mask alone; - is csv on standard output.",
         ),
         click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at."),
+        force_option,
         click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
         click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print."),
         click.option(
@@ -104,14 +121,17 @@ class Job:
     report: Path | None
     as_json: bool
     quiet: bool
-    others: dict[str, tuple[str, Path | None]] = field(default_factory=dict)  # by option: what to write, and where
+    force: bool = False  # to overwrite what is no earlier output
+    others: tuple[Output, ...] = ()  # what else is written
     notes: list[str] = field(default_factory=list)  # what was left out or noticed, in sentences
 
     @property
-    def _written(self) -> dict[str, tuple[str, Path]]:
-        """The files that will be written: by their option, what they hold and their name."""
-        all_files = {**self.others, "-o": ("Pairs", self.output), "--report": ("Report", self.report)}
-        return {option: (what, path) for option, (what, path) in all_files.items() if path not in (None, STDOUT)}
+    def _written(self) -> list[Output]:
+        """The files that will be written."""
+        files = [*self.others]
+        if self.output not in (None, STDOUT):
+            files.append(Output("-o", "Pairs", self.output, is_pairs))
+        return files if self.report is None else [*files, Output("--report", "Report", self.report, is_page)]
 
     def check_outputs(self, *further: str) -> None:
         """Refuse, before the work is done, what could not be written after it; ``further`` files are read as well."""
@@ -122,19 +142,13 @@ class Job:
         if self.output is not None and self.output.suffix.lower() not in (".json", ".npy"):
             check_can_hold_columns(Path("stdout.csv") if self.output == STDOUT else self.output)
         if self.report is not None:
-            from inlier.report.rendering import find_template
+            from inlier.report.pages import find_template
 
             if self.report.suffix.lower() not in (".html", ".htm") and not self.report.is_dir():
                 raise BadInput(f"{self.report} would hold a page, which is HTML. Give it a name that ends in .html.")
             find_template("page.html")  # needs an extra, which may be absent
-        named: dict[str, Path] = {}
-        for option, (_, path) in self._written.items():
-            check_place(path)
-            other = next((other for other, taken in named.items() if _is_same_file(taken, path)), None)
-            if other is not None:
-                raise BadInput(f"{other} and {option} would both write {path}. Give them two names.")
-            named[option] = path
-        check_inputs_stay((split_source(name)[0] for name in (*self.sources, *further)), named.values())
+        inputs = (split_source(name)[0] for name in (*self.sources, *further))
+        check_outputs(self._written, inputs, force=self.force)
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -159,9 +173,10 @@ class Job:
     @property
     def origin(self) -> Origin:
         """Where the answer comes from, for those who read it later."""
-        from inlier.report import Origin
+        from inlier.report.match_summary import Origin
 
-        return Origin(self.sources, _command_line(self.context), tuple(dict.fromkeys(self.notes)))
+        names = tuple(map(_in_utf8, self.sources))
+        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, dict.fromkeys(self.notes))))
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
@@ -180,7 +195,8 @@ class Job:
     def conclude(self, summary: MatchSummary) -> None:
         """Write the page, print the answer, and name the files that were written."""
         if self.report is not None:
-            from inlier.report import MatchReport, RegistrationReport, RegistrationSummary
+            from inlier.report.pages import MatchReport, RegistrationReport
+            from inlier.report.registration_summary import RegistrationSummary
 
             is_registration = isinstance(summary, RegistrationSummary)
             page = RegistrationReport(summary) if is_registration else MatchReport(summary)
@@ -192,16 +208,26 @@ class Job:
         if self.quiet:
             return
         _print_words(summary, to_stderr=self.as_json or self.output == STDOUT)
-        for what, path in self._written.values():
-            click.echo(f"{what}: {path}", err=True)
+        for written in self._written:
+            click.echo(plain(f"{written.what}: {written.path}"), err=True)
 
 
 def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:
     """Print a table, block after block, as csv."""
     from inlier.io import write_csv
 
-    write_csv(sys.stdout.buffer, blocks)
+    write_csv(sys.stdout.buffer, map(_plain_columns, blocks) if sys.stdout.isatty() else blocks)
     sys.stdout.flush()  # so that a reader who has gone is noticed here, and not as Python ends
+
+
+def _plain_columns(block: Mapping[str, Array]) -> dict[str, Array]:
+    """Ids for a terminal, which takes orders from control characters."""
+    import numpy as np
+
+    return {
+        name: np.array([plain(text) for text in column.tolist()]) if column.dtype.kind == "U" else column
+        for name, column in block.items()
+    }
 
 
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
@@ -211,11 +237,11 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     from rich.table import Table
 
     for note in summary.origin.notes:
-        click.echo(f"Note: {note}", err=True)
+        click.echo(plain(f"Note: {note}"), err=True)
     console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
-    console.print(summary.answer, style="bold", markup=False)
+    console.print(plain(summary.answer), style="bold", markup=False)
     for sentence in summary.details:
-        console.print(sentence, markup=False)
+        console.print(plain(sentence), markup=False)
     if summary.n_inliers == summary.n_pairs or not summary.scores_differ:
         return
     worst = summary.worst(_WORST_SHOWN)
@@ -225,8 +251,13 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
         table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
     for record in worst:
         values = map(record.get, shown)
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else escape(str(value)) for value in values))
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else escape(plain(str(value))) for value in values))
     console.print(table)
+
+
+def _in_utf8(text: str) -> str:
+    """A text that can be written: of a file's name that is not UTF-8, bytes are shown as \\xNN."""
+    return os.fsencode(text).decode(errors="backslashreplace")
 
 
 def _command_line(context: click.Context) -> str:
@@ -294,47 +325,3 @@ def check_numbers(pairing: Pairing, names: tuple[str, str], tables: tuple[Table,
                 f"{name} contains NaN or infinity: {n_bad} value(s), the first ({values[pair, column]}) in "
                 f"{where}, column {heading}. Leave those rows out, or fill the values in."
             )
-
-
-def check_inputs_stay(inputs: Iterable[Path], outputs: Iterable[Path | None]) -> None:
-    """Refuse to write over what is read, whatever name it is called by."""
-    read = list(inputs)
-    for output in outputs:
-        if output is not None and any(_is_same_file(output, path) for path in read):
-            raise BadInput(f"{output} is read by this command, and would be overwritten. Choose another name.")
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that is a file, or in which no file can be made."""
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file, but a folder is needed to write to. Choose another name.")
-    _check_nearest(folder, [folder.absolute(), *folder.absolute().parents])
-
-
-def check_place(path: Path) -> None:
-    """Refuse a place where no file can be made."""
-    if path.is_dir() and path.suffix.lower() != ".zarr":
-        raise BadInput(f"{path} could not be written: it is a folder. Give the name of a file in it.")
-    _check_nearest(path, path.absolute().parents)
-
-
-def _check_nearest(path: Path, folders: Iterable[Path]) -> None:
-    """Refuse ``path`` if nothing can be made in the first of the folders that is there."""
-    nearest = next(folder for folder in folders if folder.exists())
-    if not nearest.is_dir():
-        raise BadInput(f"{path} could not be written: a file stands where a folder is needed, {nearest.name}.")
-    try:
-        with tempfile.TemporaryDirectory(dir=nearest, prefix=".inlier-"):
-            pass
-    except OSError as error:
-        reason = f"you may not write to the folder {nearest}"
-        if error.errno not in (EACCES, EPERM, EROFS):
-            reason = f"no file can be made in the folder {nearest}"
-        raise BadInput(f"{path} could not be written: {reason}.") from error
-
-
-def _is_same_file(one: Path, other: Path) -> bool:
-    """Whether two names lead to one file: over links, '..', or letters of another case."""
-    if os.path.realpath(one) == os.path.realpath(other):  # unlike Path.resolve, says nothing of links in a circle
-        return True
-    return one.exists() and other.exists() and one.samefile(other)

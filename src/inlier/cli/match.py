@@ -13,7 +13,6 @@ import click
 from inlier.cli._common import (
     NOTHING_FOUND,
     STDOUT,
-    BadInput,
     Job,
     answer_options,
     answering,
@@ -22,6 +21,7 @@ from inlier.cli._common import (
     print_csv,
     read_both,
 )
+from inlier.cli._outputs import BadInput
 from inlier.cli._progress import bytes_read, stages
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def match(
     columns: tuple[str, ...],
     output: Path | None,
     report: Path | None,
+    force: bool,
     as_json: bool,
     quiet: bool,
     **settings: Any,
@@ -114,7 +115,7 @@ def match(
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
     """
     chosen = _Settings(**settings)
-    job = Job(context, (x, y), output, report, as_json, quiet)
+    job = Job(context, (x, y), output, report, as_json, quiet, force)
     with answering():
         _check_options(context, chosen)
         job.check_outputs()
@@ -127,8 +128,8 @@ def match(
 
 def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[str, ...]) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.io import pair_tables
-    from inlier.report import summarise
+    from inlier.io import notes_on_values, pair_tables
+    from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
@@ -136,6 +137,7 @@ def _match(chosen: _Settings, job: Job, keys: tuple[str, ...], columns: tuple[st
         pairing = pair_tables(*tables)
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables)
+        job.notes.extend(note for table in tables for note in notes_on_values(table))
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y)
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
@@ -147,7 +149,7 @@ def _match_stored(chosen: _Settings, job: Job, tables: tuple[StoredRows, StoredR
     """Match files larger than memory: rows are read in stretches, with a bar, and pairs written as they are decided."""
     from inlier.estimators.streaming import bytes_to_read, fit_files
     from inlier.io import write_blocks
-    from inlier.report import Tally, summarise_streamed
+    from inlier.report.match_summary import Tally, summarise_streamed
 
     with job.noting():
         matcher = _matcher(chosen, *tables)
@@ -201,13 +203,12 @@ def _stored_tables(chosen: _Settings, job: Job, columns: tuple[str, ...]) -> tup
     allowed = memory_allowed()
     if first.n_bytes + second.n_bytes < bytes_set_by(VARIABLE, min(GIB, allowed // _SHARE)):
         return None
-    from inlier.estimators.calibrated import MOST_ONE_BY_ONE
-
+    most = _most_at_once(chosen.method)
     if job.report is not None or chosen.splits > 1:
         option = "--splits" if job.report is None else "--report"
         reason, cure = f"{option} looks at all pairs at once", f"Leave out {option}, or match fewer rows"
-    elif chosen.method == "calibrated" and len(first) <= MOST_ONE_BY_ONE:
-        reason = f"--method calibrated looks at up to {MOST_ONE_BY_ONE:,} pairs at once"
+    elif len(first) <= most:
+        reason = f"--method {chosen.method} looks at up to {most:,} pairs at once"
         cure = "Use --method row-sum or eigenvector, or fewer --columns"
     else:
         return first, second
@@ -218,6 +219,15 @@ def _stored_tables(chosen: _Settings, job: Job, columns: tuple[str, ...]) -> tup
             f"{job.sources[1]}; there are {allowed / GIB:.1f} GiB of memory. {cure}."
         )
     return None
+
+
+def _most_at_once(method: str) -> int:
+    """Number of pairs up to which a method looks at all of them at once."""
+    if method != "calibrated":
+        return 0
+    from inlier.estimators.calibrated import MOST_ONE_BY_ONE
+
+    return MOST_ONE_BY_ONE
 
 
 def _check_options(context: click.Context, chosen: _Settings) -> None:
@@ -241,20 +251,20 @@ def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
     whiten = chosen.method == "calibrated" if chosen.whiten is None else chosen.whiten
     matcher: PairMatcher
     if chosen.method == "calibrated":
-        from inlier import CalibratedMatcher
+        from inlier.estimators.calibrated import CalibratedMatcher
 
         matcher = CalibratedMatcher(alpha=chosen.alpha, whiten=whiten, random_state=chosen.seed)
     else:
         matcher = _matcher_of_the_paper(chosen, whiten, X, Y)
     if chosen.splits == 1:
         return matcher
-    from inlier import SplitMatcher
+    from inlier.estimators.split import SplitMatcher
 
     return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed)
 
 
 def _matcher_of_the_paper(chosen: _Settings, whiten: bool, X: Any, Y: Any) -> PairMatcher:
-    from inlier import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
+    from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
 
     fraction, threshold = chosen.inlier_fraction, "kmeans" if chosen.threshold is None else chosen.threshold
     if chosen.method == "eigenvector":

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._common import NOTHING_FOUND, BadInput, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._common import NOTHING_FOUND, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._outputs import BadInput, Output, is_transformation, never
 from inlier.cli._progress import stages
 from inlier.exceptions import UnusableFileError
 
@@ -80,7 +81,7 @@ _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
     metavar="OUT",
     help="Write SOURCE moved onto TARGET. ply, pcd, las, laz and gii keep the rest of their file.",
 )
-@answer_options("row, key, source, target, residual, p- and q-value, inlier")
+@answer_options("row, key, source, target, residual, p- and q-value, inlier, near_miss")
 @click.pass_context
 def register(
     context: click.Context,
@@ -95,6 +96,7 @@ def register(
     moved: Path | None,
     output: Path | None,
     report: Path | None,
+    force: bool,
     as_json: bool,
     quiet: bool,
     **settings: Any,
@@ -114,8 +116,11 @@ def register(
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
-    others = {"-t": ("Transformation", transform), "--moved": ("Moved", moved)}
-    job = Job(context, (source, target), output, report, as_json, quiet, others)
+    from inlier.io import notes_on_values
+
+    others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
+    others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
+    job = Job(context, (source, target), output, report, as_json, quiet, force, tuple(others))
     with answering():
         if settings["model"] == "rotation" and settings["reflection"]:
             raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")
@@ -128,6 +133,7 @@ def register(
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
             job.notes.extend(problem.pairing.notes)
+            job.notes.extend(note for table in (problem.source, problem.target) for note in notes_on_values(table))
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
         summary = _summary(registration, problem, job)
@@ -282,7 +288,8 @@ def _check_fits(problem: _Problem, names: tuple[str, str], model: str, moved: Pa
 
 
 def _register(job: Job, problem: _Problem, *, seed: int, **settings: Any) -> Registration:
-    from inlier import NoConsensusError, Registration
+    from inlier.estimators.registration import Registration
+    from inlier.exceptions import NoConsensusError
 
     registration = Registration(random_state=seed, **settings)
     try:
@@ -302,7 +309,7 @@ def _what_to_check(problem: _Problem, source: str, target: str) -> str:
 
 
 def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
-    from inlier.report import summarise_registration
+    from inlier.report.registration_summary import summarise_registration
 
     pairing = problem.pairing
     return summarise_registration(

@@ -1,11 +1,14 @@
 """Find the map that most pairs agree on, and say whether chance could have done it.
 
-`search`: the loop; `candidates`: where rough maps come from; `refine`: from a rough map to the best one near it;
-`evidence`: what support is worth; `pairs`: residuals of many pairs; `uncertainty`: how far the found map may be off.
+`find`: the whole, on one screen; `search`: the loop; `candidates`: where rough maps come from; `refine`: from a rough
+map to the best one near it; `evidence`: what support is worth; `pairs`: residuals of many pairs; `clumps`, `hold_out`:
+whether mistakes that come together could have done it; `near_misses`: where pairs that agree tightly end;
+`uncertainty`: how far the found map may be off; `clusters`: which pairs err alike.
 """
 
 from inlier.consensus.evidence import Evidence
-from inlier.consensus.refine import Consensus
-from inlier.consensus.search import as_generator, find_consensus
+from inlier.consensus.find import doubt, find_consensus
+from inlier.consensus.refine import Certainty, Consensus
+from inlier.consensus.search import as_generator
 
-__all__ = ["Consensus", "Evidence", "as_generator", "find_consensus"]
+__all__ = ["Certainty", "Consensus", "Evidence", "as_generator", "doubt", "find_consensus"]

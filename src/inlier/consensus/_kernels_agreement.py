@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.rows.compiled import compiled
+from inlier.rows.compiled import compiled, inlined
 
 WORD = 64
 TILE = 512  # columns at a time, some words
@@ -93,7 +93,7 @@ def _count_bits(value):
     return np.int64((value * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@compiled
+@inlined
 def _count_common(bits, i, neighbours, common, how_many):
     """List the neighbours of i and how many neighbours each has in common with it; return their number and the most.
 
@@ -117,7 +117,7 @@ def _count_common(bits, i, neighbours, common, how_many):
     return count, most
 
 
-@compiled
+@inlined
 def _density(bits, members, inside):
     """Neighbours among the other members that a neighbour of a member has on average; ``inside`` is a row of bits.
 

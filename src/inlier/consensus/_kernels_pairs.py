@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inlier.rows.compiled import compiled
+from inlier.rows.compiled import compiled, inlined
 
 TILE = 256
 CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
@@ -27,6 +27,11 @@ N_BINS = 80 << 2  # up to 2^10
 UPPER_ENDS = np.sqrt(  # of the bins, as residuals
     (np.arange(_LOWEST_BIN + 1, _LOWEST_BIN + N_BINS + 1, dtype=np.int64) << _FRACTION_BITS).view(np.float64)
 )
+_LOWEST, _BEYOND = (  # where the first bin begins, and the last has ended
+    float(np.ldexp(1.0, (_LOWEST_BIN >> 2) - 1023)),
+    float(np.ldexp(1.0, ((_LOWEST_BIN + N_BINS) >> 2) - 1023)),
+)
+_HIGHEST = float(np.nextafter(_BEYOND, 0.0))
 
 
 @compiled
@@ -60,10 +65,11 @@ def squared_residuals(linear, shift, x, y, step, start, stop, room, out):
 
 
 @compiled
-def near_moments(linear, shift, x, y, step, weights, reach, sharpness, start, stop, room, sums):
+def near_moments(linear, shift, x, y, step, weights, reach, sharpness, scattered, start, stop, room, sums):
     """Add up w z (1, x)^T over the pairs whose squared residual e is at most ``reach``, z = (1, x, y), into ``sums``.
 
-    There w = weight / (1 + sharpness e)^2: all alike where the sharpness is 0. Return how many they are.
+    There w = weight / (1 + sharpness e)^2: all alike where the sharpness is 0. Of x x^T only the diagonal, unless it is
+    to be ``scattered``. Return how many pairs they are.
     """
     d_y, d_x = linear.shape
     near = 0
@@ -71,14 +77,11 @@ def near_moments(linear, shift, x, y, step, weights, reach, sharpness, start, st
         count = stop - first if stop - first < TILE else TILE
         w, product = room[0, :count], room[1, :count]
         squared_residuals(linear, shift, x, y, step, first, first + count, room, w)
-        trust = weights[first : first + count]
+        trust, total = weights[first : first + count], 0.0
         for t in range(count):
-            near += w[t] <= reach
-        for t in range(count):
-            falloff = 1.0 + sharpness * w[t]
-            w[t] = (trust[t] if w[t] <= reach else 0.0) / (falloff * falloff)
-        total = 0.0
-        for t in range(count):
+            falloff, within = 1.0 + sharpness * w[t], w[t] <= reach
+            near += within
+            w[t] = (trust[t] if within else 0.0) / (falloff * falloff)
             total += w[t]
         sums[0, 0] += total
         for a in range(d_y):
@@ -91,7 +94,7 @@ def near_moments(linear, shift, x, y, step, weights, reach, sharpness, start, st
                 total += product[t]
             sums[b + 1, 0] += total
             sums[0, b + 1] += total
-            for c in range(b + 1):
+            for c in range(0 if scattered else b, b + 1):
                 sums[b + 1, c + 1] += _dot(product, x[c, first : first + count])
                 sums[c + 1, b + 1] = sums[b + 1, c + 1]
             for a in range(d_y):
@@ -108,22 +111,27 @@ def _dot(tile, values):
 
 
 @compiled
-def refit_rotation(linear, shift, x, y, step, weights, reach, sharpnesses, steady, has_shift, stop, room, sums, work):
+def refit_rotation(linear, shift, x, y, step, weights, reach, sharpnesses, steady, options, stop, room, sums, work):
     """Fit a rotation and shift, in place, to the pairs within reach, again and again, with each sharpness in turn.
 
-    Until no coefficient of the rotation changes by ``steady``.
+    Until no coefficient of the rotation changes by ``steady``. The options are whether there is a shift, and whether
+    the moments shall be scattered. Return how many pairs were within reach before the last fit, the sums of which stay.
     """
-    d, start = linear.shape[0], step  # the pairs themselves: step 0
+    has_shift, scattered = options
+    near, start = 0, step  # the pairs themselves: step 0
     for r in range(sharpnesses.size):
         for a in range(sums.shape[0]):
-            for b in range(d + 1):
+            for b in range(sums.shape[1]):
                 sums[a, b] = 0.0
-        near_moments(linear, shift, x, y, step, weights, reach, sharpnesses[r], start, stop, room, sums)
+        near = near_moments(
+            linear, shift, x, y, step, weights, reach, sharpnesses[r], scattered, start, stop, room, sums
+        )
         if fit_rotation(linear, shift, sums, has_shift, work) < steady:
             break
+    return near
 
 
-@compiled
+@inlined
 def fit_rotation(linear, shift, sums, has_shift, work):
     """Replace a rotation and shift by those of least squares for the sums of `near_moments`; the largest change."""
     d, cross = linear.shape[0], work[3]
@@ -201,25 +209,31 @@ def _turn(lines, p, q, cosine, sine):
 def count_residuals(linear, shift, x, y, steps, per_unit, start, stop, room, room_bits, counts):
     """Count the squared residuals of x_i and y_(i + step), in units, by bins: i from start to stop, for all steps.
 
-    A re-pairing of two pairs that share a point is not counted: it may be a real pair. So x goes on after its end too.
+    A re-pairing of two pairs that share a point may be a real pair: it is counted beyond the last bin. So x goes on
+    after its end too.
     """
     squared, bits = room[0], room_bits[0]
     for first in range(start, stop, TILE):
         count = stop - first if stop - first < TILE else TILE
+        here, there = x[0, first : first + count], y[0, first : first + count]
         for step in range(steps[0], steps[1]):
             squared_residuals(linear, shift, x, y, step, first, first + count, room, squared)
             for t in range(count):
-                squared[t] *= per_unit
+                value = squared[t] * per_unit
+                value = value if value > _LOWEST else _LOWEST
+                squared[t] = value if value < _HIGHEST else _HIGHEST
+            next_x, next_y, alike = x[0, first + step :], y[0, first + step :], 0
             for t in range(count):
-                place = (bits[t] >> _FRACTION_BITS) - _LOWEST_BIN
-                place = 0 if place < 0 else N_BINS - 1 if place >= N_BINS else place
+                alike += (here[t] == next_x[t]) + (there[t] == next_y[t])
+            for t in range(count if step > 0 and alike > 0 else 0):
                 i, j = first + t, first + t + step
-                may_share = step > 0 and (x[0, i] == x[0, j] or y[0, i] == y[0, j])
-                if not may_share or not (_is_same_point(x, i, j) or _is_same_point(y, i, j)):
-                    counts[place] += 1
+                if _is_same_point(x, i, j) or _is_same_point(y, i, j):
+                    squared[t] = _BEYOND
+            for t in range(count):
+                counts[(bits[t] >> np.uint64(_FRACTION_BITS)) - np.uint64(_LOWEST_BIN)] += 1
 
 
-@compiled
+@inlined
 def _is_same_point(points, i, j):
     """Whether columns i and j are equal."""
     a = 0

@@ -43,7 +43,7 @@ from inlier.consensus.pairs import ColumnPairs, ResidualCounts
 from inlier.rows.null_pairs import point_numbers
 from inlier.transforms.least_squares import MapModel, Maps, identity
 
-_MOST_FALSE_ALARMS = 1e-3  # expected among wrong pairs, for a finding to count
+MOST_FALSE_ALARMS = 1e-3  # expected among wrong pairs, for a finding to count
 _COARSE = 0.05  # share of re-pairings within the bound
 _FEW, _SOME = 20, 100  # counts between which a density is read off and continued downwards
 _MOST_NUMBERED = 52  # bits of the number of cubes that can be numbered one by one without rounding
@@ -64,9 +64,14 @@ class Evidence:
     n_pairs: int  # number of pairs looked at
 
     @property
+    def p_value(self) -> float:
+        """Chance, at most, of such a map where all pairs are wrong: Markov's bound from the false alarms."""
+        return math.exp(min(self.log_false_alarms, 0.0))
+
+    @property
     def is_significant(self) -> bool:
         """Whether chance would hardly ever do as well."""
-        return self.log_false_alarms <= math.log(_MOST_FALSE_ALARMS)
+        return self.log_false_alarms <= math.log(MOST_FALSE_ALARMS)
 
     @property
     def is_coarse(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,14 +14,13 @@ from inlier.consensus._kernels_pairs import (
     TILE,
     UPPER_ENDS,
     count_residuals,
-    fit_rotation,
     near_moments,
     refit_rotation,
     squared_residuals,
     support_within,
 )
 from inlier.rows.null_pairs import distinct_pairs
-from inlier.rows.threads import run_in_threads
+from inlier.rows.threads import rows_per_narrow_range, run_in_threads
 from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, identity, maps_of
 
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
@@ -145,13 +145,13 @@ class ColumnPairs:
         per_unit = 1 / max(unit**2, float(np.finfo(np.float64).tiny))
 
         def count(rows: slice) -> Array:
-            counts, room = np.zeros(N_BINS, dtype=np.int64), np.empty((2, TILE))
+            counts, room = np.zeros(N_BINS + 1, dtype=np.int64), np.empty((2, TILE))
             count_residuals(
-                *(linear, shift, x, y, steps, per_unit, rows.start, rows.stop, room, room.view(np.int64), counts)
+                *(linear, shift, x, y, steps, per_unit, rows.start, rows.stop, room, room.view(np.uint64), counts)
             )
             return counts
 
-        counts: Array = np.cumsum(sum(run_in_threads(self.n_pairs, count)))
+        counts: Array = np.cumsum(sum(run_in_threads(self.n_pairs, count))[:N_BINS])
         return counts
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
@@ -201,11 +201,11 @@ class ColumnPairs:
         weighted = self if factor is None else replace(self, weights=self.weights * factor)
         if self.is_wide:
             return fit_maps(model, self.x.T[None], self.y.T[None], weighted.weights[None])
-        nowhere = Maps(np.zeros((1, len(self.y), len(self.x))), np.zeros((1, len(self.y))))
-        return weighted.fit_near(model, nowhere, np.inf)[0]
+        anywhere = Maps(np.eye(len(self.y), len(self.x))[None], np.zeros((1, len(self.y))))
+        return weighted.fit_near(model, anywhere, np.inf)[0]
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
-        """Least squares on the pairs within reach of the first map, and how many they are.
+        """Least squares on the pairs within reach of the first map, one of the model, and how many they are.
 
         The weight of a pair with residual e is divided by (1 + sharpness e^2)^2.
         """
@@ -213,23 +213,13 @@ class ColumnPairs:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        sums, n_near = self._near_sums(maps, reach, sharpness)
-        if model.may_mirror or model.may_stretch:
-            return maps_of(model, Moments.from_sums(model, sums)), n_near
-        linear, shift, work = _room_for_rotation(identity(len(self.x)))
-        fit_rotation(linear, shift, sums, model.has_shift, work)
-        return Maps(linear[None], shift[None]), n_near
+        fitted, n_near, _ = self._fit_and_sums(model, maps, reach, np.array([sharpness]))
+        return fitted, n_near
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
-        if not (model.may_mirror or model.may_stretch or self.is_wide):
-            linear, shift, work = _room_for_rotation(maps)
-            room, sums = np.empty((3, TILE)), np.empty((2 * len(self.x) + 1, len(self.x) + 1))
-            refit_rotation(
-                *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, model.has_shift),
-                *(self.n_pairs, room, sums, work),
-            )
-            return Maps(linear[None], shift[None])
+        if self._is_in_one_loop(model):
+            return self._fit_and_sums(model, maps, reach, sharpnesses, steady)[0]
         for sharpness in sharpnesses.tolist():
             before = maps.linear
             maps, _ = self.fit_near(model, maps, reach, sharpness)
@@ -237,20 +227,53 @@ class ColumnPairs:
                 break
         return maps
 
-    def near_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Moments, int]:
-        """What `fit_near` rests on, in one pass; not for wide pairs."""
-        sums, n_near = self._near_sums(maps, reach, sharpness)
-        return Moments.from_sums(model, sums), n_near
+    def fit_and_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Maps, Moments]:
+        """`fit_near`, and what it rests on; not for wide pairs."""
+        fitted, _, sums = self._fit_and_sums(model, maps, reach, np.array([sharpness]))
+        return fitted, Moments.from_sums(model, sums)
 
-    def _near_sums(self, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
+    def _is_in_one_loop(self, model: MapModel) -> bool:
+        """Whether moments and fits take turns in one compiled loop: rotations of pairs too few for several threads."""
+        turns_only = not (model.may_mirror or model.may_stretch)
+        return turns_only and not self.is_wide and self.n_pairs <= rows_per_narrow_range()
+
+    def _fit_and_sums(
+        self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
+    ) -> tuple[Maps, int, FloatArray]:
+        """Least squares with the first sharpness, or in one loop with each in turn; pairs within reach; the sums."""
+        if not self._is_in_one_loop(model):
+            sums, n_near = self._near_sums(model, maps, reach, float(sharpnesses[0]))
+            return maps_of(model, Moments.from_sums(model, sums)), n_near, sums
+        linear, shift = maps.linear[0].copy(), maps.shift[0].copy()
+        sums, d = np.empty((2 * len(self.x) + 1, len(self.x) + 1)), len(self.x)
+        n_near = refit_rotation(
+            *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, (model.has_shift, False)),
+            *(self.n_pairs, np.empty((3, TILE)), sums, np.empty((4, d, d))),
+        )
+        return Maps(linear[None], shift[None]), n_near, sums
+
+    def _near_sums(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
         """The sums of w z (1, x)^T, z = (1, x, y), that those are, and how many pairs are within reach."""
+        scattered = model.name == "affine"
         linear, shift = _first_of(maps)
         size = 1 + len(self.x) + len(self.y)
 
         def add_up(rows: slice) -> tuple[FloatArray, int]:
             sums = np.zeros((size, 1 + len(self.x)))
             n_near = near_moments(
-                *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpness, rows.start, rows.stop),
+                *(
+                    linear,
+                    shift,
+                    self.x,
+                    self.y,
+                    0,
+                    self.weights,
+                    reach**2,
+                    sharpness,
+                    scattered,
+                    rows.start,
+                    rows.stop,
+                ),
                 *(np.empty((3, TILE)), sums),
             )
             return sums, n_near
@@ -296,8 +319,8 @@ def _all_differ(values: FloatArray) -> bool:
 
 def spread_of(points: FloatArray) -> float:
     """Root mean square of columns about their mean; 1 where they are all one."""
-    steps = points - points.mean(axis=1, keepdims=True)
-    return float(np.sqrt((steps * steps).sum() / points.shape[1])) or 1.0
+    steps = points - points.sum(axis=1, keepdims=True) / points.shape[1]
+    return math.sqrt(float(np.vdot(steps, steps)) / points.shape[1]) or 1.0
 
 
 def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
@@ -323,9 +346,3 @@ def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
     return np.ascontiguousarray(maps.linear[0]), np.ascontiguousarray(maps.shift[0])
-
-
-def _room_for_rotation(maps: Maps) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Copies of the first map's rotation and shift, to be replaced in place, and room to do so."""
-    linear, shift = maps.linear[0].copy(), maps.shift[0].copy()
-    return linear, shift, np.empty((4, *linear.shape))

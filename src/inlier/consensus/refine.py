@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from inlier._typing import FloatArray
-from inlier.consensus.evidence import Chance, Evidence, count_places
+from inlier.consensus.evidence import MOST_FALSE_ALARMS, Chance, Evidence, count_places
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms import SimilarityTransformation
-from inlier.transforms.least_squares import MapModel, Maps, maps_of, rank_and_uniqueness
+from inlier.transforms.least_squares import MapModel, Maps, Moments, rank_and_uniqueness
 
 # Real wrong matches are not quite independent: a scene has a floor, and features look alike near each other. So at a
 # coarse scale there is always something that chance does not explain, and a search has to look at fine ones.
@@ -155,16 +155,37 @@ def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class Certainty:
+    """Whether chance, or mistakes that come together, could have done it."""
+
+    log_p_value: float  # logarithm of a bound on the chance of so much agreement, were all pairs wrong
+    n_places: float  # in how many places pairs agree, those of a clump counted once
+    clump_length: float = 0.0  # distance up to which mistakes come together; 0: they are independent
+    runner_up: tuple[Maps, float] | None = None  # another map with support of the same order, and its places
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it could hardly ever."""
+        return self.log_p_value <= math.log(MOST_FALSE_ALARMS)
+
+    @property
+    def p_value(self) -> float:
+        """The bound itself, no more than 1."""
+        return math.exp(min(self.log_p_value, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
 class Consensus:
     """The map that most pairs agree on, and what speaks for it."""
 
     model: MapModel  # what was looked for
-    evidence: Evidence  # what speaks for it
+    evidence: Evidence  # what speaks for it, were mistakes independent of each other
     map: Maps  # one map, between the pairs as the search saw them
     pairs: ColumnPairs  # all pairs, about their means where the model has a shift
     origin: tuple[FloatArray, FloatArray]  # those means of x and y, or zeros
     rounding: tuple[float, float]  # relative rounding error of the numbers that x and y came as
-    re_paired_residuals: FloatArray  # what residuals are like where nothing is paired
+    re_paired_residuals: FloatArray  # what residuals are like where nothing is paired, as much shortened by the fit
+    last_fit: tuple[Maps, Moments] | None  # of all pairs, weighted by their nearness too; None where points are wide
     better_mirrored: bool  # whether a reflection, which the model does not allow, would fit the same pairs far better
 
     def nearness(self) -> FloatArray:
@@ -190,22 +211,22 @@ class Consensus:
         sums, which are about the means of all pairs, hardly determine it.
         """
         model = self.model
-        if model.name == "affine" or self.pairs.is_wide:
+        if model.name == "affine" or self.last_fit is None:
             return None
-        moments, _ = self.pairs.near_moments(model, self.map, *fall_off(self.evidence.bound))
+        maps, moments = self.last_fit
         cross, x_bar, y_bar = moments.cross[0], moments.x_bar[0], moments.y_bar[0]
         s = np.linalg.svd(cross, compute_uv=False)
-        scatter = max(float(moments.scatter[0].diagonal().sum()), np.finfo(np.float64).tiny)
+        scatter = max(float(moments.scatter[0].trace()), np.finfo(np.float64).tiny)
         lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
         off = np.array(self.rounding) * (lengths + [math.hypot(*mean) for mean in self.origin])
         noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
-        handedness = float(np.sign(np.linalg.det(cross / max(s[0], np.finfo(np.float64).tiny))))
-        if not rank_and_uniqueness(model, s, handedness, float(noise))[1]:
+        if not rank_and_uniqueness(model, s, moments.handedness, float(noise))[1]:
             return None
-        maps = maps_of(model, moments)
-        scale = float(maps.stretch[0]) if model.name == "similarity" else 1.0
-        x, y = self.origin
-        shift = y + maps.shift[0] - maps.linear[0] @ x if model.has_shift else None
-        found = SimilarityTransformation(maps.linear[0] / scale, shift, scale, model.name)  # type: ignore[arg-type]
         residuals = self.pairs.squared_residuals(maps)
-        return found, np.sqrt(residuals, out=residuals)
+        return self.as_transformation(maps), np.sqrt(residuals, out=residuals)
+
+    def as_transformation(self, maps: Maps) -> SimilarityTransformation:
+        """One of the model's maps, between the points as they came."""
+        scale, (x, y) = float(maps.stretch[0]) if self.model.name == "similarity" else 1.0, self.origin
+        shift = y + maps.shift[0] - maps.linear[0] @ x if self.model.has_shift else None
+        return SimilarityTransformation(maps.linear[0] / scale, shift, scale, self.model.name)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,11 @@ from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import (
     NARROWEST,
     Candidate,
-    Consensus,
     Refiner,
     better_of,
     fall_off,
     support_and_places,
 )
-from inlier.rows.namespaces import rounding_of
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms.least_squares import MapModel, Maps
 
@@ -49,42 +47,12 @@ _SCARCE, _COARSER_FITS = -40.0, (1.5, 3.0)  # log of the false alarms above whic
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound, where nothing fine is found
 _LITTLE_LOST, _FAR_BETTER = 0.8, 1.2  # of the score: what polishing may cost, and what a mirror image must gain
 _DECIDING_RE_PAIRINGS = 200_000, 2_000_000  # the fewest and the most; a hundred for each pair in between
-_JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
-_BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _MOST_PARTNERS = 16  # that a point is re-paired with, where there are other points
 
 
-def find_consensus(
-    model: MapModel,
-    X: Array,
-    Y: Array,
-    weights: FloatArray,
-    noise_bound: float | None,
-    alpha: float,
-    random_state: Any,
-    suggestion: Array | None = None,
-) -> Consensus:
-    """Find the map that most of the pairs (x_i, y_i) agree on.
-
-    Parameters
-    ----------
-    model : MapModel
-        The maps that are looked for.
-    X, Y : ndarray of shape (n, d_x), (n, d_y)
-        The pairs, n >= 2.
-    weights : ndarray of shape (n,)
-        How much each counts.
-    noise_bound : float or None
-        Largest residual of a real pair, if known.
-    alpha : float
-        Rate of false discoveries that the re-paired residuals are to decide on.
-    random_state : Generator, int, RandomState or None
-        Draws samples and re-pairings.
-    suggestion : ndarray of int, optional
-        Pairs that are likely real: the map that fits them is where to start.
-    """
-    pairs, origin = ColumnPairs.from_rows(X, Y, weights, centred=model.has_shift)
-    setting = Setting(model, pairs, noise_bound, as_generator(random_state))
+def search(setting: Setting, suggestion: Array | None = None) -> tuple[Stage, Candidate]:
+    """Find the map that most pairs agree on, polished; ``suggestion``: pairs that are likely real, to start from."""
+    model, pairs = setting.model, setting.pairs
     stage, found = setting.settled_early() if suggestion is None else (None, None)
     if stage is None or found is None:
         stage = setting.stage()
@@ -96,11 +64,13 @@ def find_consensus(
         else:
             with single_threaded_blas() if not pairs.is_wide else nullcontext():  # small products, one after another
                 found = AgreementSearch(setting, stage).run(stage.placed(found))
-    stage, found = stage.finish(found)
-    rarest = alpha * max(found.evidence.inlier_fraction, 1 / len(X))  # p-value that a rate of alpha asks for
-    null = setting.re_paired_residuals(stage, found.map, _between(_JUDGING_RE_PAIRINGS, _BELOW_RAREST / rarest))
-    rounding = rounding_of(X), rounding_of(Y)
-    return Consensus(model, found.evidence, found.map, pairs, origin, rounding, null, stage.is_better_mirrored(found))
+    return stage.finish(found)
+
+
+def start_from(setting: Setting, maps: Maps) -> tuple[Stage, Candidate]:
+    """Refine and polish a map that was found in another way."""
+    stage = setting.stage()
+    return stage.finish(stage.on_all_pairs(stage.refined(maps)))
 
 
 class Setting:
@@ -111,7 +81,11 @@ class Setting:
     ) -> None:
         self.model, self.pairs, self.noise_bound, self.rng = model, pairs, noise_bound, rng
         self._weights_differ = float(np.ptp(pairs.weights)) > 0
-        self.score_sample = self.sample(_SCORE_SAMPLE)
+
+    @cached_property
+    def score_sample(self) -> ColumnPairs:
+        """Pairs on which many maps are compared."""
+        return self.sample(_SCORE_SAMPLE)
 
     def sample(self, size: int) -> ColumnPairs:
         """Draw different pairs in random order, the more likely the larger their weights; all where they are fewer."""
@@ -237,10 +211,7 @@ class Stage:
 
     def is_better_mirrored(self, found: Candidate) -> bool:
         """Whether the pairs that support this map have far more evidence for a reflection."""
-        model, some = self.refiner.model, self.pairs.in_random_order
-        if model.may_mirror:
-            return False
-        mirroring = replace(model, reflection=True)
+        some, mirroring = self.pairs.in_random_order, replace(self.refiner.model, reflection=True)
         start, _ = some.fit_near(mirroring, found.map, *fall_off(found.evidence.bound))
         if np.linalg.det(start.linear[0]) > 0:
             return False

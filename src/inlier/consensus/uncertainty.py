@@ -2,15 +2,25 @@
 
 The motion is y = scale R x + t. Small changes of it are a turn w about axes of the target space (one angle in the
 plane), a shift of the image of the centroid, and a relative change of scale; they move a point by J_i (w, shift,
-change).
-The fit solves sum_i J_i^T psi(r_i) = 0 with psi(r) = weight(r) r, so its covariance is
+change). The fit solves sum_i s_i = 0, s_i = weight_i J_i^T r_i. Pairs that lie near each other err alike (`clusters`),
+so they are dealt to cells; where errors do not correlate, each pair is its own. With s_g and S_g the sums over cell g
+of s_i and of S_i = weight_i J_i^T J_i, S that of all S_i, and A the derivative of sum_i s_i, the covariance is
 
-    A^-1 B A^-1,   A = sum_i J_i^T psi'(r_i) J_i,   B = sum_i weight_i^2 J_i^T q_i q_i^T J_i,   q_i = (I - H_i)^-1 r_i.
+    C = A^-1 (sum_g q_g q_g^T) A^-1,   q_g = (I - S_g S^-1)^-1 s_g.
 
-The fit draws each pair to itself, so its residual is too short; q_i is about the residual that it would have in a fit
-without it, by its leverage H_i = weight_i J_i (sum_k weight_k J_k^T J_k)^-1 J_i^T (HC3, MacKinnon and White 1985).
-Nothing is assumed of the noise but that pairs err independently. Where hardly more pairs count than it takes to fix the
-motion, residuals say nothing about the noise, and no covariance is given.
+The fit draws each cell to itself, so its residuals are too short; q_g is about the pull of its pairs on a fit without
+them: a jackknife that leaves out one cell after the other (CR3, Bell and McCaffrey 2002; for single pairs HC3,
+MacKinnon and White 1985). Nothing is assumed of the noise but that cells err independently.
+
+Few cells tell how large the errors are, but not in which directions. In units where S = I (where C would be a multiple
+of I if all pairs erred alike and in all directions), C is drawn to its mean as if that were known from as many errors
+as a covariance has entries:
+
+    C* = (nu C + kappa trace(C)/p I) / (nu + kappa),   kappa = p (p + 1) / 2,   nu = G/2,
+
+with p parameters and G = (sum_g weight_g)^2 / sum_g weight_g^2 cells. Half of it, since A is a sum over as many noisy
+terms as the other. Where hardly more pairs count than it takes to fix the motion, or one cell holds most of them,
+residuals say nothing about the noise, and no covariance is given.
 """
 
 from __future__ import annotations
@@ -18,19 +28,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
+from scipy.special import fdtri
 
+from inlier._checks import check_number
 from inlier._typing import Array, FloatArray
+from inlier.consensus.clusters import cell_side, cells
 from inlier.consensus.refine import NEAR, closeness, closeness_slope
+from inlier.exceptions import ParameterError
 from inlier.transforms import SimilarityTransformation
 
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
 _SPARE = 2.0  # pairs that must count beyond those that fix the motion
-_ALONE = 1e-6  # 1 - leverage: below, a pair fixes a part of the motion alone, and nothing tells how far it is off
+_FEWEST_CELLS = 2.0  # by their weights: with fewer, one holds most of what is known
+_SINGULAR = 1e12  # condition number
+_GRIDS = 4  # that are averaged, so that the luck of one matters less
+_ALONE = 1e-6  # 1 - leverage: below, a cell fixes a part of the motion alone, and nothing tells how far it is off
 
 
 @dataclass(frozen=True, eq=False)
 class MotionUncertainty:
-    """Standard errors of a motion in the plane or in space, and their covariance.
+    """Standard errors of a motion in the plane or in space, their covariance, and the region where the motion lies.
 
     Attributes
     ----------
@@ -42,12 +60,121 @@ class MotionUncertainty:
         0 where the scale is fixed.
     covariance : ndarray
         Of rotation (degrees), translation and, for similarities, scale, in that order.
+    degrees_of_freedom : float
+        Of the covariance: how many independent errors it is as good as estimated from.
+    cluster_side : float
+        Side of the cells whose pairs count as one, in the units of y; 0 where each pair counts for itself.
+    motion : SimilarityTransformation
+        What was found.
+    centre : ndarray of shape (d,)
+        Centroid of the pairs, in the space of x.
+    covariance_at_centre : ndarray
+        Of a turn (radians), a shift of the image of the centre, and a relative change of scale: far from the centre
+        a turn is a long way, and translations are no longer normal; these are.
+
+    Notes
+    -----
+    A single number lies within `rotation` and so on times the usual 1.96 in about 95 % of cases, in fewer where the
+    degrees of freedom are few. For all of them at once take `covers`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier import Registration, SimilarityTransformation
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3))
+    >>> y = X + [5, 0, 0] + rng.normal(scale=0.02, size=X.shape)
+    >>> errors = Registration(random_state=0).fit(X, y).uncertainty_
+    >>> errors.covers(SimilarityTransformation(np.eye(3), [5, 0, 0], model="rigid"))
+    True
+    >>> errors.covers(SimilarityTransformation(np.eye(3), [5.1, 0, 0], model="rigid"))
+    False
     """
 
     rotation: FloatArray
     translation: FloatArray
     scale: float
     covariance: FloatArray
+    degrees_of_freedom: float
+    cluster_side: float
+    motion: SimilarityTransformation
+    centre: FloatArray
+    covariance_at_centre: FloatArray
+
+    def region(self, level: float = 0.95) -> float:
+        """Squared Mahalanobis distance from `motion` within which the true one lies with this probability.
+
+        By Hotelling's T^2, with nu degrees of freedom and p parameters: p nu / (nu - p + 1) F, F the quantile of the F
+        distribution with p and nu - p + 1 degrees of freedom.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+        """
+        level = check_number(level, "level", low=0, high=1)
+        p, nu = len(self.covariance_at_centre), self.degrees_of_freedom
+        return float(p * nu / (nu - p + 1) * fdtri(p, nu - p + 1, level)) if level < 1 else np.inf
+
+    def distance(self, transformation: SimilarityTransformation) -> float:
+        """Squared Mahalanobis distance of another motion: of its turn, shift at the centre and scale from `motion`.
+
+        Parameters
+        ----------
+        transformation : SimilarityTransformation
+            Of as many dimensions.
+
+        Returns
+        -------
+        float
+            Infinite for what the model cannot be: mirrored, of another scale, shifted where it has no shift.
+        """
+        d = self.centre.size
+        if not isinstance(transformation, SimilarityTransformation) or transformation.rotation.shape != (d, d):
+            raise ParameterError("transformation", f"must be a SimilarityTransformation in {d} dimensions.")
+        difference = self._difference(transformation)
+        if difference is None:
+            return np.inf
+        variances, axes = np.linalg.eigh(self.covariance_at_centre)
+        along = axes.T @ difference
+        if not along.any():
+            return 0.0
+        return float(np.sum(along**2 / variances)) if variances[0] > 0 else np.inf
+
+    def covers(self, transformation: SimilarityTransformation, level: float = 0.95) -> bool:
+        """Whether another motion lies in the region where the true one is with this probability.
+
+        Parameters
+        ----------
+        transformation : SimilarityTransformation
+            Of as many dimensions.
+        level : float, default=0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        bool
+        """
+        return self.distance(transformation) <= self.region(level)
+
+    def _difference(self, other: SimilarityTransformation) -> FloatArray | None:
+        """Turn, shift at the centre and relative change of scale; None for what the model cannot be."""
+        found, has_shift, has_scale = self.motion, *_parts(self.motion)
+        turned = other.rotation @ found.rotation.T
+        stretch, shift = other.scale / found.scale - 1, other.translation - found.translation
+        may_be = np.linalg.det(turned) > 0 and (has_scale or stretch == 0) and (has_shift or not shift.any())
+        if not may_be:
+            return None
+        if self.centre.size == 2:
+            turn = np.array([np.arctan2(turned[1, 0], turned[0, 0])])
+        else:
+            turn = Rotation.from_matrix(turned).as_rotvec()
+        at_centre = (other.linear - found.linear) @ self.centre + shift
+        return np.concatenate([turn, at_centre if has_shift else [], [stretch] * has_scale])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +186,21 @@ class NearPairs:
     weights: FloatArray  # what each counted beforehand
     stands_for: FloatArray  # how many of those that had a say each stands for
     bound: float  # residual scale of the closeness weights
+    cluster_side: float = 0.0  # at least, in units of y: pairs nearer to each other may err alike; 0 where none do
 
     @staticmethod
-    def among(X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float) -> NearPairs:
+    def among(
+        X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float, cluster_side: float = 0.0
+    ) -> NearPairs:
         """Copy every k-th of the pairs that are near."""
-        near = np.flatnonzero((residuals <= NEAR * bound) & (weights > 0))
+        is_near = residuals <= NEAR * bound
+        near = np.flatnonzero(is_near if weights.all() else is_near & (weights > 0))
         rows = near[:: max(1, near.size // _ENOUGH)]
         stands_for = np.full(rows.size, near.size / max(rows.size, 1))
         if rows.size < near.size and np.ptp(weights) > 0:
             rows, stands_for = _heavy_and_some(near, weights)
         x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
-        return NearPairs(x, y, weights, stands_for, bound)
+        return NearPairs(x, y, weights, stands_for, bound, cluster_side)
 
 
 def _heavy_and_some(near: Array, weights: FloatArray) -> tuple[Array, FloatArray]:
@@ -87,43 +218,106 @@ def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> Mot
     if not near.weights.size:
         return None
     x, y = (np.asarray(table, dtype=np.float64) for table in (near.X, near.Y))
-    d, has_shift, has_scale = x.shape[1], motion.model in ("rigid", "similarity"), motion.model == "similarity"
     residual = y - x @ motion.linear.T - motion.translation
-    squared = np.einsum("ij,ij->i", residual, residual)
-    say = near.weights * closeness(squared, near.bound)
+    say = near.weights * closeness(np.einsum("ij,ij->i", residual, residual), near.bound)
     total = near.stands_for * say
-    centre = total @ x / total.sum() if has_shift else np.zeros(d)
-    moves = _movements((x - centre) @ motion.linear.T, has_shift, has_scale)
-    if total.sum() ** 2 / (total @ say) < moves.shape[2] / d + _SPARE:  # the effective number of pairs
+    has_shift, has_scale = _parts(motion)
+    centre = total @ x / total.sum() if has_shift else np.zeros(x.shape[1])
+    arm = (x - centre) @ motion.linear.T
+    moves = _movements(arm, has_shift, has_scale)
+    unit = _unit(moves, total)
+    if unit is None or total.sum() ** 2 / (total @ say) < moves.shape[2] / moves.shape[1] + _SPARE:
         return None
+    pairs = _PairScores.of(moves @ unit, residual, near, say)
+    side = max(near.cluster_side, cell_side(arm, say[:, None] * residual))
+    found = pairs.covariance() if side == 0 else pairs.covariance_by_cells(arm, side)
+    if found is None:
+        return None
+    covariance, degrees_of_freedom = _drawn_to_its_mean(*found)
+    return _in_units(unit @ covariance @ unit.T, degrees_of_freedom, side, motion, centre)
+
+
+def _parts(motion: SimilarityTransformation) -> tuple[bool, bool]:
+    """Whether the motion has a shift, and a scale."""
+    return motion.model in ("rigid", "similarity"), motion.model == "similarity"
+
+
+def _unit(moves: FloatArray, total: FloatArray) -> FloatArray | None:
+    """Coordinates of small changes, as columns, in which S = I; None where some changes move no pair."""
     size = np.sqrt(np.einsum("n,nap,nap->p", total, moves, moves))  # so that no unit matters
     if not size.all():
         return None
-    spread = _spread(moves / size, residual, near, say, squared)
-    return None if spread is None else _in_units(spread / np.outer(size, size), motion, centre, has_shift, has_scale)
+    squares = np.einsum("n,nap,naq->pq", total, moves / size, moves / size)
+    if np.linalg.cond(squares) > _SINGULAR:
+        return None
+    unit: FloatArray = np.linalg.cholesky(np.linalg.inv(squares)) / size[:, None]
+    return unit
 
 
-def _spread(
-    moves: FloatArray, residual: FloatArray, near: NearPairs, say: FloatArray, squared: FloatArray
-) -> FloatArray | None:
-    """The covariance of small changes of the motion."""
-    total = near.stands_for * say
-    squares = np.einsum("n,nap,naq->pq", total, moves, moves)
-    along = np.einsum("nap,na->np", moves, residual)  # J_i^T r_i
-    # psi'(r) = weight I + 2 weight' r r^T, so that A needs only J^T J and J^T r.
-    slope = 2 * near.stands_for * near.weights * closeness_slope(squared, near.bound)
-    bread = squares + (slope * along.T) @ along
-    if max(np.linalg.cond(squares), np.linalg.cond(bread)) > 1e12:
-        return None
-    leverage = say[:, None, None] * (moves @ np.linalg.inv(squares) @ moves.transpose(0, 2, 1))
-    apart = np.eye(residual.shape[1]) - leverage
-    if np.linalg.eigvalsh(apart).min() < _ALONE:
-        return None
-    without_it = np.linalg.solve(apart, residual[:, :, None])[:, :, 0]
-    pull = np.einsum("n,nap,na->np", say, moves, without_it)
-    inverse = np.linalg.inv(bread)
-    covariance: FloatArray = inverse @ ((near.stands_for * pull.T) @ pull) @ inverse.T
-    return covariance
+@dataclass(frozen=True, eq=False)
+class _PairScores:
+    """What each pair adds to the sums, in coordinates where S = I."""
+
+    scores: FloatArray  # s_i, (n, p)
+    squares: FloatArray  # S_i, (n, p, p)
+    say: FloatArray  # weight_i
+    stands_for: FloatArray
+    inverse: FloatArray | None  # A^-1
+
+    @staticmethod
+    def of(moves: FloatArray, residual: FloatArray, near: NearPairs, say: FloatArray) -> _PairScores:
+        along = np.einsum("nap,na->np", moves, residual)  # J_i^T r_i
+        squares = np.einsum("n,nap,naq->npq", say, moves, moves)
+        # psi'(r) = weight I + 2 weight' r r^T, so that A needs only J^T J and J^T r.
+        squared = np.einsum("ij,ij->i", residual, residual)
+        slope = 2 * near.stands_for * near.weights * closeness_slope(squared, near.bound)
+        bread = np.einsum("n,npq->pq", near.stands_for, squares) + (slope * along.T) @ along
+        inverse = np.linalg.inv(bread) if np.linalg.cond(bread) <= _SINGULAR else None
+        return _PairScores(say[:, None] * along, squares, say, near.stands_for, inverse)
+
+    def covariance(self) -> tuple[FloatArray, float] | None:
+        """C where each pair errs for itself, those that it stands for too, and how many there are."""
+        number = float((self.stands_for @ self.say) ** 2 / (self.stands_for @ self.say**2))
+        return self._sandwich(self.scores, self.squares, self.stands_for, number)
+
+    def covariance_by_cells(self, points: FloatArray, side: float) -> tuple[FloatArray, float] | None:
+        """C and the number of cells, the mean of several grids; pairs err like those that they stand for."""
+        rng = np.random.default_rng(0)
+        total, grids = self.stands_for * self.say, []
+        for _ in range(_GRIDS):
+            cell = cells(points, side, rng)
+            scores, squares = (_sums(cell, self.stands_for, part) for part in (self.scores, self.squares))
+            number = float(total.sum() ** 2 / np.sum(np.bincount(cell, total) ** 2))
+            found = self._sandwich(scores, squares, np.ones(len(scores)), number)
+            if found is None or number < _FEWEST_CELLS:
+                return None
+            grids.append(found)
+        covariances, numbers = zip(*grids, strict=True)
+        return np.mean(covariances, axis=0), float(np.mean(numbers))
+
+    def _sandwich(
+        self, scores: FloatArray, squares: FloatArray, times: FloatArray, number: float
+    ) -> tuple[FloatArray, float] | None:
+        apart = np.eye(scores.shape[1]) - squares
+        holds_much = np.einsum("npp->n", squares) > 0.5  # no leverage is larger than the sum of them
+        if self.inverse is None or np.linalg.eigvalsh(apart[holds_much]).min(initial=1.0) < _ALONE:
+            return None
+        pulls = np.linalg.solve(apart, scores[:, :, None])[:, :, 0] @ self.inverse.T  # A^-1 q_g
+        return (times * pulls.T) @ pulls, number
+
+
+def _sums(cell: Array, times: FloatArray, parts: FloatArray) -> FloatArray:
+    """Sums of the parts in each cell, each as many times."""
+    order = np.argsort(cell, kind="stable")
+    starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    return np.add.reduceat((times * parts.T).T[order], starts)
+
+
+def _drawn_to_its_mean(covariance: FloatArray, number: float) -> tuple[FloatArray, float]:
+    """C* and its degrees of freedom, nu + kappa."""
+    p, nu = len(covariance), number / 2
+    kappa = p * (p + 1) / 2
+    return (nu * covariance + kappa * np.trace(covariance) / p * np.eye(p)) / (nu + kappa), nu + kappa
 
 
 def _movements(arm: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
@@ -139,9 +333,14 @@ def _movements(arm: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:
 
 
 def _in_units(
-    spread: FloatArray, motion: SimilarityTransformation, centre: FloatArray, has_shift: bool, has_scale: bool
+    spread: FloatArray,
+    degrees_of_freedom: float,
+    side: float,
+    motion: SimilarityTransformation,
+    centre: FloatArray,
 ) -> MotionUncertainty:
     """From turn, shift of the centroid and stretch to rotation in degrees, translation and scale."""
+    has_shift, has_scale = _parts(motion)
     d, turns = centre.size, 1 if centre.size == 2 else 3
     change = np.zeros((turns + d + has_scale, len(spread)))
     change[range(turns), range(turns)] = np.degrees(1.0)
@@ -151,5 +350,14 @@ def _in_units(
         change[-1, -1] = motion.scale
     covariance = change @ spread @ change.T
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    scale = float(errors[-1]) if has_scale else 0.0
-    return MotionUncertainty(errors[:turns], errors[turns : turns + d], scale, covariance)
+    return MotionUncertainty(
+        rotation=errors[:turns],
+        translation=errors[turns : turns + d],
+        scale=float(errors[-1]) if has_scale else 0.0,
+        covariance=covariance,
+        degrees_of_freedom=degrees_of_freedom,
+        cluster_side=side,
+        motion=motion,
+        centre=centre,
+        covariance_at_centre=spread,
+    )

@@ -7,14 +7,32 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus import Evidence
-from inlier.transforms import MapModel, Transformation
+from inlier.consensus import Certainty, Consensus
+from inlier.consensus.near_misses import NearMisses
+from inlier.transforms import Transformation
 
+GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
     "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
     "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
 )
+
+
+@dataclass(frozen=True, eq=False)
+class RunnerUp:
+    """Another transformation, which pairs that do not follow the one that was found agree on.
+
+    Attributes
+    ----------
+    transformation : SimilarityTransformation
+        The transformation.
+    n_places : float
+        In how many places pairs agree with it, to be compared with ``n_places_``.
+    """
+
+    transformation: Transformation
+    n_places: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +44,11 @@ class Verdict:
     p_values_: FloatArray
     q_values_: FloatArray
     inlier_mask_: Mask
+    near_miss_mask_: Mask
     detection_p_value_: float
+    n_places_: float = 0.0
+    clump_length_: float = 0.0
+    runner_up_: RunnerUp | None = None
     success_: bool = False
     transformation_: Transformation | None = None
     noise_bound_: float = np.nan
@@ -38,26 +60,51 @@ class Verdict:
     n_re_pairings_: int = 0
 
     @staticmethod
-    def of_failure(n: int, evidence: Evidence) -> Verdict:
+    def of_failure(n: int, certainty: Certainty) -> Verdict:
         """That n pairs agree on nothing."""
-        p_value = float(np.exp(min(evidence.log_false_alarms, 0.0)))
-        return Verdict(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), np.zeros(n, dtype=bool), p_value)
+        no_pair = np.zeros(n, dtype=bool)
+        return Verdict(
+            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, no_pair, certainty.p_value),
+            n_places_=certainty.n_places,
+            clump_length_=certainty.clump_length,
+        )
+
+    def told_from(self, near_misses: NearMisses) -> Verdict:
+        """The same without near misses: no pair beyond the core counts as real."""
+        n, limit = self.residuals_.size, min(GENEROUS * self.noise_bound_, near_misses.bound)
+        core, misses, _ = near_misses.expected_within(limit) / n
+        return replace(
+            self,
+            noise_bound_=min(self.noise_bound_, near_misses.bound),
+            q_values_=np.maximum(self.q_values_, near_misses.doubt(self.residuals_)),
+            near_miss_mask_=near_misses.among(self.residuals_, near_misses.bound),
+            inlier_fraction_=float(core),
+            # Which of the pairs within the bound are near misses cannot be seen: half of them are error.
+            inlier_fraction_error_=float(np.hypot(np.sqrt(core * (1 - core) / n), misses / 2)),
+        )
 
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
-        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_")
+        per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_", "near_miss_mask_")
         return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
 
 
-def why_not(model: MapModel, n: int, evidence: Evidence, copies: Array | None) -> str:
+def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None) -> str:
     """Say of n pairs that they agree on nothing, how near they came, and what to try."""
-    listed = ""
+    model, evidence, listed = found.model, found.evidence, ""
     if copies is not None:
         listed = f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once."
     if n <= model.fewest_pairs + 1:
         return (
             f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
             f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.{listed}"
+        )
+    if certainty.clump_length > 0:
+        return (
+            f"The {n} pairs do not agree on any {model.name} transformation beyond what clumps of mistakes explain: "
+            f"wrong pairs come together, neighbours here matched to neighbours there up to {certainty.clump_length:.3g}"
+            f" apart. The best one found is supported in about {certainty.n_places:.0f} places, and pairs elsewhere do "
+            f"not confirm it. {_CURE}{listed}"
         )
     how_near = "None that was found brings more of them together than it brings wrong pairs."
     if evidence.by_chance <= _NEAR_ANYWAY:

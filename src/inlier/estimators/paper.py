@@ -16,7 +16,7 @@ from inlier._checks import check_choice, check_count, check_flag, check_number, 
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher, prepare_pairs
 from inlier.overlap import GramOverlap
-from inlier.overlap.cost_rule import SOLVERS
+from inlier.overlap.gram import SOLVERS
 from inlier.overlap.two_means import lloyd_cut, optimal_cut
 from inlier.rows import PairedRows, Scores
 
@@ -72,7 +72,7 @@ class EigenvectorMatcher(_OverlapMatcher):
     whiten : bool, default=False
         Whiten both sets first: they may then differ by any linear map. Needs many more pairs than dimensions.
     solver : {"auto", "moments", "operator", "dense"}, default="auto"
-        How the eigenvector is computed; the answer is the same. See `inlier.overlap.cost_rule`.
+        How the eigenvector is computed; the answer is the same. See `inlier.overlap.gram`.
 
     Attributes
     ----------

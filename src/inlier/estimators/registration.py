@@ -19,13 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_flag, check_number, check_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
-from inlier.consensus import Consensus, as_generator, find_consensus
+from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
+from inlier.consensus.clumps import are_nearest_neighbours
+from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._base import PairMatcher
-from inlier.estimators._verdict import Verdict, why_not
+from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import NoConsensusError, ParameterError
-from inlier.rows import as_table, check_coordinates, check_finite, summarise_columns
+from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
-_GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 
@@ -72,23 +73,41 @@ class Registration(TransformerMixin, PairMatcher):
         y = transformation_(x), with ``rotation``, ``translation``, ``scale``, ``matrix``, ``inverse``.
     uncertainty_ : MotionUncertainty or None
         In 2 and 3 dimensions, except for ``"affine"``: standard errors of ``rotation`` (degrees), ``translation`` and
-        ``scale``, and their ``covariance``. None where they are not available: otherwise, and where hardly more pairs
-        count than fix the transformation; for rigid ones in space, where (sum w)^2 / sum w^2 < 4 by their weights w.
+        ``scale``, their ``covariance``, and ``covers(transformation, level=0.95)``, whether another one lies in the
+        joint region. Pairs that lie near each other and err alike count as one. None where they are not available:
+        otherwise, and where hardly more pairs count than fix the transformation; for rigid ones in space, where
+        (sum w)^2 / sum w^2 < 4 by their weights w, or where less than two cells of such neighbours tell.
     inlier_mask_ : ndarray of bool, shape (n,)
         The pairs that are called real: ``q_values_ <= alpha``, and residuals up to one and a half ``noise_bound_``;
         where a ``noise_bound`` was given, residuals up to that.
+    near_miss_mask_ : ndarray of bool, shape (n,)
+        In 2 and 3 dimensions: pairs beyond those, which agree better than chance but not as tightly as real ones do,
+        such as matches to a neighbouring place. They are not called real; unless a bound was given, their ``q_values_``
+        are a third or more.
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
         |y_i - transformation_(x_i)|.
     noise_bound_ : float
-        Residual up to which the pairs agree beyond chance, found from the data or as it was given.
+        Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
+        near misses, it is not above the residual up to which a pair is twice as likely real as not.
     p_values_, q_values_ : ndarray of shape (n,)
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
-        Estimated share of real pairs, accepted or not, among the different ones, and its standard error.
+        Estimated share of real pairs, accepted or not, among the different ones, and its standard error. Where there
+        are near misses, the share within the bound beyond what they and chance give.
     detection_p_value_ : float
-        Bound on the chance of so much agreement, anywhere, if no pair were real.
+        Bound on the chance of so much agreement, anywhere, if no pair were real; for mistakes that come in clumps (a
+        patch matched to a patch) as well as for independent ones. 1 where the transformation is not found again among
+        parts of the pairs.
+    n_places_ : float
+        In how many places pairs agree: those of a clump of pairs count as one.
+    clump_length_ : float
+        Distance up to which mistakes come together, neighbours here matched to neighbours there; 0 where they are
+        independent of each other.
+    runner_up_ : RunnerUp or None
+        Where mistakes come in clumps and another transformation has at least half as many places: that
+        ``transformation`` and its ``n_places``.
     scores_, threshold_ : ndarray of shape (n,), float
         Pairs with scores at or above the threshold are accepted. The score is minus the residual, or that of
         `CalibratedMatcher` where that found the pairs.
@@ -108,7 +127,9 @@ class Registration(TransformerMixin, PairMatcher):
     distances to each other, in samples that grow until nothing better can have been missed. With more than 8 columns
     `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
     dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
-    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins.
+    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins,
+    counted in places. Where mistakes come in clumps, it must be found again, and supported, among pairs that the search
+    has not seen; affine maps and more than 8 columns are not tested in this way.
     A pair that is listed more than once counts once, with the mean weight of those of its copies that have one, and all
     copies get the same answer.
 
@@ -178,19 +199,20 @@ class Registration(TransformerMixin, PairMatcher):
             totals, n_weighted = (np.bincount(copies, part) for part in (weights, weights > 0))
             X, y, weights = X[rows], y[rows], totals / np.maximum(n_weighted, 1)
             found = self._find(X, y, weights)
-        verdict = (
-            self._by_search(found, X, y, weights)
-            if isinstance(found, Consensus)
-            else self._by_matching(found, X, y, weights)
-        )
-        if not verdict.success_ and self.raise_on_failure:
-            assert isinstance(found, Consensus)
-            raise NoConsensusError(why_not(self._map_model, len(X), found.evidence, copies), found.evidence)
+        if isinstance(found, Consensus):
+            found, certainty = doubt(found, self.noise_bound, self.alpha, as_generator(self.random_state))
+            verdict = self._by_search(found, certainty, X, y, weights)
+            if not verdict.success_ and self.raise_on_failure:
+                raise NoConsensusError(why_not(found, certainty, len(X), copies), found.evidence)
+        else:
+            verdict = self._by_matching(found, X, y, weights)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
         motion, self._near_pairs = verdict.transformation_, None
         has_errors = isinstance(motion, SimilarityTransformation) and motion.determined and X.shape[1] in (2, 3)
         if has_errors and isinstance(found, Consensus):
-            self._near_pairs = NearPairs.among(X, y, weights, verdict.residuals_, found.evidence.bound)
+            self._near_pairs = NearPairs.among(
+                X, y, weights, verdict.residuals_, found.evidence.bound, verdict.clump_length_
+            )
         for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
             setattr(self, name, value)
         return self
@@ -253,6 +275,8 @@ class Registration(TransformerMixin, PairMatcher):
         check_flag(self.raise_on_failure, "raise_on_failure")
         if self.noise_bound is not None and check_number(self.noise_bound, "noise_bound", low=0) == 0:
             raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
+        if self.noise_bound is not None:
+            check_magnitude(float(self.noise_bound), "noise_bound")
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
@@ -283,41 +307,65 @@ class Registration(TransformerMixin, PairMatcher):
         matcher = CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))).fit(X[few], Y[few])
         return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
-    def _by_search(self, found: Consensus, X: Array, Y: Array, weights: FloatArray) -> Verdict:
+    def _by_search(self, found: Consensus, certainty: Certainty, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
-        failure = Verdict.of_failure(len(X), evidence)
-        if not evidence.is_significant:
-            return failure
+        if not certainty.is_sure:
+            return Verdict.of_failure(len(X), certainty)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
-        # The map was fitted to the pairs within the bound, and its freedom has shortened their residuals.
-        freedom = found.model.freedom / (Y.shape[1] * max(evidence.n_supporting, 1))
-        null = np.sqrt(max(1 - freedom, 0.1)) * found.re_paired_residuals
-        calibration, null_scores = calibrate_distances(residuals, null, KEPT_NULL_SCORES)
+        calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
-        verdict = self._decided(
-            replace(
-                failure,
-                success_=True,
-                transformation_=motion,
-                residuals_=residuals,
-                noise_bound_=float(self.noise_bound or evidence.bound),
-                scores_=-residuals,
-                p_values_=calibration.p_values,
-                q_values_=np.maximum(calibration.q_values, failure.detection_p_value_),
-                inlier_fraction_=calibration.inlier_fraction,
-                inlier_fraction_error_=calibration.inlier_fraction_error,
-                null_scores_=null_scores,
-                n_re_pairings_=null.size,
-            ),
-            n_expected=0.0 if evidence.is_coarse else n_real,
+        judged = Verdict(
+            success_=True,
+            transformation_=motion,
+            residuals_=residuals,
+            noise_bound_=float(self.noise_bound or evidence.bound),
+            scores_=-residuals,
+            p_values_=calibration.p_values,
+            q_values_=np.maximum(calibration.q_values, certainty.p_value, out=calibration.q_values),
+            inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
+            near_miss_mask_=np.zeros(len(X), dtype=bool),
+            detection_p_value_=certainty.p_value,
+            n_places_=certainty.n_places,
+            clump_length_=certainty.clump_length,
+            inlier_fraction_=calibration.inlier_fraction,
+            inlier_fraction_error_=calibration.inlier_fraction_error,
+            null_scores_=null_scores,
+            n_re_pairings_=found.re_paired_residuals.size,
         )
+        near_misses, rate = None, 0.0
+        if not evidence.is_coarse:
+            near_misses = find_near_misses(residuals, found.re_paired_residuals, evidence.bound, Y.shape[1])
+        if near_misses is not None and self.noise_bound is None:
+            judged = judged.told_from(near_misses)
+            n_real, *others = near_misses.expected_within(judged.noise_bound_)
+            rate = float(sum(others) / max(n_real + sum(others), 1.0))
+        elif near_misses is not None:
+            judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
+        verdict = self._decided(judged, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
-            return failure
+            return Verdict.of_failure(len(X), certainty)
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
-        return verdict
+        if are_nearest_neighbours(X, Y, motion):
+            warn(
+                "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
+                "transformation that made them, right or wrong. Match by something else than position, or refine a "
+                "start that is known to be near."
+            )
+        return self._with_runner_up(verdict, found, certainty)
+
+    def _with_runner_up(self, verdict: Verdict, found: Consensus, certainty: Certainty) -> Verdict:
+        """Name another transformation with support of the same order, if there is one."""
+        if certainty.runner_up is None:
+            return verdict
+        maps, n_places = certainty.runner_up
+        warn(
+            f"Another {self.model} transformation is supported in about {n_places:.0f} places, the one that was found "
+            f"in {certainty.n_places:.0f}: a second motion, a symmetry, a repeated pattern. See runner_up_."
+        )
+        return replace(verdict, runner_up_=RunnerUp(found.as_transformation(maps), n_places))
 
     def _by_matching(self, matcher: CalibratedMatcher, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The pairs that the matcher accepts, and the transformation that fits them."""
@@ -336,6 +384,7 @@ class Registration(TransformerMixin, PairMatcher):
                 p_values_=matcher.p_values_,
                 q_values_=matcher.q_values_,
                 inlier_mask_=matcher.inlier_mask_,
+                near_miss_mask_=np.zeros(len(X), dtype=bool),
                 inlier_fraction_=matcher.inlier_fraction_,
                 inlier_fraction_error_=matcher.inlier_fraction_error_,
                 detection_p_value_=matcher.detection_p_value_,
@@ -357,23 +406,26 @@ class Registration(TransformerMixin, PairMatcher):
             )
         return motion, residuals
 
-    def _decided(self, found: Verdict, n_expected: float = 0.0) -> Verdict:
-        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so."""
+    def _decided(self, found: Verdict, n_expected: float = 0.0, rate_within: float = 0.0) -> Verdict:
+        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so.
+
+        Then all within the bound are accepted, of which a share of ``rate_within`` or more is wrong.
+        """
         if self.noise_bound is None:
-            mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= _GENEROUS * found.noise_bound_)
+            mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= GENEROUS * found.noise_bound_)
         else:
             mask = found.residuals_ <= self.noise_bound
         unsure = self.noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
         if unsure:
             mask = found.residuals_ <= found.noise_bound_
-        accepted = np.flatnonzero(mask)
-        rate, threshold = 0.0, float(np.nextafter(found.scores_.max(), np.inf))
-        if accepted.size:
-            rate, threshold = min(float(found.q_values_[accepted].max()), 1.0), float(found.scores_[accepted].min())
+        rate, threshold, n_accepted = 0.0, float(np.nextafter(found.scores_.max(), np.inf)), np.count_nonzero(mask)
+        if n_accepted:
+            rate, threshold = min(float(found.q_values_[mask].max()), 1.0), float(found.scores_[mask].min())
         if unsure:
+            rate = max(rate, rate_within)
             warn(
                 f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {accepted.size} pairs within the noise bound are accepted, "
+                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
                 f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
             )
         return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)

@@ -12,11 +12,10 @@ import numpy as np
 from sklearn.base import clone
 
 from inlier._typing import Array
-from inlier.estimators import calibrated
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.paper import EigenvectorMatcher
 from inlier.io import write_blocks
-from inlier.overlap.cost_rule import choose_eigen_solver
+from inlier.overlap.gram import choose_eigen_solver
 from inlier.rows.files import NpyFile, StoredRows, blocks_of
 from inlier.rows.threads import row_ranges
 
@@ -144,7 +143,9 @@ def _passes(matcher: PairMatcher, X: StoredRows, y: StoredRows) -> int:
     """How often both files are read: their columns, the moments, the scores, the scores near the cut, the mask."""
     settings = matcher.get_params(deep=False)
     if matcher.is_calibrated:  # columns, whitening, the sample, the bins, the mask
-        return 5 if len(X) > calibrated.MOST_ONE_BY_ONE else 1
+        from inlier.estimators.calibrated import MOST_ONE_BY_ONE
+
+        return 5 if len(X) > MOST_ONE_BY_ONE else 1
     passes = 5 + bool(settings["whiten"]) - (settings["threshold"] != "kmeans")
     if not isinstance(matcher, EigenvectorMatcher):
         return passes

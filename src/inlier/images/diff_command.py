@@ -8,12 +8,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import NOTHING_FOUND, answering, check_folder, check_inputs_stay, check_place
+from inlier.cli._common import NOTHING_FOUND, answering
+from inlier.cli._outputs import (
+    Output,
+    check_folder,
+    check_outputs,
+    force_option,
+    is_list_of_changes,
+    is_page,
+    is_picture,
+)
 
 if TYPE_CHECKING:
     from inlier.images import Changes
 
-_WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.html")
+_WRITTEN = {
+    "overlay.png": is_picture,
+    "mask.png": is_picture,
+    "regions.json": is_list_of_changes,
+    "scores.png": is_picture,
+    "report.html": is_page,
+}
 
 
 @click.command()
@@ -43,10 +58,20 @@ _WRITTEN = ("overlay.png", "mask.png", "regions.json", "scores.png", "report.htm
     help="Folder for the pictures, the list and the page; made if absent.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors, and what --json asks for.")
 def diff(
-    before: Path, after: Path, method: str, alpha: float, align: bool, out: Path, seed: int, as_json: bool, quiet: bool
+    before: Path,
+    after: Path,
+    method: str,
+    alpha: float,
+    align: bool,
+    out: Path,
+    seed: int,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Show what has changed between two photos of one scene.
 
@@ -66,9 +91,8 @@ def diff(
 
     with answering():
         check_folder(out)
-        for name in _WRITTEN:
-            check_place(out / name)
-        check_inputs_stay((before, after), [out / name for name in _WRITTEN])
+        written = [Output(f"-o {name}", "a change", out / name, is_ours) for name, is_ours in _WRITTEN.items()]
+        check_outputs(written, (before, after), force=force)
         with stages(quiet=quiet) as stage:
             stage(f"reading {before} and {after}")
             photos = read_photos(before, after)

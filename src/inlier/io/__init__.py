@@ -2,9 +2,10 @@
 
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import FORMATS, Format, Kind, format_of
-from inlier.io.pairing import Pairing, pair_tables
-from inlier.io.read import eight_bits, open_stored, read_image, read_photo, read_table, split_source
-from inlier.io.table import Table
+from inlier.io.odd_values import notes_on_values
+from inlier.io.read import column_names, eight_bits, open_stored, read_image, read_photo, read_table, split_source
+from inlier.io.replacing import first_foreign, workspace_in, written_beside
+from inlier.io.table import Pairing, Table, pair_tables
 from inlier.io.write import (
     check_can_hold_columns,
     write_blocks,
@@ -12,7 +13,6 @@ from inlier.io.write import (
     write_file,
     write_like,
     write_table,
-    written_beside,
 )
 
 __all__ = [
@@ -23,14 +23,18 @@ __all__ = [
     "Table",
     "UnusableFileError",
     "check_can_hold_columns",
+    "column_names",
     "eight_bits",
+    "first_foreign",
     "format_of",
+    "notes_on_values",
     "open_stored",
     "pair_tables",
     "read_image",
     "read_photo",
     "read_table",
     "split_source",
+    "workspace_in",
     "write_blocks",
     "write_csv",
     "write_file",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
+from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,10 +17,18 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
+from inlier.io._zarr_store import check_store
+from inlier.io.apart import survives
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
-from inlier.io.limits import check_unpacked_size
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
+from inlier.io.packed import DEFLATE_RATIO, deflated_size
 from inlier.io.table import Content, Request, check_numeric, listed
 
+_CURE = "save the part you need as npy"
+_HDF5_FILTERS = {1, 2, 3, 32000}  # deflate, shuffle, fletcher32, and h5py's lzf
+_CHECKSUM, _MOST_ADDED = 4, 65536  # bytes of fletcher32, and that packing may add to a chunk that it cannot pack
+_PATIENCE, _SLOWEST = 3, 30 * 1024**2  # seconds of work, and bytes a second, that a sound file may take
+_HDF5_OVERHEAD = 16_384  # bytes of a file beside its numbers, a few columns at most
 _MAPPED_FROM = 64 * 1024**2  # bytes from which an npy file is mapped rather than read
 
 
@@ -24,9 +36,14 @@ class Npy(BlockCodec):
     """One array; a large one stays on disk and is read as it is used."""
 
     def read(self, request: Request) -> Content:
+        from inlier.rows.files import NpyFile
+
         is_mapped = request.path.stat().st_size >= _MAPPED_FROM
-        with _refusing_pickles(request.path):
-            return np.load(request.path, "r" if is_mapped else None, allow_pickle=False)
+        try:
+            NpyFile(request.path)  # refuses objects, and a header that announces more than there is
+        except ValueError as error:
+            raise UnusableFileError(str(error)) if str(request.path) in str(error) else error from error
+        return np.load(request.path, "r" if is_mapped else None, allow_pickle=False)
 
     def open(self, request: Request) -> Mapping[str, Any]:
         from inlier.rows.files import NpyFile
@@ -48,6 +65,10 @@ class Npy(BlockCodec):
 
 class Npz(BlockCodec):
     """Arrays by name in a zip archive."""
+
+    def names(self, path: Path) -> list[str]:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
 
     def read(self, request: Request) -> Content:
         path = request.path
@@ -77,12 +98,26 @@ class Npz(BlockCodec):
 class _Store(BlockCodec):
     """Arrays by name that are read by slices: opened, then read."""
 
+    def names(self, path: Path) -> list[str]:
+        return list(self.open(Request(path)))
+
+    def open(self, request: Request) -> Mapping[str, Any]:
+        """The arrays, unread, once it is known that the file only holds numbers, in chunks that there is room for."""
+        found = self._arrays(request)
+        for item in found.values():
+            chunk = getattr(item, "shards", None) or item.chunks or ()
+            check_unpacked_size(request.path, prod(chunk) * item.dtype.itemsize, _CURE)
+        return found
+
+    def _arrays(self, request: Request) -> Mapping[str, Any]:
+        raise NotImplementedError
+
     def read(self, request: Request) -> Content:
         """Read the arrays that may be meant, once it is known that there is room for them."""
         found = self.open(request)
         wanted = {name: item for name, item in found.items() if request.inside in (None, name) or name == request.key}
-        n_bytes = sum(item.size * item.dtype.itemsize for item in wanted.values())
-        check_unpacked_size(request.path, n_bytes, "save the part you need as npy")
+        n_bytes = sum(prod(item.shape) * item.dtype.itemsize for item in wanted.values())
+        check_unpacked_size(request.path, n_bytes, _CURE)
         arrays = {name: _as_array(item, name, request.path) for name, item in wanted.items()}
         return _choose_array(request, arrays, list(found))
 
@@ -90,26 +125,36 @@ class _Store(BlockCodec):
 class Hdf5(_Store):
     """Arrays by name; groups are parts of their names, as in ``group/array``."""
 
-    def open(self, request: Request) -> Mapping[str, Any]:
-        """The arrays, unread; the file stays open as long as one of them is in use."""
+    def _arrays(self, request: Request) -> Mapping[str, Any]:
+        """The file stays open as long as one of its arrays is in use; those that hold nothing are not among them."""
         h5py = load("h5py", "hdf5")
+        about = request.path.stat()
+        if not _is_sound_hdf5(request.path, about.st_size, about.st_mtime_ns):
+            raise UnusableFileError(
+                f"{request.path} is damaged: the library for HDF5 does not come to an end with it. Copy or save it "
+                f"again."
+            )
         found: dict[str, Any] = {}
         file = h5py.File(request.path, "r")
         file.visititems(lambda name, item: found.__setitem__(name, item) if isinstance(item, h5py.Dataset) else None)
+        found = {name: item for name, item in found.items() if item.shape is not None}
         for name, item in found.items():
             if item.external or item.is_virtual:  # its bytes may lie in any other file of the machine
                 raise UnusableFileError(
                     f"{name} in {request.path} keeps its data in other files, which are not followed. Copy it in."
                 )
+            _check_filters(item, name, request.path)
         return found
 
     def write(self, path: Path, content: Content) -> None:
         """Write an array per column, or one called ``values``."""
+        _check_room(path, sum(array.nbytes for array in _named(content).values()))
         with load("h5py", "hdf5").File(path, "w") as file:
             for name, array in _named(content).items():
                 file[name] = np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
 
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
+        _check_room(path, n_rows * sum(dtype.itemsize for dtype in columns.values()))
         with load("h5py", "hdf5").File(path, "w") as file:
             stores = {name: file.create_dataset(name, (n_rows,), dtype) for name, dtype in columns.items()}
             _fill(stores, read_blocks(*columns))
@@ -118,9 +163,10 @@ class Hdf5(_Store):
 class Zarr(_Store):
     """One array, or a group of arrays by name."""
 
-    def open(self, request: Request) -> Mapping[str, Any]:
-        """The arrays, unread; one array alone has no name, and is the one that was asked for."""
+    def _arrays(self, request: Request) -> Mapping[str, Any]:
+        """One array alone has no name, and is the one that was asked for."""
         zarr = load("zarr", "zarr")
+        check_store(request.path)
         node = zarr.open(str(request.path), mode="r")
         return {request.inside or "": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
 
@@ -143,6 +189,15 @@ class Zarr(_Store):
         _fill(stores, read_blocks(*columns))
 
 
+def _check_room(path: Path, n_bytes: int) -> None:
+    """Refuse to begin a file that the disk has no room for: HDF5 ends the process where it cannot finish one."""
+    if not hasattr(os, "posix_fallocate"):  # not on every system
+        return
+    with path.open("wb") as stream:
+        os.posix_fallocate(stream.fileno(), 0, n_bytes + _HDF5_OVERHEAD)
+    path.unlink()
+
+
 def _arrays_of_group(group: Any, prefix: str = "") -> dict[str, Any]:
     arrays = {f"{prefix}{name}": array for name, array in sorted(group.arrays())}
     for name, inner in sorted(group.groups()):
@@ -150,9 +205,59 @@ def _arrays_of_group(group: Any, prefix: str = "") -> dict[str, Any]:
     return arrays
 
 
+@lru_cache(maxsize=64)
+def _is_sound_hdf5(path: Path, size: int, changed: int) -> bool:
+    """Whether HDF5 gets through a file, tried in a copy of this process: on some damaged ones it crashes or goes round.
+
+    Small files are read as a whole; of larger ones, where a reading takes long, all is looked up and the ends are read.
+    """
+    h5py = load("h5py", "hdf5")
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.shape is not None and not (item.external or item.is_virtual):
+            try:
+                _check_filters(item, name, path)
+                check_unpacked_size(path, prod(item.shape) * item.dtype.itemsize, _CURE)
+            except UnusableFileError:  # it will be refused
+                return
+            if item.ndim == 0 or size <= _MAPPED_FROM:
+                item[()]
+            else:
+                item[:1], item[-1:]
+
+    def read() -> None:
+        with h5py.File(path, "r") as file:
+            file.visititems(look)
+
+    return survives(read, _PATIENCE + size / _SLOWEST)
+
+
+def _check_filters(item: Any, name: str, path: Path) -> None:
+    """Refuse filters that HDF5 would look for among its plugins, and chunks that unpack to more than they should."""
+    if item.chunks is None:
+        return
+    settings = item.id.get_create_plist()
+    used = [settings.get_filter(number)[0] for number in range(settings.get_nfilters())]
+    foreign = [number for number in used if number not in _HDF5_FILTERS]
+    if foreign:
+        raise UnusableFileError(
+            f"{name} in {path} is packed with filter {foreign[0]}, which is no part of HDF5 itself. Save it with gzip."
+        )
+    chunks: list[Any] = []
+    item.id.chunk_iter(chunks.append)
+    most, size, n_plain = most_unpacked_bytes(), path.stat().st_size, prod(item.chunks) * item.dtype.itemsize
+    for chunk in chunks:
+        is_whole = chunk.size == n_plain if not used else _CHECKSUM < chunk.size <= n_plain + _MOST_ADDED
+        if not is_whole or chunk.byte_offset + chunk.size > size:
+            raise UnusableFileError(f"{name} in {path} has a chunk that cannot be whole. Copy or save it again.")
+        if 1 in used and chunk.size * DEFLATE_RATIO > most:
+            packed = item.id.read_direct_chunk(chunk.chunk_offset)[1]
+            check_unpacked_size(path, deflated_size(BytesIO(packed), most), _CURE)
+
+
 def _as_array(item: Any, name: str, path: Path) -> Array:
     if hasattr(item, "asstr") and item.dtype.metadata and item.dtype.metadata.get("vlen") is str:
-        return np.asarray(item.asstr()[...], dtype=np.str_)
+        return _texts(item, path)
     if getattr(item, "attrs", {}).get("text") == "utf-8":
         raw = np.ascontiguousarray(item[...])
         return np.char.decode(raw.view(f"S{raw.shape[1]}").reshape(-1), "utf-8")
@@ -162,6 +267,20 @@ def _as_array(item: Any, name: str, path: Path) -> Array:
             f"{path}:NAME"
         )
     return np.asarray(item[...])
+
+
+def _texts(item: Any, path: Path) -> Array:
+    """Texts, a few at a time: many rows may share one long text in the file, and each becomes a copy."""
+    if item.ndim != 1:
+        raise UnusableFileError(f"{path} holds text of shape {item.shape}, which is no list of names.")
+    step = max(1, most_unpacked_bytes() // (4 * path.stat().st_size))
+    texts: list[str] = []
+    longest = 0
+    for start in range(0, len(item), step):
+        texts.extend(item.asstr()[start : start + step].tolist())
+        longest = max(longest, *map(len, texts[start:]))
+        check_unpacked_size(path, 4 * longest * len(item), _CURE)
+    return np.array(texts, dtype=np.str_)
 
 
 def _named(content: Content) -> Mapping[str, Array]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
 from inlier.io.limits import check_unpacked_size
-from inlier.io.table import Content, Request, by_column, wanted_columns
+from inlier.io.table import Content, Request, by_column, not_a_number, wanted_columns
 
 _CURE = "choose fewer columns"
+_BATCH = 65536  # rows that are read at a time
 
 
 class ArrowColumns(BlockCodec):
@@ -42,11 +45,26 @@ class ArrowColumns(BlockCodec):
 class Parquet(ArrowColumns):
     """Parquet."""
 
+    def names(self, path: Path) -> list[str]:
+        with load("pyarrow.parquet", "parquet").ParquetFile(path) as file:
+            return list(file.schema_arrow.names)
+
     def read(self, request: Request) -> Content:
-        with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
+        """Read a stretch of rows at a time; of ids that repeat, each once."""
+        keys = [] if request.key is None else [request.key]
+        with load("pyarrow.parquet", "parquet").ParquetFile(request.path, read_dictionary=keys) as file:
             names = wanted_columns(request, list(file.schema_arrow.names))
+            _check_types(file.schema_arrow, names, request)
             check_unpacked_size(request.path, 8 * file.metadata.num_rows * len(names), _CURE)
-            return _columns(file.read(columns=names), request.path)
+            batches, n_bytes = [], 0
+            for batch in file.iter_batches(_BATCH, columns=names):
+                n_bytes += batch.nbytes
+                check_unpacked_size(request.path, n_bytes, _CURE)
+                batch.validate(full=True)
+                batches.append(batch)
+        arrow = load("pyarrow", "parquet")
+        table = arrow.Table.from_batches(batches).select(names) if batches else file.schema_arrow.empty_table()
+        return _columns(table, request.path)
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         return load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
@@ -55,14 +73,20 @@ class Parquet(ArrowColumns):
 class Feather(ArrowColumns):
     """Feather, which is Arrow's own file format."""
 
+    def names(self, path: Path) -> list[str]:
+        with load("pyarrow", "feather").memory_map(str(path)) as source:
+            return list(load("pyarrow.ipc", "feather").open_file(source).schema.names)
+
     def read(self, request: Request) -> Content:
         arrow, ipc = load("pyarrow", "feather"), load("pyarrow.ipc", "feather")
         with arrow.memory_map(str(request.path)) as source:
             reader = ipc.open_file(source)
             names = wanted_columns(request, list(reader.schema.names))
-            n_rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
-            check_unpacked_size(request.path, 8 * n_rows * len(names), _CURE)
-            return _columns(reader.read_all().select(names), request.path)
+            _check_types(reader.schema, names, request)
+            check_unpacked_size(request.path, _announced_bytes(request.path), _CURE)
+            table = reader.read_all().select(names)
+            table.validate(full=True)  # lengths and places that a damaged file has wrong would lead anywhere in memory
+            return _columns(table, request.path)
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         ipc = load("pyarrow.ipc", "feather")
@@ -72,7 +96,7 @@ class Feather(ArrowColumns):
 def _columns(table: Any, path: Path) -> dict[str, Array]:
     if table.num_rows == 0:
         raise UnusableFileError(f"{path} has columns but no rows.")
-    return {name: from_arrow(table[name]) for name in table.column_names}
+    return {name: from_arrow(table[name], path) for name in table.column_names}
 
 
 def as_arrow(content: Content) -> Any:
@@ -81,12 +105,96 @@ def as_arrow(content: Content) -> Any:
     return load("pyarrow", "parquet").table(columns)
 
 
-def from_arrow(column: Any) -> Array:
+def _check_types(schema: Any, names: list[str], request: Request) -> None:
+    """Refuse what is neither numbers, text nor moments before any of it is read: lists, bytes, types of extensions."""
+    types = load("pyarrow.types", "parquet")
+    for name in names:
+        kind = schema.field(name).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        is_text = types.is_string(kind) or types.is_large_string(kind)
+        is_number = (
+            types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+        )
+        if not (is_text or is_number or types.is_temporal(kind) or types.is_null(kind)):
+            raise not_a_number(name, str(kind), request)
+
+
+def _announced_bytes(path: Path) -> int:
+    """What the compressed buffers of an Arrow file announce to unpack to, all together.
+
+    Each starts with that number; where they lie is told by the flatbuffers between them, of which just that is read.
+    """
+    total = 0
+    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
+        place = 8  # after the magic
+        while place + 8 <= len(data):
+            mark, length = struct.unpack_from("<Ii", data, place)
+            if mark != 0xFFFFFFFF or length <= 0 or place + 8 + length > len(data):
+                break
+            root, body = place + 8, place + 8 + length
+            total += sum(_sizes_of_buffers(data, root, body))
+            place = body + _field(data, _table(data, root), 3, "<q", 0)
+            if place < body:
+                break
+    return total
+
+
+def _sizes_of_buffers(data: mmap, root: int, body: int) -> Iterator[int]:
+    message = _table(data, root)
+    header = _field_place(data, message, 2)
+    if _field(data, message, 1, "<B", 0) not in (2, 3) or header is None:  # a dictionary, or rows
+        return
+    batch = _table(data, header)
+    if _field(data, message, 1, "<B", 0) == 2:
+        batch = _table(data, _field_place(data, batch, 1) or header)  # a dictionary holds rows
+    buffers = _field_place(data, batch, 2)
+    if _field_place(data, batch, 3) is None or buffers is None:
+        return  # not compressed: no more than the file holds
+    vector = buffers + struct.unpack_from("<I", data, buffers)[0]
+    for number in range(struct.unpack_from("<I", data, vector)[0]):
+        offset, length = struct.unpack_from("<qq", data, vector + 4 + 16 * number)
+        if length >= 8:
+            yield max(0, struct.unpack_from("<q", data, body + offset)[0])
+
+
+def _table(data: mmap, place: int) -> int:
+    return place + int(struct.unpack_from("<I", data, place)[0])
+
+
+def _field_place(data: mmap, table: int, number: int) -> int | None:
+    """Where a field of a flatbuffer's table lies; None where it is absent."""
+    entries = table - struct.unpack_from("<i", data, table)[0]
+    if 4 + 2 * number >= struct.unpack_from("<H", data, entries)[0]:
+        return None
+    offset = struct.unpack_from("<H", data, entries + 4 + 2 * number)[0]
+    return table + offset if offset else None
+
+
+def _field(data: mmap, table: int, number: int, kind: str, absent: int) -> int:
+    place = _field_place(data, table, number)
+    return absent if place is None else int(struct.unpack_from(kind, data, place)[0])
+
+
+def from_arrow(column: Any, path: Path) -> Array:
     """Numbers as numbers with NaN for missing ones, anything else as text."""
     types = load("pyarrow.types", "parquet")
+    if types.is_dictionary(column.type):
+        return _from_dictionary(column.unify_dictionaries(), path)
     is_whole = types.is_integer(column.type) or types.is_boolean(column.type)
     if types.is_decimal(column.type) or (is_whole and column.null_count):
         column = column.cast("float64")
     if is_whole or types.is_floating(column.type):
         return np.asarray(column.to_numpy())
-    return np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=np.str_)
+    texts = ["" if value is None else str(value) for value in column.to_pylist()]
+    check_unpacked_size(path, 4 * len(texts) * max(map(len, texts), default=0), _CURE)  # as long as the longest
+    return np.array(texts, dtype=np.str_)
+
+
+def _from_dictionary(column: Any, path: Path) -> Array:
+    """Values of which each is held once, and rows that name them by number."""
+    values = from_arrow(load("pyarrow", "parquet").chunked_array([column.chunk(0).dictionary]), path)
+    check_unpacked_size(path, len(column) * values.dtype.itemsize, _CURE)
+    missing = np.array("" if values.dtype.kind == "U" else np.nan)
+    values = np.concatenate([values, missing.reshape(1)])
+    places = [np.asarray(chunk.indices.cast("int64").fill_null(len(values) - 1)) for chunk in column.chunks]
+    return np.asarray(values[np.concatenate(places)])

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import base64
-import re
-import zlib
+from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 
 from inlier._typing import FloatArray
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import XYZ, CloudCodec, Codec, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, open_unpacked, too_large
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, too_large, unpacked
+from inlier.io.packed import DEFLATE_RATIO, deflated_size
 from inlier.io.table import Content, Request, as_array, by_column
 
 _CURE = "save the part you need as npy"
 _STEP = 1024**2  # bytes that are unpacked at a time, to see how many there are
-_DEFLATE_RATIO = 1100  # nothing packed by deflate unpacks to more times its size
-_PACKED_DATA = re.compile(rb"<Data>\s*(eJ[^<]*|eN[^<]*|eA[^<]*|eF[^<]*)</Data>")  # zlib streams in base64
 _MOST_NIFTI_1 = 2**15 - 1  # voxels along an axis; the second version of the format has no such limit
 
 
@@ -27,8 +27,7 @@ class Gifti(CloudCodec):
     """A surface's vertices as x, y, z, or the maps of a metric file as columns."""
 
     def read(self, request: Request) -> Content:
-        if _may_unpack_to_much(request.path):
-            _check_packed_arrays(request.path)
+        _check_gifti(request.path)
         image = load("nibabel", "gifti").load(request.path)
         surfaces = image.agg_data("pointset")
         if isinstance(surfaces, np.ndarray):
@@ -70,7 +69,7 @@ class Nifti(Codec):
     def read(self, request: Request) -> Content:
         path = request.path
         if path.suffix.lower() == ".gz" and _may_unpack_to_much(path):
-            with open_unpacked(path) as stream:  # once without keeping anything, to see how much there is
+            with unpacked(path) as stream:  # once without keeping anything, to see how much there is
                 while stream.read(_STEP):
                     pass
         image = load("nibabel", "nifti").load(path)
@@ -100,13 +99,40 @@ def _cifti_columns(image: Any, values: Any, path: Path) -> Content:
 
 
 def _may_unpack_to_much(path: Path) -> bool:
-    return path.stat().st_size * _DEFLATE_RATIO > most_unpacked_bytes()
+    return path.stat().st_size * DEFLATE_RATIO > most_unpacked_bytes()
 
 
-def _check_packed_arrays(path: Path) -> None:
-    """Unpack the compressed arrays of a gifti file once without keeping them, to see how much there is."""
-    produced, most = 0, most_unpacked_bytes()
-    for text in _PACKED_DATA.findall(path.read_bytes()):
-        produced += len(zlib.decompressobj().decompress(base64.b64decode(text), most + 1))
-        if produced > most:
-            raise too_large(path, _CURE)
+def _check_gifti(path: Path) -> None:
+    """Refuse entities, data in other files, and arrays that unpack to much; nothing is kept."""
+    most, counts = most_unpacked_bytes(), _may_unpack_to_much(path)
+    texts: list[str] = []
+    encoding, produced = "", 0
+
+    def no_entities(*_: Any) -> None:
+        raise UnusableFileError(f"{path} declares entities of XML, which no gifti file needs. Save it again.")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal encoding
+        if name == "DataArray":
+            encoding = attributes.get("Encoding", "")
+            if encoding.startswith("External") or attributes.get("ExternalFileName"):
+                raise UnusableFileError(f"{path} keeps its data in other files, which are not followed. Copy it in.")
+            sizes = [int(attributes.get(f"Dim{axis}", 0)) for axis in range(int(attributes.get("Dimensionality", 0)))]
+            check_unpacked_size(path, 4 * prod(sizes), _CURE)
+        texts.clear()
+
+    def end(name: str) -> None:
+        nonlocal produced
+        if name == "Data" and counts and "GZip" in encoding:
+            produced += deflated_size(BytesIO(base64.b64decode("".join(texts))), most)
+            if produced > most:
+                raise too_large(path, _CURE)
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.EntityDeclHandler = no_entities
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    if counts:
+        parser.CharacterDataHandler = texts.append
+    with path.open("rb") as stream:
+        parser.ParseFile(stream)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,17 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import UnusableFileError
+from inlier.io.apart import survives
 from inlier.io.formats import XYZ, CloudCodec, load
-from inlier.io.limits import check_unpacked_size
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
 from inlier.io.table import Content, Request
 
-_HEAD_BYTES = 8192
+_HEAD_BYTES = 65536
+_MOST_FIELDS = 65536  # numbers of a point
+_PER_LIST = 128  # bytes that a row with a list takes once it is read
+_PATIENCE, _SLOWEST = 3, 2 * 1024**2  # seconds of work, and bytes a second, that a sound laz file may take
+_SPARE = 512 * 1024**2  # bytes of memory that libraries may take for themselves
+_UNPACK_PCD, _UNPACK_LAS = "convert it to binary pcd", "thin it"
 _LAS_STEPS = 2**30  # a coordinate is a whole number of steps in 32 bits; half of them leave room
 
 
@@ -22,6 +30,7 @@ class Ply(CloudCodec):
     """Points as the vertices of a ply file, text or binary."""
 
     def read(self, request: Request) -> Content:
+        _check_ply(request.path)
         ply = load("plyfile", "ply").PlyData.read(str(request.path), mmap=False)
         names = [element.name for element in ply.elements]
         if "vertex" not in names:
@@ -45,7 +54,7 @@ class Pcd(CloudCodec):
 
     def read(self, request: Request) -> Content:
         path = request.path
-        check_unpacked_size(path, _declared_pcd_bytes(path), "convert it to binary pcd")
+        _check_pcd(path)
         cloud = load("pypcd4", "pcd").PointCloud.from_path(path)
         rows = np.atleast_1d(cloud.pc_data)
         _check_whole(path, cloud.metadata.points, len(rows))
@@ -69,6 +78,7 @@ class Las(CloudCodec):
     """A las or laz file; x, y, z are in its units, with scale and offset applied."""
 
     def read(self, request: Request) -> Content:
+        _check_las(request.path)
         with load("laspy", "las").open(request.path) as reader:
             header = reader.header
             check_unpacked_size(request.path, header.point_count * header.point_format.size, "thin it")
@@ -129,12 +139,92 @@ def _las_scaling(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     return steps, (points.min(axis=0) + points.max(axis=0)) / 2
 
 
-def _declared_pcd_bytes(path: Path) -> int:
+def _check_ply(path: Path) -> None:
+    """Refuse a header that announces more than the file can hold: each number takes a byte or more, two in a text."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES).partition(b"end_header")[0]
+    is_text, size, per_row, count, has_lists = b"ascii" in head, 0, 0, 0, False
+    for line in [*head.splitlines(), b"element end 0"]:
+        words = line.split()
+        if words[:1] == [b"element"]:
+            size += count * per_row
+            check_unpacked_size(path, _PER_LIST * count * has_lists, "save its points alone")
+            count, per_row, has_lists = (int(words[2]) if len(words) == 3 else 0), 0, False
+        elif words[:1] == [b"property"]:
+            has_lists |= words[1:2] == [b"list"]
+            per_row += 2 if is_text else 1
+        _check_announced(path, size + count * per_row)
+
+
+def _check_announced(path: Path, n_bytes: int) -> None:
+    """Refuse a file that would have to be longer than it is to hold what its header announces."""
+    there = path.stat().st_size
+    if n_bytes > there + 1:  # the last number of a text may end with the file
+        raise UnusableFileError(
+            f"{path} was cut short, or its header is wrong: it announces at least {n_bytes:,} bytes and has {there:,}. "
+            f"Copy or save it again."
+        )
+
+
+def _check_pcd(path: Path) -> None:
+    """Refuse a header that announces more than the file holds, or than is let through once it is unpacked."""
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
-    mark = b"DATA binary_compressed"
-    start = head.find(b"\n", head.find(mark)) + 1 if mark in head else 0
-    return int(struct.unpack("<II", head[start : start + 8])[1]) if start and len(head) >= start + 8 else 0
+    start = head.find(b"\n", head.find(b"\nDATA") + 1) + 1
+    lines = [line.split() for line in head[:start].decode("utf-8", "replace").splitlines()]
+    words = {line[0]: line[1:] for line in lines if line}
+    counts = [int(count) for count in words.get("COUNT", ["1"] * len(words.get("FIELDS", ())))]
+    sizes = [int(size) for size in words.get("SIZE", ())]
+    width = sum(count * size for count, size in zip(counts, sizes, strict=True))
+    n_points = int(words.get("POINTS", ["0"])[0])
+    n_points = max(n_points, prod(int(words.get(side, ["0"])[0]) for side in ("WIDTH", "HEIGHT")), 1)
+    if min([n_points, *counts, *sizes], default=0) < 0 or sum(counts) > _MOST_FIELDS:
+        raise UnusableFileError(f"{path} has a header with a number that cannot be. Save it again.")
+    kind = words.get("DATA", [""])[0]
+    if kind == "binary_compressed":
+        check_unpacked_size(path, n_points * width, _UNPACK_PCD)
+        announced = struct.unpack("<II", head[start : start + 8])[1] if len(head) >= start + 8 else 0
+        check_unpacked_size(path, announced, _UNPACK_PCD)
+    else:
+        _check_announced(path, n_points * (2 * sum(counts) if kind == "ascii" else width))
+
+
+def _check_las(path: Path) -> None:
+    """Refuse a header whose counts cannot be: records, points and where they start lie within the file."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        head = stream.read(375).ljust(375, b"\0")
+    header_size, start, n_records = struct.unpack_from("<HII", head, 94)
+    minor, form, length, few = head[25], head[104], *struct.unpack_from("<HI", head, 105)
+    n_late, n_points = struct.unpack_from("<IQ", head, 243) if minor >= 4 else (0, few)
+    is_packed = bool(form & 0xC0)
+    _check_announced(path, max(start, header_size + 54 * n_records + 60 * n_late))
+    if is_packed:
+        check_unpacked_size(path, max(few, n_points) * length, _UNPACK_LAS)
+        _check_laz_chunks(path, start, size)
+        laspy = load("laspy", "las")
+        read = partial(laspy.read, str(path), laz_backend=laspy.LazBackend.Lazrs)  # which starts no threads
+        if not survives(read, _PATIENCE + size / _SLOWEST, most_unpacked_bytes() + _SPARE):
+            raise UnusableFileError(
+                f"{path} is damaged: the library for laz does not come to an end with it. Copy or save it again."
+            )
+    else:
+        _check_announced(path, start + max(few, n_points) * length)
+
+
+def _check_laz_chunks(path: Path, start: int, size: int) -> None:
+    """Refuse a table of chunks that is not there, or has more entries than there is room for."""
+    with path.open("rb") as stream:
+        stream.seek(start)
+        (table,) = struct.unpack("<q", stream.read(8).ljust(8, b"\0"))
+        if table == -1:  # written to a stream, the place of the table comes last
+            stream.seek(size - 8)
+            (table,) = struct.unpack("<q", stream.read(8))
+        if not start + 8 <= table <= size - 8:
+            raise UnusableFileError(f"{path} was cut short: its table of chunks is missing. Copy or save it again.")
+        stream.seek(table)
+        _, n_chunks = struct.unpack("<II", stream.read(8))
+    _check_announced(path, start + n_chunks)
 
 
 def _columns(path: Path, content: Content) -> dict[str, Array]:

@@ -7,7 +7,9 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,16 @@ from inlier._checks import warn
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import Codec, load
-from inlier.io.limits import check_unpacked_size
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
+from inlier.io.packed import DEFLATE_RATIO, deflated_size
 from inlier.io.read import eight_bits
 from inlier.io.table import Content, Request
 
 _COLOURS = ("red", "green", "blue")
 _CHANNELS = {1: ("grey",), 2: ("grey", "alpha"), 3: _COLOURS, 4: (*_COLOURS, "alpha")}
 _CURE = "make it smaller"
+_KINDS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP", "PPM", "TGA")  # of Pillow's, those that start no programs
+_DEFLATE = (8, 32946)  # tiff's numbers for it
 _GREY_MODES = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 _PNG_KINDS = {3: 2, 4: 6}  # the format's numbers for colours, and for colours with alpha
 
@@ -80,6 +85,7 @@ class Tiff(Picture):
         with load("tifffile", "tiff").TiffFile(path) as file:
             page = file.pages[0]
             check_unpacked_size(path, int(page.size) * page.dtype.itemsize, _CURE)
+            _check_strips(path, page)
             if len(file.pages) > 1:
                 warn(f"{path} has {len(file.pages)} pages; the first is read.")
             return np.asarray(page.asarray())
@@ -88,6 +94,16 @@ class Tiff(Picture):
         pixels = _flat_picture(path, content)
         photometric = "rgb" if pixels.ndim == 3 and pixels.shape[2] in (3, 4) else "minisblack"
         load("tifffile", "tiff").imwrite(path, pixels, compression="zlib", photometric=photometric)
+
+
+def _check_strips(path: Path, page: Any) -> None:
+    """Count what large deflated strips unpack to: they may hold more than the picture needs."""
+    most = most_unpacked_bytes()
+    for start, length in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if int(page.compression) in _DEFLATE and length * DEFLATE_RATIO > most:
+            with path.open("rb") as stream:
+                stream.seek(start)
+                check_unpacked_size(path, deflated_size(BytesIO(stream.read(length)), most), _CURE)
 
 
 def _flat_picture(path: Path, content: Content) -> Array:
@@ -102,7 +118,7 @@ def _opened(path: Path) -> Iterator[ImageFile.ImageFile]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns below our limits, and about odd metadata
         try:
-            picture = Image.open(path)
+            picture = Image.open(path, formats=_KINDS)
         except Image.DecompressionBombError as error:
             raise UnusableFileError(
                 f"{path} is too large: it announces more pixels than a photo has ({error}). If you trust it, save it "

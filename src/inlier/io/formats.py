@@ -42,6 +42,10 @@ class Codec:
         """Write an array or columns to a file that is not there yet."""
         raise NotImplementedError
 
+    def names(self, path: Path) -> list[str]:
+        """Names of the columns or arrays in a file, unread; none where they have none."""
+        return []
+
     def open(self, request: Request) -> Mapping[str, Any]:
         """Arrays by name whose rows can be read a slice at a time; none where a file is only read as a whole."""
         return {}

@@ -109,10 +109,8 @@ class _Limited(io.RawIOBase):
         super().close()
 
 
-def open_unpacked(path: Path) -> BinaryIO:
-    """Open a file; one that is gzipped is unpacked as it is read, as far as that is let through."""
-    if path.suffix.lower() != ".gz":
-        return path.open("rb")
+def unpacked(path: Path) -> BinaryIO:
+    """Open a gzipped file, which is unpacked as it is read, as far as that is let through."""
     return io.BufferedReader(_Limited(path, gzip.open(path)), _STEP)
 
 

@@ -163,15 +163,40 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
     _check_readable(request.path, format)
     try:
         arrays = format.codec.open(request)
-    except (ValueError, OSError, KeyError):  # `read_table` says what is wrong with it
-        return None
-    meant = [name for name, array in arrays.items() if request.inside in (None, name) and len(array.shape) > 0]
-    values = arrays[meant[0]] if len(meant) == 1 else None
-    if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
+        meant = [name for name, array in arrays.items() if request.inside in (None, name) and len(array.shape) > 0]
+        values = _InWords(arrays[meant[0]], request.path, format) if len(meant) == 1 else None
+        if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
+            return None
+        if 0 in values.shape:
+            return None
+    except Exception:  # a library may raise anything; `read_table` says what is wrong with the file
         return None
     is_list = len(values.shape) == 1
     places = column_places(request, 1 if is_list else int(values.shape[1]))
     return StoredRows(values, keep_vectors=False, columns=[0] if is_list and places is None else places)
+
+
+class _InWords:
+    """An array in a file, of which a part may turn out to be damaged when it is read."""
+
+    def __init__(self, array: Any, path: Path, format: Format) -> None:
+        self._array, self._path, self._format = array, path, format
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+    def __getitem__(self, rows: Any) -> Array:
+        with _errors_in_words(self._path, self._format):
+            return np.asarray(self._array[rows])
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Names of the columns, or of the arrays, in a file; none where they have none."""
+    path = Path(path)
+    format = format_of(path)
+    _check_readable(path, format)
+    with _errors_in_words(path, format):
+        return format.codec.names(path)
 
 
 def _request(source: str | Path, columns: Sequence[str] | None, key: str | None = None) -> Request:
@@ -228,11 +253,11 @@ def _errors_in_words(path: Path, format: Format) -> Iterator[None]:
     """Turn whatever a parser raises on a broken file into a sentence."""
     try:
         yield
-    except (UnusableFileError, ImportError):
+    except (UnusableFileError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except MemoryError as error:
         raise UnusableFileError(f"{path} does not fit into memory. Choose fewer columns or rows.") from error
-    except Exception as error:  # a parser of a foreign format may raise anything
+    except BaseException as error:  # a parser may raise anything; those in Rust, what is no Exception
         reason = (" ".join(str(error).split()) or type(error).__name__)[:160].rstrip(". ")
         raise UnusableFileError(
             f"{path} could not be read as {format.name}: {reason}. It may be damaged or cut short; copy or save it "

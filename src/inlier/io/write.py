@@ -1,12 +1,8 @@
-"""Write a file at once or not at all: beside its place, then renamed. The suffix says how tables are written."""
+"""Write tables, pictures and clouds at once or not at all; the suffix says how."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from errno import EIO
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,38 +11,15 @@ import numpy as np
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import XYZ, BlockCodec, CloudCodec, Columns, Kind, ReadBlocks, format_of, load
+from inlier.io.replacing import written_beside
 from inlier.io.table import Content, Table
-
-
-@contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """Yield a place of the same name to write to; when the block ends well, it takes the place of ``path``.
-
-    For libraries that write files or folders themselves. Whatever goes wrong, Ctrl-C included, leaves nothing behind.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise NotADirectoryError(error.errno, "a file stands where a folder is needed", str(path.parent)) from error
-    folder: Path | None = None
-    try:
-        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=".inlier-"))
-        beside = folder / path.name
-        yield beside
-        if beside.is_dir() and path.is_dir():  # a folder cannot be renamed over another: the old one goes first
-            path.replace(beside.with_name("old"))
-        beside.replace(path)
-    except OSError as error:  # name the file that was asked for, not the one beside it
-        raise OSError(error.errno or EIO, error.strerror or str(error), str(path)) from error
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_file(path: Path, content: bytes | str) -> None:
     """Write ``content`` to ``path`` at once; folders on the way are made."""
     with written_beside(path) as beside:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        # names of files need not be UTF-8: what cannot be written as it is, is written as \xNN
+        beside.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
 
 
 def write_table(path: str | Path, content: Content) -> None:

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from inlier._typing import Array, FloatArray
 from inlier.rows import Extremes, PairedRows
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
 
 _UNDECIDED = 1e-8  # a sum of the unit vector's entries, over its largest possible, that does not tell its sign

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from inlier._typing import FloatArray
-from inlier.rows.algebra import HISTOGRAM_ROUNDING
+from inlier.rows.backend import HISTOGRAM_ROUNDING
 from inlier.rows.paired_rows import Histogram, Scores, Window
 
 _MOST_LOOKS = 8
@@ -152,11 +152,12 @@ def _lloyd_in(window: Window, low: float, high: float, cut: float) -> float:
 def _lloyd_stretch(
     histogram: Histogram, low: float, high: float, start: float, is_whole: bool
 ) -> tuple[float, float, float]:
-    """Return a cut from which Lloyd's iteration ends where it does from ``start``, and a stretch that it never leaves.
+    """Return a cut from which Lloyd's iteration ends where it does from ``start``, and a stretch that it then stays in.
 
     The next cut F(c), the middle of the means on both sides of c, does not fall as c grows. So the cuts move in one
     direction, to the first fixed point on their way, and from any point between they end there too; and F at the edge
-    under c and at the edge over c, which the histogram gives, enclose F(c).
+    under c and at the edge over c, which the histogram gives, enclose F(c). Followed from ``start`` they end on either
+    side of where the cuts end: whoever begins at the nearer of the two stays between them.
     """
     edges, counts, sums, _ = histogram
     n_low, total = np.concatenate([[0], np.cumsum(counts)]), np.concatenate([[0.0], np.cumsum(sums)])
@@ -172,8 +173,8 @@ def _lloyd_stretch(
         least_next[[0, -1]], most_next[[0, -1]] = -np.inf, np.inf
     under, over = _settled(edges, least_next, start, -1), _settled(edges, most_next, start, +2)
     begin = float(np.clip(start, under, over))
-    first = int(np.searchsorted(edges, min(under, start), side="right")) - 2
-    last = int(np.searchsorted(edges, max(over, start), side="right"))
+    first = int(np.searchsorted(edges, under, side="right")) - 2
+    last = int(np.searchsorted(edges, over, side="right"))
     return (begin, *_from_edge_to_edge(edges, first, last))
 
 

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
         summarise,
         summarise_streamed,
     )
-    from inlier.report.pages import MatchReport, RegistrationReport, report_on
+    from inlier.report.pages import MatchReport, Part, RegistrationReport, render_page, report_on
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-    from inlier.report.rendering import Part, render_page
 
 __all__ = [
     "MatchReport",
@@ -37,8 +36,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "match_summary": "MatchSummary Origin StreamedSummary Tally summarise summarise_streamed",
-        "pages": "MatchReport RegistrationReport report_on",
+        "pages": "MatchReport Part RegistrationReport render_page report_on",
         "registration_summary": "RegistrationSummary summarise_registration",
-        "rendering": "Part render_page",
     },
 )

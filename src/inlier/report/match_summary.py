@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from importlib.metadata import version
 from math import ceil, floor, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.estimators._base import PairMatcher
-from inlier.estimators.calibrated import CalibratedMatcher
-from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher
-from inlier.estimators.streaming import FittedFiles
-from inlier.report.rendering import versions
 from inlier.result import MatchResult, places_of_lowest
+
+if TYPE_CHECKING:
+    from inlier.estimators._base import PairMatcher
+    from inlier.estimators.streaming import FittedFiles
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it
@@ -26,7 +27,8 @@ _SMALL_ERROR = 0.1  # per cent, below which another digit is worth printing
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
 _WORST = 10  # pairs, as many as anything shows
 _PLAIN = (bool, int, float, str)  # settings that stay what they are
-_METHODS = {CalibratedMatcher: "calibrated", RowSumMatcher: "row-sum", EigenvectorMatcher: "eigenvector"}
+_PACKAGES = ("inlier", "numpy", "scipy", "scikit-learn", "numba")  # that compute
+_METHODS = {"CalibratedMatcher": "calibrated", "RowSumMatcher": "row-sum", "EigenvectorMatcher": "eigenvector"}
 
 
 @dataclass(frozen=True)
@@ -294,7 +296,7 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
         settings["random_state"] = matcher.random_state
     names = ("inlier_fraction", "inlier_fraction_error", "detection_p_value", "null_scores", "n_re_pairings")
     return {
-        "method": _METHODS.get(type(inner), type(inner).__name__),
+        "method": _METHODS.get(type(inner).__name__, type(inner).__name__),
         "settings": {name: value if isinstance(value, _PLAIN) else str(value) for name, value in settings.items()},
         "alpha": float(inner.alpha) if calibrated else None,
         "n_parts": n_parts,
@@ -306,6 +308,12 @@ def verdicts_of(mask: Array, q_values: Array | None) -> Array:
     """Per pair the place of its verdict in `VERDICTS`: what is neither accepted nor likely wrong is doubtful."""
     is_wrong = True if q_values is None else q_values > _MORE_LIKELY_WRONG
     return np.where(mask, 0, np.where(is_wrong, 2, 1)).astype(np.int8)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that compute."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 
 def percent(share: float) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,8 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.registration import Registration
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
-from inlier.report.match_summary import VERDICTS, MatchSummary, summarise
+from inlier.report.match_summary import VERDICTS, MatchSummary, summarise, versions
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-from inlier.report.rendering import Part, render_page, versions
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
@@ -195,3 +196,42 @@ def _charts(summary: RegistrationSummary) -> list[dict[str, Any] | None]:
         None if by_residual else score_chart(summary),
         None if registration.noise_bound is not None else q_chart(summary),
     ]
+
+
+# ---- from parts to one page
+
+
+@dataclass(frozen=True)
+class Part:
+    """One section of a page."""
+
+    template: str  # file in ``templates/parts``; it finds ``data`` under that name
+    data: Mapping[str, Any]  # what it shows; all text in it is escaped
+    # file in ``templates`` with the part's JavaScript; included once however many parts need it
+    script: str | None = None
+
+
+def render_page(title: str, parts: Sequence[Part]) -> str:
+    """Render one HTML page that needs nothing else and asks for nothing."""
+    scripts = list(dict.fromkeys(part.script for part in parts if part.script is not None))
+    return str(find_template("page.html").render(title=title, parts=parts, scripts=scripts))
+
+
+def find_template(name: str, package: str = "inlier.report") -> Any:
+    """Return a template of a package that escapes what it is given and refuses what it was not."""
+    try:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("Reports need jinja2; install it with: pip install 'inlier[report]'") from error
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("inlier.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def data_uri(picture: bytes, kind: str = "png") -> str:
+    """Return a picture as the address of an ``<img>`` that holds it."""
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"

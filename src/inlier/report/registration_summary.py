@@ -67,13 +67,32 @@ class RegistrationSummary(MatchSummary):
         """How the pairs were judged, and what came out."""
         bound = f"{self.registration.noise_bound_:.3g}"
         if self.registration.noise_bound is not None:
-            return [f"Pairs agree if they come within {bound}, the bound that was given.", *super().details]
+            given = f"Pairs agree if they come within {bound}, the bound that was given."
+            return [given, *self._about_near_misses, *super().details]
         alpha, share = self.registration.alpha, self.registration.false_discovery_rate_
         if share <= alpha:
             expected = f"At most {percent(alpha)} of them are expected to be wrong"
         else:
             expected = f"Some {percent(share)} of them are expected to be wrong, since wrong ones lie as near by chance"
-        return [f"{expected}; the noise bound found from the data is {bound}.", *super().details]
+        found = f"{expected}; the noise bound found from the data is {bound}."
+        return [found, *self._about_near_misses, *super().details]
+
+    @property
+    def n_near_misses(self) -> int:
+        """Number of pairs that agree better than chance, but not as tightly as those called real."""
+        return int(np.count_nonzero(self.registration.near_miss_mask_))
+
+    @property
+    def _about_near_misses(self) -> list[str]:
+        n, near = self.n_near_misses, self.registration.near_miss_mask_
+        if not n:
+            return []
+        pairs, they = ("pair is a near miss", "it agrees") if n == 1 else ("pairs are near misses", "they agree")
+        farthest = float(self.registration.residuals_[near].max())
+        return [
+            f"{n:,} {pairs}: up to {farthest:.3g} off, {they} better than chance but not as tightly, as matches to a "
+            f"neighbouring place do. None of them is called real."
+        ]
 
     @property
     def overlay(self) -> Overlay | None:
@@ -89,14 +108,14 @@ class RegistrationSummary(MatchSummary):
         return np.array_equal(self.result.scores, -self.registration.residuals_)
 
     def columns(self) -> dict[str, Array]:
-        """Everything there is per pair: row, key, the two ends, residual, p- and q-value, inlier."""
+        """Everything there is per pair: row, key, the two ends, residual, p- and q-value, inlier, near miss."""
         columns = super().columns()
         if self.scores_are_residuals:
             del columns["score"]
         first = {name: columns.pop(name) for name in ("row", "key") if name in columns}
         ends = {} if self.ends is None else dict(zip(("source", "target"), self.ends, strict=True))
         residuals = {} if self.transformation is None else {"residual": self.registration.residuals_}
-        return first | ends | residuals | columns
+        return first | ends | residuals | columns | {"near_miss": self.registration.near_miss_mask_}
 
     def transformation_dict(self) -> dict[str, Any]:
         """The transformation, with what it rests on; `Transformation.from_dict` reads it."""
@@ -116,6 +135,7 @@ class RegistrationSummary(MatchSummary):
             "noise_bound_was_given": self.registration.noise_bound is not None,
             "n_pairs": self.n_pairs,
             "n_inliers": self.n_inliers,
+            "n_near_misses": self.n_near_misses,
             "inlier_fraction": self.inlier_fraction,
         }
 

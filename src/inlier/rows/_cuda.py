@@ -15,8 +15,18 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.rows.algebra import Maps, Plain, Rows, cross_moment
-from inlier.rows.namespaces import compute_dtype, dtype_name, from_host, is_host_array, namespace, to_host
+from inlier.rows.backend import (
+    Maps,
+    Plain,
+    Rows,
+    compute_dtype,
+    cross_moment,
+    dtype_name,
+    from_host,
+    is_host_array,
+    namespace,
+    to_host,
+)
 from inlier.rows.threads import pieces
 
 _LOG = logging.getLogger(__name__)

@@ -1,191 +1,353 @@
-"""The one dispatch: which code computes on a block of rows.
+"""What computes on a block of rows: array algebra for arrays of any library, and the choice of something faster.
 
-`Plain` (see `inlier.rows.algebra`) computes on anything. A faster backend is a subclass that overrides the block
-functions it speeds up, says which blocks it takes, and stands in ``_BACKENDS``; what it cannot do, `Plain` does.
+Arrays are handled by one vocabulary, the array API standard, through array-api-compat. `Plain` computes on any of
+them. A faster backend is a subclass that overrides the block functions it speeds up and says which blocks it takes; it
+lives in a module of its own, which is loaded for blocks that may be for it, and has one line in ``_BACKENDS``.
+
+Row i of the face-splitting product K is the Kronecker product of x_i and y_i, so that the overlap
+H = (X X^T) o (Y Y^T) is K K^T, and with u = vec(U) the product K u is x_i^T U y_i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_cupy_array,
+    is_dask_array,
+    is_torch_array,
+    to_device,
+)
+from numpy.typing import DTypeLike
+from scipy.linalg import cho_factor, cho_solve
 
 from inlier._typing import Array, FloatArray
-from inlier.rows._cuda import Cuda
-from inlier.rows.algebra import Maps, Plain, Rows
 from inlier.rows.threads import pieces
+
+if TYPE_CHECKING:
+    from inlier.rows.row_maps import RowMap
 
 FEWEST_ROWS = 4096  # below this plain NumPy takes under a millisecond, and numba's import a good part of a second
 WIDEST_ROW = 16  # above this matrix products are faster
-_WIDEST_SUMMARY = 4096  # columns whose running sums, minima and maxima stay in cache
-_ROWS_BESIDE = 8  # narrow rows that are summarised as one wide row
-_AT_A_TIME = 3  # coordinates that the kernel takes together
-_NOTHING, _NO_MATRIX = np.empty(0), np.empty((0, 0))
+HISTOGRAM_ROUNDING = 2e-8  # of the range, per value: what the sums of any backend's histogram may be off by
+_ROWS_PER_PRODUCT = 4096  # of a float32 product, before it is added up in float64
 
 
-class Numba(Plain):
-    """Tables of the host in C order, of float32, float64 or uint8: narrow rows go through one compiled kernel."""
+# ---- arrays of any library
+
+
+def is_host_array(array: Any) -> bool:
+    """Whether this is a NumPy array (a memory map included)."""
+    return isinstance(array, np.ndarray)
+
+
+def is_device_array(array: Any) -> bool:
+    """Whether this is an array of a library other than NumPy that computes at once: torch, CuPy, array-api-strict."""
+    return not is_host_array(array) and is_array_api_obj(array) and not is_dask_array(array)
+
+
+def is_beyond_memory(array: Any) -> bool:
+    """Whether this is an array of such a library that NumPy cannot read where it is, as it can a tensor of the CPU."""
+    return is_device_array(array) and not (is_torch_array(array) and array.device.type == "cpu")
+
+
+def namespace(array: Any) -> Any:
+    """Return the functions that go with an array."""
+    return np if is_host_array(array) else array_namespace(array)
+
+
+def to_host(array: Any) -> Array:
+    """Return the values as a NumPy array; a lazy array is computed."""
+    if is_host_array(array):
+        return array
+    if is_dask_array(array):
+        return np.asarray(array.compute())
+    if not is_device_array(array):
+        return np.asarray(array)
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()  # NumPy cannot carry a tensor's history
+    if is_cupy_array(array):
+        return array.get()
+    host = array_namespace(array).__array_namespace_info__().devices()[0]
+    return np.from_dlpack(to_device(array, host))
+
+
+def from_host(values: Array, like: Any) -> Any:
+    """Return NumPy values as an array of the kind, and on the device, of ``like``; as they are if it is on none."""
+    if not is_device_array(like):
+        return values
+    return array_namespace(like).asarray(np.ascontiguousarray(values), device=device(like))
+
+
+def beside(values: Any, like: Any) -> Any:
+    """Return values, wherever they are, as an array of the kind, and on the device, of ``like``."""
+    if is_host_array(values) or is_host_array(like):
+        return from_host(to_host(values), like)
+    return values
+
+
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return some rows of a NumPy or device array, in kind: a slice, or numbers that are here or where the table is."""
+    if is_host_array(table):
+        return table[rows]
+    if isinstance(rows, slice):
+        return table[rows, :] if table.ndim > 1 else table[rows]
+    index = from_host(rows.astype(np.int64, copy=False), table) if is_host_array(rows) else rows
+    if is_torch_array(table):
+        return table.index_select(0, index)  # take() would first look for negative numbers
+    return array_namespace(table).take(table, index, axis=0)
+
+
+def dtype_name(array: Any) -> str:
+    """Return "float32", "uint8", ...: what every library calls it in the end."""
+    return str(array.dtype).rsplit(".", 1)[-1]
+
+
+def rounding_of(array: Any) -> float:
+    """Relative rounding error of the values as they are stored; 0 for whole numbers."""
+    if isinstance(array, np.ndarray):  # NumPy remembers it, and spells out a type's name anew each time
+        return float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
+    return _rounding_of_type(dtype_name(array))
+
+
+@cache
+def _rounding_of_type(name: str) -> float:
+    if "float" not in name:
+        return 0.0
+    return 2.0**-7 if name == "bfloat16" else float(np.finfo(name).eps)
+
+
+def compute_dtype(dtype: DTypeLike) -> np.dtype[np.floating]:
+    """Return float32 where it holds every value of ``dtype`` exactly (float32, uint8, ...), else float64."""
+    if dtype == "bfloat16" or np.result_type(dtype, np.float32) == np.float32:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)
+
+
+def ridge_solver(moment: Any, ridge: float) -> Callable[[Any], Any]:
+    """Factor A = moment + ridge I once; the function that is returned maps B to A^-1 B.
+
+    By Cholesky's factors and not by the inverse: where A has directions of very different lengths, and B lies in the
+    long ones, the entries of the inverse are large, cancel, and take the digits along.
+    """
+    xp = namespace(moment)
+    matrix = moment + ridge * xp.eye(moment.shape[0], dtype=moment.dtype, device=device(moment))
+    if is_host_array(matrix):
+        factor = cho_factor(matrix, overwrite_a=True)
+        return lambda right: cho_solve(factor, right)
+    lower = xp.linalg.cholesky(matrix)
+    if is_torch_array(matrix):
+        return lambda right: import_module("torch").cholesky_solve(right, lower)
+    if is_cupy_array(matrix):
+        triangular = import_module("cupyx.scipy.linalg").solve_triangular
+        return lambda right: triangular(lower, triangular(lower, right, lower=True), trans=1, lower=True)
+    return lambda right: xp.linalg.solve(xp.matrix_transpose(lower), xp.linalg.solve(lower, right))
+
+
+# ---- lines of algebra on prepared rows
+
+Rows = Any  # a table of prepared rows: a NumPy array, or any array of the array API
+
+
+class Maps(NamedTuple):
+    """What is done to the rows of both sides when they are read."""
+
+    x: RowMap
+    y: RowMap
+
+    @property
+    def only_centre(self) -> bool:
+        """Whether rows on both sides are at most centred, and of unit length on both or on neither."""
+        return self.x.only_centres and self.y.only_centres and self.x.unit_length == self.y.unit_length
+
+
+def cross_moment(x: Rows, y: Rows, weights: Any = None) -> Any:
+    """Sum of w_i x_i y_i^T, a (d_x, d_y) matrix: K^T w."""
+    xp = namespace(x)
+    if weights is not None:
+        y = y * xp.astype(weights, y.dtype, copy=False)[:, None]
+    dtype = xp.result_type(x, y)
+    x, y = xp.astype(x, dtype, copy=False), xp.astype(y, dtype, copy=False)
+    whole = x.shape[0] - x.shape[0] % _ROWS_PER_PRODUCT
+    if xp is np or dtype == xp.float64 or not whole:  # NumPy's blocks are short anyway
+        return x.T @ y
+    # A float32 product over very many rows would lose digits: products over some, added up in float64.
+    some_x, some_y = (xp.reshape(rows[:whole, :], (-1, _ROWS_PER_PRODUCT, rows.shape[1])) for rows in (x, y))
+    total = xp.sum(xp.matrix_transpose(some_x) @ some_y, axis=0, dtype=xp.float64)
+    return total + xp.astype(x[whole:, :].T @ y[whole:, :], xp.float64)
+
+
+def gram_step(x: Rows, y: Rows, matrix: FloatArray) -> Any:
+    """K^T K u as a (d_x, d_y) matrix: one power step in one reading of the rows."""
+    return cross_moment(x, y, bilinear(x, y, matrix))
+
+
+def product_moment(x: Rows, y: Rows) -> Any:
+    """Sum over pairs of all x_a x_c y_b y_e with a <= c and b <= e: the distinct entries of K^T K.
+
+    There are d_x (d_x + 1) d_y (d_y + 1) / 4 of them, about a quarter of (d_x d_y)^2.
+    """
+    return cross_moment(_products(x), _products(y))
+
+
+def _products(x: Rows) -> Any:
+    xp = namespace(x)
+    first, second = (from_host(index, x) for index in np.triu_indices(x.shape[1]))
+    return xp.take(x, first, axis=1) * xp.take(x, second, axis=1)
+
+
+def bilinear(x: Rows, y: Rows, matrix: FloatArray) -> Any:
+    """x_i^T U y_i for each pair: K u."""
+    xp = namespace(x)
+    dtype = xp.result_type(x, y)
+    turned = xp.astype(x, dtype, copy=False) @ xp.astype(from_host(matrix, x), dtype, copy=False)
+    return xp.vecdot(turned, xp.astype(y, dtype, copy=False))
+
+
+def norm_product(x: Rows, y: Rows) -> Any:
+    """|x_i|^2 |y_i|^2 for each pair: the diagonal of H."""
+    xp = namespace(x)
+    return xp.vecdot(x, x) * xp.vecdot(y, y)
+
+
+def leave_one_out(x: Rows, y: Rows, matrix: FloatArray) -> Any:
+    """x_i^T U y_i - |x_i|^2 |y_i|^2: with U = X^T Y, the row sum of H without its diagonal."""
+    return bilinear(x, y, matrix) - norm_product(x, y)
+
+
+# ---- block functions: algebra on rows as they are stored, in pieces with room for temporaries
+
+
+class Plain:
+    """The block functions by array algebra, for every kind of array; a faster backend overrides what it can do.
+
+    Blocks hold rows as they are stored; sums come as small NumPy arrays, maps as arrays of the block's own kind.
+    """
 
     def takes(self, *blocks: Any) -> bool:
-        """Whether the blocks are NumPy's, of a form that the kernels read, and long enough to be worth it."""
-        suits = all(
-            type(block) in (np.ndarray, np.memmap)
-            and block.dtype.char in "fdB"
-            and block.dtype.isnative
-            and block.flags.c_contiguous
-            for block in blocks
-        )
-        return suits and len(blocks[0]) >= FEWEST_ROWS and _kernels() is not None
+        """Whether this backend computes on these blocks."""
+        return True
 
-    def prepared(self, X: Array, Y: Array, maps: Maps) -> Iterator[tuple[slice, Rows, Rows]]:
-        """Yield prepared rows, both sides of each piece in the buffers of the one before."""
-        sides = [_UnitRows(table, row_map) for table, row_map in zip((X, Y), maps, strict=True)]
+    def prepared(self, X: Any, Y: Any, maps: Maps) -> Iterator[tuple[slice, Rows, Rows]]:
+        """Yield the rows of each piece of a block of pairs, and both sides of it prepared, until the next piece."""
         for rows in pieces(X, Y):
-            x, y = (side(rows) for side in sides)
-            yield rows, x, y
+            yield rows, maps.x(X[rows, :]), maps.y(Y[rows, :])
 
-    def cross_moment(self, X: Array, Y: Array, maps: Maps, weights: Any = None) -> FloatArray:
-        """Sum of w_i x_i y_i^T."""
-        if not _is_for_kernel(X, Y, maps):
-            return super().cross_moment(X, Y, maps, weights)
-        total = _room(X.shape[1], Y.shape[1])
-        weights = _NOTHING if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        _read(X, Y, maps, weights=weights, total=total)
-        return total[: X.shape[1], : Y.shape[1]]
-
-    def gram_step(self, X: Array, Y: Array, maps: Maps, matrix: FloatArray) -> FloatArray:
-        """Sum of (x_i^T U y_i) x_i y_i^T."""
-        if not _is_for_kernel(X, Y, maps):
-            return super().gram_step(X, Y, maps, matrix)
-        total = _room(X.shape[1], Y.shape[1])
-        _read(X, Y, maps, matrix=matrix, total=total)
-        return total[: X.shape[1], : Y.shape[1]]
-
-    def product_moments(self, X: Array, Y: Array, maps: Maps) -> tuple[FloatArray, FloatArray]:
-        """Both sums in one reading."""
-        if not _is_for_kernel(X, Y, maps):
-            return super().product_moments(X, Y, maps)
-        d_x, d_y = X.shape[1], Y.shape[1]
-        p, q = d_x * (d_x + 1) // 2, d_y * (d_y + 1) // 2
-        total, products = _room(d_x, d_y), _room(p, q)
-        _read(X, Y, maps, total=total, products=products)
-        return products[:p, :q], total[:d_x, :d_y]
-
-    def bilinear(self, X: Array, Y: Array, maps: Maps, matrix: FloatArray, scale: float) -> FloatArray:
-        """Return ``scale`` x_i^T U y_i of each pair."""
-        if not _is_for_kernel(X, Y, maps):
-            return super().bilinear(X, Y, maps, matrix, scale)
-        return _read(X, Y, maps, matrix=matrix, scores=np.empty(len(X)), scale=scale)
-
-    def leave_one_out(self, X: Array, Y: Array, maps: Maps, matrix: FloatArray, scale: float) -> FloatArray:
-        """Return ``scale`` (x_i^T U y_i - |x_i|^2 |y_i|^2) of each pair."""
-        if not _is_for_kernel(X, Y, maps):
-            return super().leave_one_out(X, Y, maps, matrix, scale)
-        return _read(X, Y, maps, matrix=matrix, scores=np.empty(len(X)), scale=scale, own_share=1.0)
-
-    def columns(self, block: Array) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sum, minimum and maximum of each column."""
-        d = block.shape[1]
-        if d > _WIDEST_SUMMARY:
-            return super().columns(block)
-        found: tuple[FloatArray, FloatArray, FloatArray] = _kernels().columns(
-            _as_line(block), d, _ROWS_BESIDE if d <= WIDEST_ROW else 1
+    def cross_moment(self, X: Any, Y: Any, maps: Maps, weights: Any = None) -> FloatArray:
+        """Sum of w_i x_i y_i^T; without weights all are 1."""
+        return self._summed(
+            X, Y, maps, lambda rows, x, y: cross_moment(x, y, None if weights is None else weights[rows])
         )
-        return found
 
-    def histogram(self, values: Array, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
-        """Number and sum of the values in each bucket, and how many are exactly 0."""
-        per_bucket = n_buckets / (high - low)
-        if not np.isfinite(per_bucket) or values.dtype != np.float64:
-            return super().histogram(values, low, high, n_buckets)
-        counts, sums, zeros = _kernels().histogram(values, low, per_bucket, n_buckets)
-        return counts.sum(axis=0), sums.sum(axis=0), zeros
+    def gram_step(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray) -> FloatArray:
+        """Sum of (x_i^T U y_i) x_i y_i^T."""
+        return self._summed(X, Y, maps, lambda rows, x, y: gram_step(x, y, matrix))
+
+    def product_moments(self, X: Any, Y: Any, maps: Maps) -> tuple[FloatArray, FloatArray]:
+        """Sums of the distinct products x_a x_c y_b y_e, and of x_a y_b."""
+        products = self._summed(X, Y, maps, lambda rows, x, y: product_moment(x, y))
+        return products, self.cross_moment(X, Y, maps)
+
+    def bilinear(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float) -> Any:
+        """Return ``scale`` x_i^T U y_i of each pair."""
+        return self.mapped(X, Y, maps, lambda x, y: bilinear(x, y, matrix), scale)
+
+    def leave_one_out(self, X: Any, Y: Any, maps: Maps, matrix: FloatArray, scale: float) -> Any:
+        """Return ``scale`` (x_i^T U y_i - |x_i|^2 |y_i|^2) of each pair."""
+        return self.mapped(X, Y, maps, lambda x, y: leave_one_out(x, y, matrix), scale)
+
+    def mapped(self, X: Any, Y: Any, maps: Maps, function: Callable[[Rows, Rows], Any], scale: float = 1.0) -> Any:
+        """Return ``scale`` times any function of prepared rows, in float64."""
+        xp = namespace(X)
+        values = [xp.astype(function(x, y), xp.float64) * scale for _, x, y in self.prepared(X, Y, maps)]
+        return values[0] if len(values) == 1 else xp.concat(values)
+
+    def _summed(self, X: Any, Y: Any, maps: Maps, moment: Callable[[slice, Rows, Rows], Any]) -> FloatArray:
+        xp, total = namespace(X), None
+        for rows, x, y in self.prepared(X, Y, maps):
+            part = moment(rows, x, y)
+            total = xp.astype(part, xp.float64) if total is None else total + part
+        return to_host(total)
+
+    def columns(self, block: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sum, minimum and maximum of each column."""
+        xp, d = namespace(block), block.shape[1]
+        total, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for rows in pieces(block):
+                piece = block[rows, :]
+                total += to_host(xp.sum(piece, axis=0, dtype=xp.float64))
+                low = np.minimum(low, to_host(xp.min(piece, axis=0)))
+                high = np.maximum(high, to_host(xp.max(piece, axis=0)))
+        return total, low, high
+
+    def histogram(self, values: Any, low: float, high: float, n_buckets: int) -> tuple[Array, FloatArray, int]:
+        """Number and sum of the values in each of equal buckets, and how many are exactly 0.
+
+        Values beyond the ends count with the first and the last bucket. Sums may be off by `HISTOGRAM_ROUNDING` of the
+        range for each value, so that a device can keep them in whole numbers.
+        """
+        xp = namespace(values)
+        ordered = xp.sort(xp.astype(values, xp.float64))
+        ranks = xp.searchsorted(ordered, from_host(np.linspace(low, high, n_buckets + 1)[1:-1], values))
+        ends = np.concatenate([[0], to_host(ranks), [values.shape[0]]])
+        total = xp.cumulative_sum(ordered, include_initial=True)
+        zeros = int(xp.sum(xp.astype(values == 0, xp.int64)))
+        return np.diff(ends), np.diff(to_host(xp.take(total, from_host(ends, values)))), zeros
+
+    def window(self, values: Any, low: float, high: float) -> tuple[int, float, FloatArray, int, float]:
+        """Number and sum of the values below ``low``, those up to ``high``, number and sum of the others."""
+        xp = namespace(values)
+        is_below = values < low
+        below = xp.astype(is_below, values.dtype)
+        n_below, sum_below = int(xp.sum(below)), float(xp.vecdot(values, below))
+        inside = values[is_below != (values < high)]
+        sum_above = float(xp.sum(values)) - sum_below - float(xp.sum(inside))
+        return n_below, sum_below, to_host(inside), int(values.shape[0] - n_below - inside.shape[0]), sum_above
 
 
-_BACKENDS: tuple[Plain, ...] = (Numba(), Cuda(), Plain())  # the first that takes the blocks computes on them
+# ---- the choice
+
+
+def _may_suit_numba(*blocks: Any) -> bool:
+    return all(map(is_host_array, blocks)) and len(blocks[0]) >= FEWEST_ROWS
+
+
+def _may_suit_cuda(*blocks: Any) -> bool:
+    return all(hasattr(block, "__cuda_array_interface__") for block in blocks)
+
+
+# For which blocks a backend's module is worth loading, and its name; the first that takes the blocks computes on them.
+_BACKENDS: tuple[tuple[Callable[..., bool], str], ...] = (
+    (_may_suit_numba, "_numba.Numba"),
+    (_may_suit_cuda, "_cuda.Cuda"),
+)
+_PLAIN = Plain()
 
 
 def backend_for(*blocks: Any) -> Plain:
     """Return what computes on these blocks."""
-    return next(backend for backend in _BACKENDS if backend.takes(*blocks))
+    for may_suit, name in _BACKENDS:
+        if may_suit(*blocks):
+            backend = _loaded(name)
+            if backend is not None and backend.takes(*blocks):
+                return backend
+    return _PLAIN
 
 
 @cache
-def _kernels() -> Any:
-    """Return the kernels' module, or None where numba is missing or switched off."""
+def _loaded(name: str) -> Plain | None:
+    """Return a backend, or None where the package that compiles for it is missing."""
+    module, backend = name.split(".")
     try:
-        kernels: ModuleType = import_module("inlier.rows._numba")
-        return None if import_module("numba").config.DISABLE_JIT else kernels  # NUMBA_DISABLE_JIT=1
+        found: Plain = getattr(import_module(f"inlier.rows.{module}"), backend)()
     except ImportError:
         return None
-
-
-def _is_for_kernel(X: Array, Y: Array, maps: Maps) -> bool:
-    """Whether rows are narrow, and their maps those that the kernel knows."""
-    return max(X.shape[1], Y.shape[1]) <= WIDEST_ROW and maps.only_centre
-
-
-def _read(
-    X: Array,
-    Y: Array,
-    maps: Maps,
-    *,
-    matrix: FloatArray = _NO_MATRIX,
-    weights: FloatArray = _NOTHING,
-    scores: FloatArray = _NOTHING,
-    scale: float = 1.0,
-    own_share: float = 0.0,
-    total: FloatArray = _NO_MATRIX,
-    products: FloatArray = _NO_MATRIX,
-) -> FloatArray:
-    """Run the kernel: one type for both sides, everything filled up to multiples of three."""
-    common = np.float32 if X.dtype != np.float64 and Y.dtype != np.float64 else np.float64
-    lines = [_as_line(table, common) for table in (X, Y)]
-    centres = [_filled_up(np.zeros(m.n_columns) if m.mean is None else m.mean) for m in maps]
-    unit_length = maps.x.unit_length
-    least = [m.shortest**2 if unit_length else -1.0 for m in maps]
-    preparation = (X.shape[1], Y.shape[1], *centres, *least, unit_length)
-    _kernels().read_pairs(
-        *lines, preparation, _filled_up(matrix), weights, scores, float(scale), own_share, total, products
-    )
-    return scores
-
-
-def _as_line(table: Array, dtype: Any = None) -> Array:
-    """Return a table as one long line of float32 or float64 numbers, without a copy where it is one already."""
-    smallest = np.float64 if table.dtype == np.float64 else np.float32
-    return np.asarray(table, dtype=dtype or smallest).reshape(-1)
-
-
-def _room(*shape: int) -> FloatArray:
-    return np.zeros([-(-size // _AT_A_TIME) * _AT_A_TIME for size in shape])
-
-
-def _filled_up(matrix: FloatArray) -> FloatArray:
-    """Zeros beyond the last row and column, up to multiples of three."""
-    filled = _room(*matrix.shape)
-    filled[tuple(map(slice, matrix.shape))] = matrix
-    return filled
-
-
-class _UnitRows:
-    """Prepared rows of one table: wide ones by the kernel, into one and the same buffer."""
-
-    def __init__(self, table: Array, row_map: Any) -> None:
-        self._table, self._map, self._buffer = table, row_map, None
-        if row_map.only_centres and row_map.unit_length and table.dtype != np.uint8:
-            self._buffer = np.empty((0, table.shape[1]), dtype=table.dtype)
-
-    def __call__(self, rows: slice) -> Array:
-        block = self._table[rows]
-        if self._buffer is None:
-            return self._map(block)
-        if len(self._buffer) < len(block):
-            self._buffer = np.empty_like(block)
-        out = self._buffer[: len(block)]
-        _kernels().unit_rows(np.asarray(block), self._map.mean, self._map.shortest, out)
-        return out
+    return found

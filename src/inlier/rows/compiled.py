@@ -8,11 +8,17 @@ from typing import Any
 from numba import njit
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nothing calls them from C
+_REORDERED = {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed: releases the interpreter, may reorder sums; NaN and infinity keep their meaning."""
-    return _compiled(function, {**_OPTIONS, "fastmath": {"reassoc", "contract", "nsz", "arcp"}})
+    return _compiled(function, _REORDERED)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as a part of the loop that calls it, and on its own only where Python does: for texts with one caller."""
+    return _compiled(function, {**_REORDERED, "inline": "always"})
 
 
 def compiled_exactly(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,12 @@ class NpyFile:
             self.shape, self._by_columns, self.dtype = read(stream)
             self._start = stream.tell()
         if self.dtype.hasobject:
-            raise ValueError(f"{self._path} holds Python objects, which are never loaded. Save it again as numbers.")
-        self._row_numbers = int(np.prod(self.shape[1:], dtype=np.int64))
-        if self._path.stat().st_size < self._start + self.shape[0] * self._row_numbers * self.dtype.itemsize:
+            raise ValueError(
+                f"{self._path} holds Python objects (a pickle), which are never loaded because loading can run code. "
+                f"Save numbers instead: numpy.save(file, array.astype(float))."
+            )
+        self._row_numbers = prod(self.shape[1:])
+        if self._path.stat().st_size < self._start + prod(self.shape) * self.dtype.itemsize:
             present = (self._path.stat().st_size - self._start) // max(self._row_numbers * self.dtype.itemsize, 1)
             missing = "column after column" if self._by_columns else f"row {present} is missing"
             raise ValueError(f"{self._path} is cut short: {missing}. Copy or save it again.")

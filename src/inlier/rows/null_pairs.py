@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.namespaces import to_host
+from inlier.rows.backend import to_host
 from inlier.rows.threads import row_blocks
 
 _SAMPLE = 10_000  # rows that are looked at first in a long table; if none repeats, repeats are too rare to matter

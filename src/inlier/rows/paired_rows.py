@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.rows import algebra
-from inlier.rows.algebra import Maps
-from inlier.rows.backend import backend_for
-from inlier.rows.namespaces import from_host, namespace
+from inlier.rows.backend import Maps, backend_for, from_host, namespace, norm_product
 from inlier.rows.row_maps import RowMap, identity_rows
 from inlier.rows.stores import MapWork, RowStore, store_of
 from inlier.rows.threads import row_blocks
@@ -87,7 +84,7 @@ class PairedRows:
 
     def norm_product(self) -> Any:
         """Return |x_i|^2 |y_i|^2 for each pair, in kind: the diagonal of H."""
-        return self.map(algebra.norm_product)
+        return self.map(norm_product)
 
     def map(self, function: Callable[[Any, Any], Any]) -> Any:
         """Return ``function(x, y)`` of prepared rows, one float64 number per pair, in kind."""

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from inlier._typing import FloatArray
+from inlier.rows.backend import compute_dtype, dtype_name, from_host, namespace
 from inlier.rows.columns import ColumnSummary, principal_directions
-from inlier.rows.namespaces import compute_dtype, dtype_name, from_host, namespace
 
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps

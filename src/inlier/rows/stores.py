@@ -20,8 +20,8 @@ from array_api_compat import is_dask_array
 from inlier._checks import as_numbers
 from inlier._typing import Array
 from inlier.exceptions import ParameterError
-from inlier.rows.backend import WIDEST_ROW
-from inlier.rows.namespaces import (
+from inlier.rows.backend import (
+    WIDEST_ROW,
     dtype_name,
     from_host,
     is_beyond_memory,

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from inlier.rows.namespaces import is_host_array
-
 _BLOCK_BYTES = 256 * 1024  # both sides of a block and its temporaries stay in a second-level cache
 _FEWEST_ROWS = 1024  # wide rows: enough of them that matrix products run at full speed ...
 _LARGEST_BLOCK = 32 * 1024**2  # ... as long as a block stays within this many bytes
@@ -50,7 +48,7 @@ def pieces(*blocks: Any, n_rows: int | None = None) -> Iterator[slice]:
     n = blocks[0].shape[0] if n_rows is None else n_rows
     width = sum(block.shape[1] if block.ndim > 1 else 1 for block in blocks)
     on_device = max(1, _DEVICE_BLOCK_BYTES // (8 * max(width, 1)))
-    return _slices(n, rows_per_block(width) if is_host_array(blocks[0]) else on_device)
+    return _slices(n, rows_per_block(width) if isinstance(blocks[0], np.ndarray) else on_device)
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:

@@ -11,7 +11,7 @@ x_bar = y_bar = 0. Vt is V^T.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -108,14 +108,20 @@ def identity(d: int) -> Maps:
 class Moments:
     """Weighted means over sets of pairs: of x (s, d_x), of y (s, d_y), and of products about those means.
 
-    ``cross`` is the mean of (y - y_bar)(x - x_bar)^T, ``scatter`` that of (x - x_bar)(x - x_bar)^T. For maps without a
-    shift x_bar = y_bar = 0.
+    ``cross`` is the mean of (y - y_bar)(x - x_bar)^T, ``scatter`` that of (x - x_bar)(x - x_bar)^T; only affine maps
+    need more than its diagonal. For maps without a shift x_bar = y_bar = 0.
     """
 
     x_bar: FloatArray
     y_bar: FloatArray
     cross: FloatArray
     scatter: FloatArray
+
+    @cached_property
+    def handedness(self) -> float:
+        """1 where the pairs of the first set look turned, -1 where they look mirrored, 0 where neither."""
+        cross = self.cross[0]
+        return float(np.sign(np.linalg.det(cross / max(float(np.abs(cross).max()), _TINY))))
 
     @staticmethod
     def from_sums(model: MapModel, sums: FloatArray) -> Moments:

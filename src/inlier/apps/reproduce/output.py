@@ -21,7 +21,8 @@ from inlier import plotting
 from inlier.apps.reproduce.experiment import Outcome
 from inlier.apps.reproduce.tidy import STATISTICS, Row, point_of
 from inlier.io import write_file
-from inlier.report.rendering import data_uri, find_template, versions
+from inlier.report.match_summary import versions
+from inlier.report.pages import data_uri, find_template
 
 Record = Mapping[str, Any]
 
@@ -58,10 +59,10 @@ def as_csv(rows: list[Row]) -> str:
 
 
 def write_numbers(outcome: Outcome, folder: Path) -> None:
-    """Write the table and the record."""
+    """Write the record, by which the rest is known as an earlier output, and the table."""
     name = outcome.experiment.name
-    write_file(folder / f"{name}.csv", as_csv(outcome.rows))
     write_file(folder / f"{name}.json", json.dumps(as_record(outcome), indent=1) + "\n")
+    write_file(folder / f"{name}.csv", as_csv(outcome.rows))
 
 
 def write_pictures(outcome: Outcome, folder: Path) -> None:

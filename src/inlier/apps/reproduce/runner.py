@@ -21,7 +21,7 @@ from inlier.apps.reproduce.output import write_numbers, write_pictures
 from inlier.apps.reproduce.sources import Sources
 from inlier.apps.reproduce.tidy import Record
 from inlier.io import write_file
-from inlier.report.rendering import versions
+from inlier.report.match_summary import versions
 
 Progress = Callable[[str, int, int], None]  # name of the experiment, cells done, cells in all
 

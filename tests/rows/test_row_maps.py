@@ -1,50 +1,14 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from inlier.estimators._base import prepare_pairs
 from inlier.rows import PairedRows, summarise_columns, unit_rows
-from inlier.rows.columns import effective_dimension, principal_directions, scatter_matrix
-from inlier.rows.namespaces import compute_dtype
 from inlier.rows.row_maps import model_rows
-from inlier.rows.threads import row_blocks, rows_per_block
 from tests import reference
 from tests.strategies import paired_tables
-
-
-@given(n=st.integers(0, 200_000), width=st.integers(1, 5000))
-def test_blocks_cover_every_row_once(n, width):
-    blocks = list(row_blocks(n, width))
-    assert sum(block.stop - block.start for block in blocks) == n
-    assert all(before.stop == after.start for before, after in pairwise(blocks))
-    assert all(block.stop - block.start <= rows_per_block(width) for block in blocks)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "expected"),
-    [("u1", "f4"), ("i2", "f4"), ("f2", "f4"), ("f4", "f4"), ("?", "f4"), ("i4", "f8"), ("i8", "f8"), ("f8", "f8")],
-)
-def test_precision_holds_every_value(dtype, expected):
-    assert compute_dtype(np.dtype(dtype)) == np.dtype(expected)
-
-
-@given(paired_tables())
-def test_column_summary_is_that_of_numpy(tables):
-    for X in tables:
-        summary = summarise_columns(X)
-        np.testing.assert_allclose(summary.mean, X.mean(axis=0), rtol=1e-12, atol=1e-12 * np.abs(X).max())
-        np.testing.assert_array_equal(summary.minimum, X.min(axis=0))
-        np.testing.assert_array_equal(summary.maximum, X.max(axis=0))
-
-
-def test_float32_columns_are_summed_in_float64():
-    X = np.full((3_000_000, 1), 0.1, dtype=np.float32)
-    assert summarise_columns(X).mean[0] == pytest.approx(np.float64(np.float32(0.1)), rel=1e-12)
 
 
 @given(paired_tables())
@@ -92,23 +56,6 @@ def test_whitening_cuts_directions_that_do_not_exist():
     np.testing.assert_allclose(x @ x.T, reference.whitened(X) @ reference.whitened(X).T, atol=1e-7)
 
 
-def test_scatter_is_summed_over_blocks(small_blocks):
-    X = np.random.default_rng(0).standard_normal((50, 4)) + 3
-    small_blocks(7)
-    scatter = scatter_matrix(X, summarise_columns(X), np.full(4, 2.0))
-    np.testing.assert_allclose(scatter, np.cov(X.T) * 49 / 4, rtol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(80, 6), (6, 80)])
-def test_principal_directions_are_those_of_the_svd(shape):
-    X = np.random.default_rng(0).standard_normal(shape) * np.linspace(1, 3, shape[1]) + 5
-    variances, directions = principal_directions(X, summarise_columns(X), np.ones(1))
-    _, singular_values, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    rank = min(shape[0] - 1, shape[1])
-    np.testing.assert_allclose(variances[::-1], singular_values[:rank] ** 2 / shape[0])
-    np.testing.assert_allclose(np.abs(np.diag(Vt[:rank] @ directions[:, ::-1])), 1, rtol=1e-9)
-
-
 class TestModelRows:
     def rows(self, X, **options):
         return model_rows(summarise_columns(X), X, **options)(X)
@@ -140,25 +87,5 @@ class TestModelRows:
         assert np.mean(Z**2) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("rows", [1, 3, 1000])
-def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
-    rng = np.random.default_rng(0)
-    X, Y, w = rng.standard_normal((50, 2)), rng.standard_normal((50, 3)), rng.standard_normal(50)
-    U = rng.standard_normal((2, 3))
-    small_blocks(rows)
-    pairs = PairedRows(X, Y)
-    np.testing.assert_allclose(pairs.cross_moment(w), X.T @ (w[:, None] * Y))
-    np.testing.assert_allclose(pairs.bilinear(U), np.diag(X @ U @ Y.T))
-
-
 def prepare_pairs_quietly(X, Y):
     return PairedRows(X, Y, unit_rows(summarise_columns(X)), unit_rows(summarise_columns(Y)))
-
-
-@pytest.mark.parametrize("shape", [(40, 6), (6, 40)])
-def test_effective_dimension_counts_equal_directions(shape):
-    X = np.random.default_rng(0).standard_normal(shape) / np.arange(1, shape[1] + 1)
-    variances = np.linalg.eigvalsh(np.cov(X.T))
-    expected = variances.sum() ** 2 / (variances**2).sum()
-    assert effective_dimension(X, summarise_columns(X)) == pytest.approx(expected)
-    assert effective_dimension(np.eye(5), summarise_columns(np.eye(5))) == pytest.approx(4)  # centred

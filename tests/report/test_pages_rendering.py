@@ -8,7 +8,8 @@ import pytest
 from jinja2 import UndefinedError
 
 from inlier.report import Origin, Part, render_page
-from inlier.report.rendering import data_uri, find_template, versions
+from inlier.report.match_summary import versions
+from inlier.report.pages import data_uri, find_template
 
 SUMMARY = SimpleNamespace(method="calibrated", settings={"alpha": "<0.01>"}, origin=Origin())
 SETTINGS = {"summary": SUMMARY, "versions": {"python": "3"}}

@@ -1,0 +1,1 @@
+"""A fuzzer of the readers and of the command line: `make fuzz`."""

@@ -1,0 +1,246 @@
+"""Mistakes that come in clumps: how far they reach, which pairs are neighbours on both sides, what is independent.
+
+A descriptor that mistakes one patch for another does so for all points of the patch: neighbours of x_i are matched to
+neighbours of y_i. Two pairs are *joint neighbours* within r where |x_i - x_j| <= r and |y_i - y_j| <= r. Among
+independent mistakes these are as frequent as among re-pairings; in clumps they are more frequent, up to the
+*correlation length* of the mistakes. Read off the pairs that do not follow the motion that was found (those that do are
+joint neighbours for a good reason), it is
+
+    length = the largest r up to which   #{joint neighbours at about r}  >  1.5 #{the same among re-pairings}.
+
+Pairs in one clump are one witness. So each has 1 / (number of its joint neighbours, itself included) of a *vote*: a
+clump has one vote, however many pairs it has, and a pair that stands alone has one as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist
+
+from inlier._typing import Array, FloatArray, Mask
+
+_LEVEL = 1.5  # joint neighbours beside those among re-pairings that make a clump
+_SHELLS = 2.0 ** np.arange(-8, 1.01, 0.5)  # shells of joint distance, in units of the smaller spread
+_ENOUGH_SEEN, _ENOUGH_EXPECTED = 20, 10  # joint neighbours in a shell for it to tell; others are pooled
+_DEVIATIONS = 4.0  # of the expected number, by which a shell must exceed it
+_RE_PAIRINGS = 2  # orders of y that say what is expected
+_GLANCE, _GLANCE_LEVEL, _GLANCE_DEVIATIONS = 250, 1.25, 4.0  # pairs of a glance, and what makes them suspicious
+_WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are too many to be counted at a glance
+_CLOSE_LOOK = 2000  # pairs that the length is read off
+_LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them that others share, for a closer look
+_MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
+_MOST_ARE, _HARDLY_NEARER = (
+    0.7,
+    0.3,
+)  # share of pairs that are nearest; their distance beside that of the second nearest
+_TINY = float(np.finfo(np.float64).tiny)
+_COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 800, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
+_COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
+
+
+def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
+    """Distance up to which mistakes come together; 0 where they are independent.
+
+    Parameters
+    ----------
+    X, Y : ndarray of shape (n, d_x), (n, d_y)
+        Pairs that are no witnesses of a motion.
+    rng : Generator
+        Draws the pairs that are looked at, and re-pairings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.consensus.clumps import clump_length
+    >>> rng = np.random.default_rng(0)
+    >>> clump_length(rng.random((900, 3)), rng.random((900, 3)), rng)
+    0.0
+    >>> spot = rng.integers(30, size=900)
+    >>> X, Y = (rng.random((30, 3))[spot] + rng.normal(scale=0.02, size=(900, 3)) for _ in range(2))
+    >>> 0.05 < clump_length(X, Y, rng) < 0.2
+    True
+    """
+    seen, expected, ends = _shells(X, Y, rng)
+    length = n_seen = n_expected = 0.0
+    for here, by_chance, end in zip(seen.tolist(), expected.tolist(), ends.tolist(), strict=True):
+        n_seen, n_expected = n_seen + here, n_expected + by_chance
+        if n_seen < _ENOUGH_SEEN and n_expected < _ENOUGH_EXPECTED:
+            continue  # pooled with the next
+        if n_seen > _LEVEL * n_expected and n_seen - n_expected > _DEVIATIONS * np.sqrt(n_expected + 1):
+            length = end
+        elif length > 0:
+            break
+        n_seen = n_expected = 0.0
+    return length
+
+
+def looks_clumped(X: Array, Y: Array, rng: np.random.Generator) -> bool:
+    """Whether a glance at some hundred pairs finds more joint neighbours than among re-pairings."""
+    x, y = X[:_GLANCE], Y[:_GLANCE]
+    ends = min(_spread(x), _spread(y)) * _SHELLS[_SHELLS <= _WIDEST_AT_A_GLANCE]
+    of_x = pdist(x, "sqeuclidean")
+    near = np.flatnonzero((of_x > 0) & (of_x <= ends[-1] ** 2))
+    i, j = (side[near] for side in _all_pairs(len(x)))
+
+    def up_to(partners: Array) -> FloatArray:
+        step = partners[i] - partners[j]
+        of_y = np.einsum("ij,ij->i", step, step)
+        joint = np.sort(np.maximum(of_x[near], of_y)[of_y > 0])
+        return np.searchsorted(joint, ends**2, side="right").astype(np.float64)
+
+    expected = np.mean([up_to(y[rng.permutation(len(y))]) for _ in range(_RE_PAIRINGS)], axis=0)
+    return bool(np.max((up_to(y) - _GLANCE_LEVEL * expected) / np.sqrt(expected + 1)) > _GLANCE_DEVIATIONS)
+
+
+@lru_cache(maxsize=1)
+def _all_pairs(n: int) -> tuple[Array, Array]:
+    """The two members of each pair of n things, in the order of `pdist`."""
+    first, second = np.triu_indices(n, 1)
+    return first, second
+
+
+def _shells(X: Array, Y: Array, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """How many joint neighbours there are at which distances, how many among re-pairings, and the shells' ends."""
+    some = rng.permutation(len(X))[:_CLOSE_LOOK]
+    x, y = X[some], Y[some]
+    ends = min(_spread(x), _spread(y)) * _SHELLS
+    of_x = pdist(x, "sqeuclidean")
+    counts = [_histogram(of_x, pdist(y, "sqeuclidean"), ends)]
+    counts += [_histogram(of_x, pdist(y[rng.permutation(len(y))], "sqeuclidean"), ends) for _ in range(_RE_PAIRINGS)]
+    return counts[0], np.mean(counts[1:], axis=0), ends
+
+
+def _spread(points: Array) -> float:
+    return float(np.sqrt(points.var(axis=0).sum())) or 1.0
+
+
+def _histogram(of_x: FloatArray, of_y: FloatArray, ends: FloatArray) -> FloatArray:
+    """Pairs of pairs by the larger of two squared distances. Pairs that share a point say nothing about clumps."""
+    joint = np.maximum(of_x, of_y)[(of_x > 0) & (of_y > 0)]
+    return np.diff(np.searchsorted(np.sort(joint[joint <= ends[-1] ** 2]), ends**2, side="right"), prepend=0).astype(
+        float
+    )
+
+
+def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> float:
+    """How much more often than re-pairings two pairs coincide on both sides; 1 where that may be chance.
+
+    Looked at up to ``reach`` and finer. Above 1 where structure repeats: the corner of a window is always taken for the
+    same corner of some window.
+    """
+    some = rng.permutation(len(X))[:_COINCIDENCE_LOOK]
+    x, y = X[some], Y[some]
+    squared = (reach * _COINCIDENCE_SCALES) ** 2
+    of_x = pdist(x, "sqeuclidean")
+    near = np.flatnonzero(of_x <= squared[0])
+    i, j = (side[near] for side in _all_pairs(len(x)))
+
+    def count(partners: Array) -> FloatArray:
+        step = partners[i] - partners[j]
+        joint = np.sort(np.maximum(of_x[near], np.einsum("ij,ij->i", step, step)))
+        return np.searchsorted(joint, squared, side="right").astype(np.float64)
+
+    seen = count(y)
+    expected = np.mean([count(y[rng.permutation(len(y))]) for _ in range(_COINCIDENCE_RE_PAIRINGS)], axis=0)
+    is_chance = seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)
+    return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
+
+
+def are_nearest_neighbours(X: Array, Y: Array, carried: Callable[[Array], Array]) -> bool:
+    """Whether pairs were made by taking, for each x, the y that lies nearest to its image.
+
+    Such pairs support the map that made them, right or wrong. Right pairs are nearest, too, but far nearer than to any
+    other point, and of them no two x share one y.
+    """
+    some = slice(None, None, max(1, len(Y) // _LOOKED_FOR_COPIES))
+    rising = np.sort(Y[some, 0])
+    if len(Y) > _MOST_IN_A_TREE or np.count_nonzero(rising[1:] == rising[:-1]) < _SHARED * rising.size:
+        return False
+    points = np.unique(Y, axis=0)
+    if len(points) < 2:
+        return False
+    some = slice(None, None, max(1, len(Y) // _ASKED))
+    images = carried(X[some])
+    nearest, second = cKDTree(points).query(images, k=2)[0].T
+    own = np.linalg.norm(Y[some] - images, axis=1)
+    is_nearest = own <= nearest * (1 + 1e-9)
+    return bool(np.mean(is_nearest) > _MOST_ARE and np.median(own / np.maximum(second, _TINY)) > _HARDLY_NEARER)
+
+
+@dataclass(frozen=True, eq=False)
+class JointNeighbours:
+    """Which of n pairs are near each other on both sides, and how near: the larger of the two distances."""
+
+    n_pairs: int
+    first: Array
+    second: Array
+    distance: FloatArray
+
+    @staticmethod
+    def within(X: Array, Y: Array, reach: float) -> JointNeighbours:
+        """List those no farther apart than ``reach``."""
+        # A tree for all columns of both sides knows cubes; the balls in them are what is meant.
+        pairs = cKDTree(np.hstack([X, Y])).query_pairs(reach, p=np.inf, output_type="ndarray")
+        first, second = pairs[:, 0], pairs[:, 1]
+        steps = (side[first] - side[second] for side in (X, Y))
+        distance = np.sqrt(np.maximum(*(np.einsum("ij,ij->i", step, step) for step in steps)))
+        kept = distance <= reach
+        return JointNeighbours(len(X), first[kept], second[kept], distance[kept])
+
+    def among(self, chosen: Mask) -> JointNeighbours:
+        """Those of which both are chosen; all are still numbered as before."""
+        kept = chosen[self.first] & chosen[self.second]
+        return JointNeighbours(self.n_pairs, self.first[kept], self.second[kept], self.distance[kept])
+
+    def nearer(self, reach: float) -> JointNeighbours:
+        """Those no farther apart than ``reach``."""
+        kept = self.distance <= reach
+        return JointNeighbours(self.n_pairs, self.first[kept], self.second[kept], self.distance[kept])
+
+    def votes(self) -> FloatArray:
+        """1 / (1 + number of joint neighbours) for each pair."""
+        ends = np.concatenate([self.first, self.second])
+        votes: FloatArray = 1.0 / (1.0 + np.bincount(ends, minlength=self.n_pairs))
+        return votes
+
+    def touching(self, chosen: Mask) -> Mask:
+        """Which pairs have a joint neighbour that is chosen."""
+        touched = np.zeros(self.n_pairs, dtype=bool)
+        touched[self.second[chosen[self.first]]] = True
+        touched[self.first[chosen[self.second]]] = True
+        return touched
+
+    def separated(self, chosen: Mask, rng: np.random.Generator) -> Mask:
+        """Some of the chosen, no two of them joint neighbours, to which none can be added.
+
+        In each round those stay that come before all their neighbours in a random order, and drive these out.
+        """
+        rank, free, kept = rng.permutation(self.n_pairs), chosen.copy(), np.zeros(self.n_pairs, dtype=bool)
+        left = self.among(chosen)
+        while left.first.size:
+            later = np.where(rank[left.first] > rank[left.second], left.first, left.second)
+            stays = free.copy()
+            stays[later] = False
+            kept |= stays
+            free &= ~(stays | left.touching(stays))
+            left = left.among(free)
+        return kept | free
+
+
+def folds_of_blocks(X: Array, side: float, n_folds: int, rng: np.random.Generator) -> Array:
+    """Cut space into cubes, of random turn and origin, and deal them out: the fold of each point."""
+    turn = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))[0]
+    cubes = np.floor(X @ turn / side + rng.random(X.shape[1])).astype(np.int64)
+    _, block = np.unique(cubes, axis=0, return_inverse=True)
+    block = block.ravel()
+    sizes = np.bincount(block)
+    fold, load = np.empty(sizes.size, dtype=np.int64), np.zeros(n_folds)
+    for b in np.argsort(-sizes + 0.5 * sizes.mean() * rng.random(sizes.size)):  # the largest first, to the emptiest
+        fold[b] = np.argmin(load)
+        load[fold[b]] += sizes[b]
+    return fold[block]

@@ -1,0 +1,220 @@
+"""1 means that nothing was found, and nothing else; what failed is said in one sentence."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from inlier.cli import main
+from inlier.cli._common import answering
+from inlier.io import write_table
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X @ np.linalg.qr(RNG.normal(size=(3, 3)))[0] + 0.01 * RNG.normal(size=X.shape)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    np.save("y.npy", Y)
+    return tmp_path
+
+
+def refused(*words):
+    """What a command says that ends with 2: one line, after the usage if that was wrong."""
+    outcome = CliRunner().invoke(main, [str(word) for word in words])
+    assert outcome.exit_code == 2, outcome.output
+    assert "made a mistake of its own" not in outcome.stderr
+    assert "Traceback" not in outcome.output
+    (line,) = outcome.stderr.strip().splitlines()
+    return line
+
+
+def shell(command, **options):
+    """Run a line of the shell in which ``inlier`` is the command; its outcome."""
+    start = f"inlier() {{ {sys.executable} -c 'from inlier.cli import main; main()' \"$@\"; }}; "
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        ["bash", "-c", start + command], capture_output=True, text=True, env=environment, timeout=120, **options
+    )
+
+
+class TestFilesThatCannotBeRead:
+    """R3: whatever a library raises is a sentence that names the file, and exit code 2."""
+
+    def test_a_number_alone(self):
+        np.save("s.npy", np.float64(3))
+        assert "s.npy holds an array of shape ()" in refused("match", "s.npy", "y.npy")
+
+    def test_hdf5_with_an_empty_dataset_is_read(self):
+        import h5py
+
+        with h5py.File("a.h5", "w") as file:
+            file["values"] = X
+            file["note"] = h5py.Empty("f8")
+        assert CliRunner().invoke(main, ["match", "a.h5", "y.npy"]).exit_code == 0
+        with h5py.File("b.h5", "w") as file:
+            file["note"] = h5py.Empty("f8")
+        assert "holds no array to read" in refused("match", "b.h5", "y.npy")
+
+    def test_npy_without_its_closing_brace(self):
+        content = Path("x.npy").read_bytes().replace(b"}", b" ", 1)
+        Path("x.npy").write_bytes(content)
+        assert "x.npy could not be read as npy" in refused("match", "x.npy", "y.npy")
+
+    @pytest.mark.parametrize("text", ["null", "[]", "3", '{"zarr_format": 3}', '{"node_type": "array"}', "{", "\xff"])
+    @pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".zgroup"])
+    def test_zarr_metadata(self, text, name):
+        Path("a.zarr").mkdir()
+        Path("a.zarr", name).write_text(text)
+        assert "a.zarr" in refused("match", "a.zarr", "y.npy")
+
+    def test_damage_that_shows_up_while_rows_are_read_in_stretches(self, monkeypatch):
+        import zarr
+
+        monkeypatch.setenv("INLIER_STREAM_FROM", "0")
+        zarr.create_array("a.zarr", data=X, chunks=(20, 3))
+        chunk = sorted(path for path in Path("a.zarr").rglob("*") if path.is_file() and path.name != "zarr.json")[-1]
+        chunk.write_bytes(b"\x28\xb5\x2f\xfd" + b"nonsense")
+        for words in ((), ("-o", "out.csv")):
+            said = refused("match", "a.zarr", "y.npy", "--method", "row-sum", *words)
+            assert "a.zarr could not be read as zarr" in said
+        assert not Path("out.csv").exists()
+
+    def test_a_bug_is_called_one(self, monkeypatch, capsys):
+        def fail():
+            raise ZeroDivisionError("no way")
+
+        for traceback_wanted in (False, True):
+            monkeypatch.setenv("INLIER_TRACEBACK", "1" if traceback_wanted else "")
+            with (
+                pytest.raises(Exception, match="a mistake of its own: ZeroDivisionError: no way") as caught,
+                answering(),
+            ):
+                fail()
+            assert caught.value.exit_code == 2
+            assert ("Traceback" in capsys.readouterr().err) == traceback_wanted
+
+
+class TestStandardOutput:
+    def test_a_reader_who_has_had_enough(self):
+        """R13: quietly, and not with the exit code for "nothing found"."""
+        rng = np.random.default_rng(0)
+        np.save("x.npy", rng.normal(size=(30_000, 2)))
+        for start, words in (("", "--json"), ("INLIER_STREAM_FROM=0 ", "-o -")):
+            done = shell(
+                f"{start}inlier match x.npy x.npy {words} --method row-sum -q | head -n 1; exit ${{PIPESTATUS[0]}}"
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full on this system")
+    def test_a_full_device(self):
+        """R11."""
+        for words in ("", "-o -"):
+            done = shell(f"inlier match x.npy y.npy --method row-sum {words} > /dev/full")
+            assert done.returncode == 2
+            assert "Error: Standard output could not be written or read: No space left on device." in done.stderr
+            assert len(done.stderr.strip().splitlines()) <= 5
+
+    def test_a_name_that_is_not_utf8(self):
+        """R11."""
+        name = os.fsdecode(b"x\xff.npy")
+        Path("x.npy").rename(name)
+        for words in (["--report", "page.html"], ["--json"], ["-o", "out.json"], []):
+            outcome = CliRunner().invoke(main, ["match", name, "y.npy", *words])
+            assert outcome.exit_code == 0, outcome.output
+        assert "x\\xff.npy" in Path("page.html").read_text()
+        assert "x\\\\xff.npy" in Path("out.json").read_text()
+
+
+def test_a_full_disk_in_the_words_of_hdf5(monkeypatch):
+    """R11: HDF5 hides the system's error in a text of several lines, with the name of the file beside."""
+
+    def full(self, path, content):
+        raise OSError(
+            f"Can't synchronously write data\n(file write failed: time = Mon\n, filename = '{path}', "
+            f"errno = 28, error message = 'No space left on device', buf = 0x1)"
+        )
+
+    monkeypatch.setattr("inlier.io._array_files.Hdf5.write", full)
+    said = refused("match", "x.npy", "y.npy", "-o", "out.h5")
+    assert said == "Error: out.h5 could not be written or read: No space left on device."
+
+
+class TestTerminal:
+    """R10: ids and names are shown; a terminal takes no orders from them."""
+
+    HOSTILE = "\x1b]0;owned\x07\x1b[31mred"
+
+    @pytest.fixture
+    def files(self):
+        ids = np.array([f"{self.HOSTILE}{number}" for number in range(60)])
+        y = np.where(np.arange(60)[:, None] < 40, Y, RNG.normal(size=Y.shape))
+        write_table("x.csv", {"id": ids, **{f"a{number}": column for number, column in enumerate(X.T)}})
+        write_table("y.csv", {"id": ids[1:], **{f"b{number}": column[1:] for number, column in enumerate(y.T)}})
+
+    def test_words(self, files):
+        outcome = CliRunner().invoke(main, ["match", "x.csv", "y.csv", "--key", "id"])
+        assert "owned" in outcome.output
+        assert "\x1b" not in outcome.output
+        outcome = CliRunner().invoke(main, ["match", "x.csv", "y.npy", "--key", self.HOSTILE])
+        assert outcome.exit_code == 2
+        assert "\x1b" not in outcome.output
+
+    def test_a_table_on_a_terminal_and_in_a_pipe(self, files):
+        piped = shell("inlier match x.csv y.csv --method row-sum --key id -o - -q")
+        assert "\x1b]0;owned" in piped.stdout  # data stays data
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        words = ["match", "x.csv", "y.csv", "--key", "id", "-o", "-", "-q"]
+        command = [sys.executable, "-c", "from inlier.cli import main; main()", *words]
+        with subprocess.Popen(command, stdout=theirs, env=environment) as child:
+            os.close(theirs)
+            shown = b""
+            while True:
+                try:
+                    part = os.read(ours, 4096)
+                except OSError:  # how Linux says that the other end was closed
+                    break
+                if not part:
+                    break
+                shown += part
+        os.close(ours)
+        assert child.returncode == 0
+        assert b"owned" in shown
+        assert b"\x1b" not in shown
+
+
+class TestOddValues:
+    """S5: codes and absurd values are named, with row and column."""
+
+    def test_codes(self):
+        y = Y.copy()
+        y[RNG.random(y.shape) < 0.02] = -9999
+        y[5, 1] = -9999
+        np.save("y.npy", y)
+        said = CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).stderr
+        assert "look like codes for missing numbers, the first -9999 in row" in said
+
+    def test_a_row(self):
+        x = X.copy()
+        x[17] = 1e9
+        np.save("x.npy", x)
+        said = CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).stderr
+        assert "x.npy has 3 values far beyond the others of its column, the first 1e+09 in row 17, column 0" in said
+        said = CliRunner().invoke(main, ["register", "x.npy", "y.npy"]).stderr
+        assert "1e+09 in row 17" in said or "Error" not in said
+
+    def test_sound_data_get_no_note(self):
+        for values in (X, RNG.lognormal(size=X.shape), RNG.integers(0, 2, X.shape).astype(float), X * 1e6, X * 1e-9):
+            np.save("x.npy", values)
+            assert "beyond the others" not in CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).stderr

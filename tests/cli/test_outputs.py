@@ -1,0 +1,208 @@
+"""One door for all outputs: nothing of the user's is written over, and what is read stays as it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from inlier.cli import main
+from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, check_place, never, plain
+from inlier.io import first_foreign, write_table
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X @ np.linalg.qr(RNG.normal(size=(3, 3)))[0] + 0.01 * RNG.normal(size=X.shape)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    np.save("y.npy", Y)
+    return tmp_path
+
+
+def run(*words, code=0):
+    outcome = CliRunner().invoke(main, [str(word) for word in words])
+    assert outcome.exit_code == code, outcome.output
+    return outcome.stderr
+
+
+def check(outputs, inputs=(), force=False):
+    check_outputs([Output("-o", "Pairs", Path(name), never) for name in outputs], map(Path, inputs), force=force)
+
+
+def names():
+    return sorted(path.name for path in Path().iterdir())
+
+
+class TestPlaces:
+    def test_what_is_read_is_not_written(self, folder):
+        (folder / "x.csv").write_text("1\n")
+        (folder / "link.csv").symlink_to("x.csv")
+        os.link("x.csv", "hard.csv")
+        for name in ("x.csv", "link.csv", "hard.csv", "sub/../x.csv"):
+            with pytest.raises(BadInput, match=f"{name} is read by this command"):
+                check([name], ["x.csv"], force=True)
+        check(["y.csv"], ["x.csv"])
+
+    def test_places_where_nothing_can_be_made(self, folder, monkeypatch):
+        (folder / "file").write_text("")
+        (folder / "folder").mkdir()
+        for check_it, name, reason in (
+            (check_place, "folder", "it is a folder"),
+            (check_place, "file/deep/inside.csv", "a file stands where a folder is needed, file"),
+            (check_folder, "file", "is a file, but a folder is needed"),
+            (check_folder, "file/inside", "a file stands where a folder is needed, file"),
+        ):
+            with pytest.raises(BadInput, match=reason):
+                check_it(Path(name))
+        check_place(Path("new/deep/out.csv"))
+        check_folder(Path("new/deep"))
+        assert not (folder / "new").exists()  # only looked at
+
+    @pytest.mark.parametrize(("number", "reason"), [(13, "you may not write"), (28, "no file can be made")])
+    def test_what_the_system_says(self, monkeypatch, number, reason):
+        def refuse(*_, **__):
+            raise OSError(number, "no")
+
+        monkeypatch.setattr("tempfile.mkdtemp", refuse)
+        with pytest.raises(BadInput, match=reason):
+            check_place(Path("out.csv"))
+
+
+class TestFolders:
+    """R2: an output that is a folder replaces a store of ours, and nothing else."""
+
+    def test_a_folder_with_the_inputs_in_it(self):
+        Path("all.zarr").mkdir()
+        for name in ("x.npy", "y.npy"):
+            Path(name).rename(Path("all.zarr", name))
+        for words in ((), ("--force",)):
+            said = run("match", "all.zarr/x.npy", "all.zarr/y.npy", "-o", "all.zarr", *words, code=2)
+            assert "no part of a zarr store" in said
+        assert sorted(path.name for path in Path("all.zarr").iterdir()) == ["x.npy", "y.npy"]
+
+    @pytest.mark.parametrize("where", ["thesis.txt", "deep/thesis.txt", "row/thesis.txt", "row/c/thesis.txt"])
+    def test_a_folder_with_anything_foreign(self, where):
+        run("match", "x.npy", "y.npy", "-o", "proj.zarr")
+        precious = Path("proj.zarr", where)
+        precious.parent.mkdir(exist_ok=True)
+        precious.write_text("precious")
+        for words in ((), ("--force",)):
+            assert "no part of a zarr store" in run("match", "x.npy", "y.npy", "-o", "proj.zarr", *words, code=2)
+        assert precious.read_text() == "precious"
+        with pytest.raises(OSError, match="no part of a zarr store"):  # the library holds it too
+            write_table("proj.zarr", X)
+        assert precious.read_text() == "precious"
+
+    def test_a_store_of_the_users(self):
+        write_table("mine.zarr", {"measured": X})
+        assert "--force" in run("match", "x.npy", "y.npy", "-o", "mine.zarr", code=2)
+        run("match", "x.npy", "y.npy", "-o", "mine.zarr", "--force")
+        run("match", "x.npy", "y.npy", "-o", "mine.zarr")  # which is now an output of ours
+        assert first_foreign(Path("mine.zarr")) is None
+
+    def test_nothing_is_written_into_a_store_that_is_read(self):
+        write_table("x.zarr", X)
+        assert "which this command reads" in run("match", "x.zarr", "y.npy", "-o", "x.zarr/out.csv", code=2)
+
+
+class TestKinds:
+    """What was written before by the same command is replaced without a word; all else asks for --force."""
+
+    @pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "parquet", "feather", "npz", "h5", "zarr", "json", "npy"])
+    def test_pairs(self, suffix):
+        for _ in range(2):
+            run("match", "x.npy", "y.npy", "-o", f"pairs.{suffix}")
+        content = X[:, 0] if suffix == "npy" else {"a": X[:, 0], "b": X[:, 1]}
+        if suffix == "json":
+            Path("mine.json").write_text('{"a": 1}')
+        else:
+            write_table(f"mine.{suffix}", content)
+        said = run("match", "x.npy", "y.npy", "-o", f"mine.{suffix}", code=2)
+        assert f"mine.{suffix} is there already, and is no earlier output of this kind (pairs, -o)" in said
+        run("match", "x.npy", "y.npy", "-o", f"mine.{suffix}", "--force")
+
+    def test_a_registration(self):
+        words = ("register", "x.npy", "y.npy", "-o", "pairs.csv", "-t", "motion.txt", "--report", "page.html")
+        words += ("--model", "orthogonal")
+        for _ in range(2):
+            run(*words)
+        for name, option in (("motion.txt", "-t"), ("page.html", "--report"), ("pairs.csv", "-o")):
+            before = Path(name).read_bytes()
+            Path(name).write_text("1 2\n3 4\n")
+            assert f"{option})" in run(*words, code=2)
+            assert Path(name).read_text() == "1 2\n3 4\n"
+            Path(name).write_bytes(before)
+        Path("mine.json").write_text("{}")
+        run("register", "x.npy", "y.npy", "--model", "orthogonal", "-t", "mine.json", code=2)
+
+    def test_moved_points_cannot_be_told_from_others(self):
+        words = ("register", "x.npy", "y.npy", "--model", "orthogonal", "--moved", "moved.ply")
+        run(*words)
+        assert "--force" in run(*words, code=2)
+        run(*words, "--force")
+
+    def test_an_empty_file_is_no_loss(self):
+        Path("out.csv").touch()
+        run("match", "x.npy", "y.npy", "-o", "out.csv")
+
+    def test_examples_of_the_demo(self):
+        Path("x.csv").write_text("precious")
+        said = run("demo", "--pairs", 30, "--save-pairs", ".", code=2)
+        assert "x.csv is there already" in said
+        assert Path("x.csv").read_text() == "precious"
+        assert names() == ["x.csv", "x.npy", "y.npy"]
+        run("demo", "--pairs", 30, "--save-pairs", ".", "--force")
+        run("demo", "--pairs", 30, "--save-pairs", ".")  # the same again
+        assert "y.csv" in names()
+
+    def test_a_difference(self):
+        photo = RNG.integers(0, 255, (64, 64, 3), dtype=np.uint8)
+        Image.fromarray(photo).save("before.png")
+        photo[10:40, 10:40] = 255
+        Image.fromarray(photo).save("after.png")
+        words = ("diff", "before.png", "after.png", "-o", "out", "--no-align")
+        for _ in range(2):
+            assert CliRunner().invoke(main, words).exit_code in (0, 1)
+        for name in ("overlay.png", "mask.png", "scores.png", "regions.json", "report.html"):
+            ours = Path("out", name).read_bytes()
+            Path("out", name).write_text("precious")
+            assert f"out/{name} is there already" in run(*words, code=2)
+            assert Path("out", name).read_text() == "precious"
+            Path("out", name).write_bytes(ours)
+
+
+class TestLinks:
+    """R12: what a link points to is written, and the link stays."""
+
+    def test_a_link_is_followed(self):
+        Path("sub").mkdir()
+        Path("link.csv").symlink_to("sub/real.csv")
+        for _ in range(2):
+            run("match", "x.npy", "y.npy", "-o", "link.csv")
+            assert Path("link.csv").is_symlink()
+            assert Path("sub/real.csv").read_text().startswith('"row"')
+        assert [path.name for path in Path("sub").iterdir()] == ["real.csv"]
+
+    def test_a_link_to_what_is_the_users(self):
+        Path("thesis.csv").write_text("a,b\n1,2\n")
+        Path("link.csv").symlink_to("thesis.csv")
+        run("match", "x.npy", "y.npy", "-o", "link.csv", code=2)
+        assert Path("thesis.csv").read_text() == "a,b\n1,2\n"
+
+    def test_a_pipe_is_no_file(self):
+        os.mkfifo("pipe.csv")
+        assert "a device or a pipe" in run("match", "x.npy", "y.npy", "-o", "pipe.csv", "--force", code=2)
+        with pytest.raises(OSError, match="a device or a pipe"):
+            write_table("pipe.csv", X)
+
+
+def test_control_characters_are_shown_and_not_obeyed():
+    assert plain("a\x1b]0;title\x07b\u202ec\nd\te") == "a\\x1b]0;title\\x07b\\u202ec\nd\te"

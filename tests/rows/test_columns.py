@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from inlier.exceptions import ParameterWarning
+from inlier.rows import check_coordinates, summarise_columns
+from inlier.rows.columns import check_magnitude, effective_dimension, principal_directions, scatter_matrix
+from tests.strategies import paired_tables
+
+
+@given(paired_tables())
+def test_column_summary_is_that_of_numpy(tables):
+    for X in tables:
+        summary = summarise_columns(X)
+        np.testing.assert_allclose(summary.mean, X.mean(axis=0), rtol=1e-12, atol=1e-12 * np.abs(X).max())
+        np.testing.assert_array_equal(summary.minimum, X.min(axis=0))
+        np.testing.assert_array_equal(summary.maximum, X.max(axis=0))
+
+
+def test_float32_columns_are_summed_in_float64():
+    X = np.full((3_000_000, 1), 0.1, dtype=np.float32)
+    assert summarise_columns(X).mean[0] == pytest.approx(np.float64(np.float32(0.1)), rel=1e-12)
+
+
+def test_scatter_is_summed_over_blocks(small_blocks):
+    X = np.random.default_rng(0).standard_normal((50, 4)) + 3
+    small_blocks(7)
+    scatter = scatter_matrix(X, summarise_columns(X), np.full(4, 2.0))
+    np.testing.assert_allclose(scatter, np.cov(X.T) * 49 / 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(80, 6), (6, 80)])
+def test_principal_directions_are_those_of_the_svd(shape):
+    X = np.random.default_rng(0).standard_normal(shape) * np.linspace(1, 3, shape[1]) + 5
+    variances, directions = principal_directions(X, summarise_columns(X), np.ones(1))
+    _, singular_values, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    rank = min(shape[0] - 1, shape[1])
+    np.testing.assert_allclose(variances[::-1], singular_values[:rank] ** 2 / shape[0])
+    np.testing.assert_allclose(np.abs(np.diag(Vt[:rank] @ directions[:, ::-1])), 1, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (6, 40)])
+def test_effective_dimension_counts_equal_directions(shape):
+    X = np.random.default_rng(0).standard_normal(shape) / np.arange(1, shape[1] + 1)
+    variances = np.linalg.eigvalsh(np.cov(X.T))
+    expected = variances.sum() ** 2 / (variances**2).sum()
+    assert effective_dimension(X, summarise_columns(X)) == pytest.approx(expected)
+    assert effective_dimension(np.eye(5), summarise_columns(np.eye(5))) == pytest.approx(4)  # centred
+
+
+def table(n=40, kind=np.float64):
+    return np.random.default_rng(n).standard_normal((n, 3)).astype(kind)
+
+
+class TestCheckCoordinates:
+    @pytest.mark.parametrize("kind", [np.float64, np.float32])
+    @pytest.mark.parametrize("order", ["C", "F"])
+    @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+    def test_sound_tables_pass(self, kind, order, scale):
+        check_coordinates(np.asarray(scale * table(kind=kind), order=order), "X")
+        check_coordinates(np.arange(12).reshape(4, 3), "X")
+
+    def test_columns_that_vary_in_late_rows_only_pass(self):
+        X = table(100)
+        X[:99, 1] = 2.0
+        check_coordinates(X, "X")
+
+    @pytest.mark.parametrize("row", [0, 30])
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_what_is_no_number_is_found(self, row, value):
+        X = table()
+        X[row, 1] = value
+        with pytest.raises(ValueError, match=rf"^X contains NaN or infinity: 1 value.*row {row}, column 1"):
+            check_coordinates(X, "X")
+
+    def test_equal_rows_are_refused(self):
+        with pytest.raises(ValueError, match=r"^y is constant: all 40 rows"):
+            check_coordinates(np.ones((40, 3)), "y")
+
+    def test_a_column_that_says_nothing_is_warned_about(self):
+        X = table()
+        X[:, 2] = 5.0
+        with pytest.warns(ParameterWarning, match="column"):
+            check_coordinates(X, "X")
+
+    @pytest.mark.parametrize(("scale", "limit"), [(1e-90, "zero"), (1e90, "infinity")])
+    def test_numbers_whose_powers_are_none_are_refused(self, scale, limit):
+        with pytest.raises(ValueError, match=f"^The largest value of X is .* told from {limit}"):
+            check_coordinates(scale * table(), "X")
+
+    def test_numbers_whose_sum_overflows_are_refused(self):
+        with pytest.raises(ValueError, match="whose sum overflows"):
+            check_coordinates(1e307 * table(), "X")
+
+
+@pytest.mark.parametrize(("value", "limit"), [(1e-76, "zero"), (1e76, "infinity")])
+def test_a_length_whose_powers_are_none_is_refused(value, limit):
+    check_magnitude(1.0, "noise_bound")
+    with pytest.raises(ValueError, match=f"^noise_bound is .* told from {limit}. Divide X and y, and it, by"):
+        check_magnitude(value, "noise_bound")
