@@ -1,8 +1,12 @@
-"""Pairs of photos with known changes: real ones kept beside the project, and made ones.
+"""Pairs of photos with known changes, and pairs without any: real ones kept beside the project, and made ones.
 
 Made pairs take a photo, paste objects into it (crops of other photos, or drawn in one colour, with a cast shadow that
 is not part of the truth), change the light (exposure, gamma, white balance, a smooth field, a soft shadow), move and
-blur the camera, add noise, and compress. The truth is the object's shape, or its box.
+blur the camera, add noise, and compress. The truth is the object's shape, or its box. Unchanged pairs are made in the
+same way without the objects. Circuit boards are drawn: traces with and without faults, shifted by whole pixels.
+
+The photos are split in two halves: methods and constants are chosen on the development half alone, and tested on the
+photos held aside.
 """
 
 from __future__ import annotations
@@ -18,7 +22,15 @@ from scipy import ndimage
 from sklearn.datasets import load_sample_image
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
+DEVELOPMENT, ASIDE = "development", "held aside"
+_HALVES = {
+    DEVELOPMENT: ("china", "popos_kait-herzog-8242", "cuisine_reference"),
+    ASIDE: ("flower", "lomiri_sunset_by_Aitzol_Berasategi", "0_original"),
+}
+_ROOMS_ASIDE = ("6564", "6565")  # of the four later photos of the kitchen
 _SIZE = (400, 560)
+_LEAST_SHARE = 0.002  # of the pixels: objects together cover at least so much
+_VISIBLE = 12.0  # grey levels by which an object differs from what it covers, in the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,24 +42,44 @@ class PhotoPair:
     after: np.ndarray
     truth: np.ndarray
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything has changed."""
+        return bool(self.truth.any())
 
-def real_pairs() -> list[PhotoPair]:
+
+def real_pairs(half: str | None = None) -> list[PhotoPair]:
     """Return the pairs of ``../shared/data/change`` with their masks; empty where that is absent."""
     composite, rooms = DATA / "change" / "composite", DATA / "change" / "rooms"
     if not composite.is_dir():
         return []
-    original = _read(composite / "0_original.png")
-    bowl, both = _mask(composite / "1_bowl_mask.png"), _mask(composite / "2_bowl_cup_mask.png")
-    pairs = [
-        PhotoPair("composite: bowl", original, _read(composite / "1_bowl.png"), bowl),
-        PhotoPair("composite: bowl, cup", original, _read(composite / "2_bowl_cup.png"), both),
-        PhotoPair("composite: bowl, cup, light", original, _read(composite / "3_bowl_cup_light.png"), both),
-    ]
+    pairs = []
+    if half != DEVELOPMENT:
+        original = _read(composite / "0_original.png")
+        bowl, both = _mask(composite / "1_bowl_mask.png"), _mask(composite / "2_bowl_cup_mask.png")
+        pairs += [
+            PhotoPair("composite: bowl", original, _read(composite / "1_bowl.png"), bowl),
+            PhotoPair("composite: bowl, cup", original, _read(composite / "2_bowl_cup.png"), both),
+            PhotoPair("composite: bowl, cup, light", original, _read(composite / "3_bowl_cup_light.png"), both),
+        ]
     reference = _read(rooms / "cuisine_reference.jpg")
     for mask in sorted(rooms.glob("*_mask.png")):
-        photo = _read(mask.with_name(mask.name.replace("_mask.png", "_B.jpg")))
-        pairs.append(PhotoPair(f"rooms: {mask.name[8:12]}", reference, photo, _mask(mask)))
+        name = mask.name[8:12]
+        if half is None or (name in _ROOMS_ASIDE) == (half == ASIDE):
+            photo = _read(mask.with_name(mask.name.replace("_mask.png", "_B.jpg")))
+            pairs.append(PhotoPair(f"rooms: {name}", reference, photo, _mask(mask)))
     return pairs
+
+
+def real_unchanged_pairs() -> list[PhotoPair]:
+    """Return photos of one state in other light: three of the kitchen with the same things, and the composition."""
+    if not (DATA / "change").is_dir():
+        return []
+    composite = [_read(DATA / "change" / "composite" / f"{name}.png") for name in ("2_bowl_cup", "3_bowl_cup_light")]
+    rooms = {name: _read(DATA / "change" / "rooms" / f"cuisine_{name}_B.jpg") for name in (6563, 6564, 6565)}
+    pairs = [("composite: light", *composite)]
+    pairs += [(f"rooms: {a} and {b}", rooms[a], rooms[b]) for a, b in ((6563, 6564), (6564, 6565), (6565, 6563))]
+    return [PhotoPair(name, before, after, np.zeros(after.shape[:2], bool)) for name, before, after in pairs]
 
 
 def real_light_pairs(count: int, seed: int = 1) -> Iterator[PhotoPair]:
@@ -56,7 +88,7 @@ def real_light_pairs(count: int, seed: int = 1) -> Iterator[PhotoPair]:
     if not rooms.is_dir():
         return
     photos = [_read(rooms / f"cuisine_{name}_B.jpg", longest=700) for name in (6563, 6564, 6565)]
-    donors = list(_scenes().values())
+    donors = list(photos_of(None).values())
     for number in range(count):
         rng = np.random.default_rng([seed, number])
         first, second = rng.permutation(3)[:2]
@@ -66,22 +98,91 @@ def real_light_pairs(count: int, seed: int = 1) -> Iterator[PhotoPair]:
         yield PhotoPair(f"real light {number}", before, _photographed(changed, noise, rng), truth)
 
 
-def made_pairs(count: int, seed: int = 0, changed: bool = True, relit: bool = True) -> Iterator[PhotoPair]:
-    """Made pairs; without objects or without other light on request."""
-    scenes = _scenes()
-    names = list(scenes)
+def made_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
+    """Made pairs, the photos in turn; without objects on request. Every third is held in the hand."""
+    names = list(photos)
     for number in range(count):
         rng = np.random.default_rng([seed, number])
         name = names[number % len(names)]
-        scene = _crop(scenes[name], rng)
-        donors = [photo for other, photo in scenes.items() if other != name]
+        scene = _crop(photos[name], rng)
+        donors = [photo for other, photo in photos.items() if other != name]
         view, truth = _with_objects(scene, donors, rng) if changed else (scene, np.zeros(_SIZE, bool))
         noise = rng.uniform(1, 7)
         before = _photographed(scene, noise, rng)
-        after = _relit(view, rng) if relit else view
-        if rng.random() < 0.6:
+        after = _relit(view, rng) if rng.random() < 0.7 else view
+        if number % 3 == 2:
+            after, truth = _held_in_hand(after, truth, rng)
+        elif rng.random() < 0.6:
             after, truth = _moved(after, truth, rng)
-        yield PhotoPair(f"{name} {number}", before, _photographed(after, noise, rng), truth)
+        yield PhotoPair(f"{name[:12]} {number}", before, _photographed(after, noise, rng), truth)
+
+
+def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
+    """Drawn circuit boards with faults, or without: thin traces, shifted by up to three pixels."""
+    for number in range(count):
+        rng = np.random.default_rng([seed, 77, number])
+        board = _board(rng)
+        faulty, truth = _with_faults(board, rng) if changed else (board, np.zeros(board.shape, bool))
+        shift = rng.integers(-3, 4, 2)
+        faulty, truth = (np.roll(field, shift, (0, 1)) for field in (faulty, truth))
+        dark, bright = rng.uniform(0, 60), rng.uniform(160, 250)
+        photos = []
+        for field in (board, faulty):
+            light = dark + (bright - dark) * ndimage.gaussian_filter(field.astype(np.float32), rng.uniform(0.4, 0.9))
+            photos.append(_photographed(np.repeat(light[..., None], 3, 2), rng.uniform(0, 5), rng))
+        yield PhotoPair(f"board {number}", *photos, truth)
+
+
+def photos_of(half: str | None) -> dict[str, np.ndarray]:
+    """Return the photos of one half, or all, as far as they are there; 900 pixels at most."""
+    names = _HALVES[DEVELOPMENT] + _HALVES[ASIDE] if half is None else _HALVES[half]
+    photos = {n: load_sample_image(f"{n}.jpg").astype(np.float32) for n in ("china", "flower") if n in names}
+    paths = [path for path in DATA.glob("**/*.*") if path.stem in names]
+    return photos | {path.stem: _read(path, 900).astype(np.float32) for path in sorted(paths)}
+
+
+def photos_in(folder: Path) -> dict[str, np.ndarray]:
+    """Return the photos of any folder."""
+    kinds = (".png", ".jpg", ".tif")
+    return {p.stem: _read(p, 900).astype(np.float32) for p in sorted(folder.iterdir()) if p.suffix in kinds}
+
+
+def _board(rng: np.random.Generator, side: int = 640) -> np.ndarray:
+    """Traces that run straight and at 45 degrees between round pads."""
+    image = Image.new("1", (side, side))
+    draw = ImageDraw.Draw(image)
+    for _ in range(rng.integers(45, 90)):
+        width = int(rng.integers(4, 11))
+        place, heading = rng.integers(0, side, 2), rng.integers(8)
+        draw.ellipse((*(place - width - 3), *(place + width + 3)), fill=1)
+        for _ in range(rng.integers(2, 6)):
+            angle = heading * np.pi / 4
+            end = place + rng.integers(30, 200) * np.round([np.cos(angle), np.sin(angle)])
+            draw.line((*place, *end), fill=1, width=width)
+            place, heading = end, heading + rng.choice([-1, 1])
+        draw.ellipse((*(place - width - 3), *(place + width + 3)), fill=1)
+    return np.asarray(image).astype(np.uint8)
+
+
+def _with_faults(board: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Interrupted traces, bites, holes, spurs, bridges, spilt copper; the truth are boxes around them."""
+    faulty, truth = board.copy(), np.zeros(board.shape, bool)
+    edge = board ^ ndimage.binary_erosion(board)
+    for _ in range(rng.integers(3, 9)):
+        while True:
+            row, column = rng.permutation(np.argwhere(edge))[0]
+            tall, wide = rng.integers(6, 22, 2)
+            place = np.s_[
+                max(0, row - tall // 2) : row + tall // 2 + 1, max(0, column - wide // 2) : column + wide // 2 + 1
+            ]
+            value = rng.integers(2)
+            if (faulty[place] != value).sum() > 25:
+                break
+        faulty[place] = value
+        truth[
+            max(0, row - tall // 2 - 6) : row + tall // 2 + 7, max(0, column - wide // 2 - 6) : column + wide // 2 + 7
+        ] = True
+    return faulty, truth
 
 
 def _read(path: Path, longest: int | None = None) -> np.ndarray:
@@ -97,13 +198,6 @@ def _mask(path: Path) -> np.ndarray:
         return np.asarray(image.convert("L")) > 127
 
 
-def _scenes() -> dict[str, np.ndarray]:
-    scenes = {name: load_sample_image(f"{name}.jpg").astype(np.float32) for name in ("china", "flower")}
-    paths = [*sorted((DATA / "sky").glob("*.jpg")), DATA / "change/rooms/cuisine_reference.jpg"]
-    paths.append(DATA / "change/composite/0_original.png")
-    return scenes | {path.stem[:12]: _read(path, 900).astype(np.float32) for path in paths if path.is_file()}
-
-
 def _crop(photo: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     height, width = _SIZE
     factor = max(height / photo.shape[0], width / photo.shape[1])
@@ -114,8 +208,17 @@ def _crop(photo: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _with_objects(scene: np.ndarray, donors: list[np.ndarray], rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Paste one to three objects; all again until enough of them can be seen."""
+    while True:
+        view, shape, boxes = _pasted(scene, donors, rng)
+        differs = np.abs(view - scene).mean(axis=-1)
+        if shape.mean() >= _LEAST_SHARE and differs[shape].mean() >= _VISIBLE:
+            return view, boxes if rng.random() < 0.5 else shape
+
+
+def _pasted(scene: np.ndarray, donors: list[np.ndarray], rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     height, width = scene.shape[:2]
-    view, truth, as_boxes = scene.copy(), np.zeros((height, width), bool), rng.random() < 0.5
+    view, shapes, boxes = scene.copy(), np.zeros((height, width), bool), np.zeros((height, width), bool)
     for _ in range(rng.integers(1, 4)):
         side = np.exp(rng.uniform(np.log(0.05), np.log(0.28))) * min(height, width)
         tall, wide = (max(8, int(side * rng.uniform(0.7, 1.4))) for _ in range(2))
@@ -126,8 +229,9 @@ def _with_objects(scene: np.ndarray, donors: list[np.ndarray], rng: np.random.Ge
         shape = _shape(tall, wide, rng)
         soft = ndimage.gaussian_filter(shape.astype(np.float32), 0.7)[..., None]
         view[place] = soft * _surface(tall, wide, donors, rng) + (1 - soft) * view[place]
-        truth[place] |= True if as_boxes else shape
-    return np.clip(view, 0, 255), truth
+        shapes[place] |= shape
+        boxes[place] = True
+    return np.clip(view, 0, 255), shapes, boxes
 
 
 def _shape(tall: int, wide: int, rng: np.random.Generator) -> np.ndarray:
@@ -192,6 +296,21 @@ def _moved(view: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> tup
     offset = centre - linear @ centre + shift
     channels = [ndimage.affine_transform(view[..., c], linear, offset, order=3, mode="reflect") for c in range(3)]
     return np.stack(channels, -1), ndimage.affine_transform(truth.astype(np.uint8), linear, offset, order=0) > 0
+
+
+def _held_in_hand(view: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Seen from slightly elsewhere: shift, turn, size, perspective, and a little lens distortion."""
+    height, width = truth.shape
+    y, x = np.mgrid[:height, :width].astype(np.float64)
+    u, v = (x - width / 2) / width, (y - height / 2) / width
+    u, v = (c * (1 + rng.normal(0, 0.004) * (u * u + v * v)) for c in (u, v))
+    turn, size = rng.normal(0, 0.012), np.exp(rng.normal(0, 0.008))
+    (p, q), (right, down) = rng.normal(0, 0.01, 2), rng.normal(0, 0.01, 2)
+    depth = 1 + p * u + q * v
+    u, v = size * (u - turn * v) / depth + right, size * (v + turn * u) / depth + down
+    places = np.array([v * width + height / 2, u * width + width / 2])
+    channels = [ndimage.map_coordinates(view[..., c], places, order=3, mode="reflect") for c in range(3)]
+    return np.stack(channels, -1), ndimage.map_coordinates(truth.astype(np.uint8), places, order=0) > 0
 
 
 def _photographed(view: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:

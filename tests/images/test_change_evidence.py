@@ -1,4 +1,4 @@
-"""The parts of the evidence: the map of light, the noise, the gaps."""
+"""The parts of the evidence: the map of light, the noise, edges and surfaces, the gaps."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 from inlier.images.change_evidence import (
+    compare,
+    edge_evidence,
     global_prediction,
     local_residual,
     log_colour,
     standardised_power,
+    surface_evidence,
     with_gaps_filled,
     within_range,
 )
+from inlier.images.filters import gaussian
 
 
 @pytest.fixture
@@ -56,3 +60,16 @@ def test_overexposure_explains_a_white_pixel():
     after[0, :2], before[0, 2] = 1.0, 1.0
     residual = np.array([-0.4, 0.4, 0.4, -0.4], np.float32)[None, :, None] * np.ones(3, np.float32)
     assert within_range(residual, before, after)[0, :, 0].tolist() == pytest.approx([0, 0.4, 0, -0.4])
+
+
+def test_a_soft_shade_has_no_edges_and_an_object_has(camera, rng):
+    before, after = (camera(seed).astype(np.float32) / 255 for seed in (0, 1))
+    y, x = np.mgrid[: before.shape[0], : before.shape[1]]
+    shade = 1 - 0.4 / (1 + np.exp((np.hypot(y - 60, x - 400) - 50) / 8))
+    after = after * shade[..., None].astype(np.float32)
+    after[200:240, 60:100] = (0.6, 0.2, 0.1)
+    pair = compare(before, after, np.ones(before.shape[:2], np.float32), rng)
+    edges, surfaces = gaussian(edge_evidence(pair, rng), 5.0), surface_evidence(pair, rng)
+    around_shade, around_object = np.s_[0:130, 330:470], np.s_[195:245, 55:105]
+    assert edges[around_object].max() > 2 * edges[around_shade].max()
+    assert surfaces[210:230, 70:90].min() > 3 * np.median(surfaces)

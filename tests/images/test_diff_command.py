@@ -48,6 +48,14 @@ def test_exit_code_1_says_nothing_changed(run):
     assert "Nothing has changed" in outcome.stdout
 
 
+def test_exit_code_1_says_that_the_scenes_differ(run, folder):
+    noise = np.random.default_rng(0).integers(0, 255, (427, 640, 3), dtype=np.uint8)
+    Image.fromarray(noise).resize((640, 427)).save(folder / "stranger.png")
+    outcome = run("before.png", "stranger.png", "--no-align")
+    assert outcome.exit_code == 1
+    assert "do not show the same scene" in outcome.stdout
+
+
 def test_json_goes_to_stdout_and_quiet_says_nothing_else(run, tmp_path):
     outcome = run("before.png", "more.png", "--json", "--quiet", "--no-align", "--seed", "5")
     content = json.loads(outcome.stdout)

@@ -1,14 +1,17 @@
-"""Lay one photo over the other: a small affine movement by least squares, a large one by features.
+"""Lay one photo over the other: an affine movement by least squares, and the small bends that it does not follow.
 
 The movement is found on brightness that is made even around each pixel, so that light does not pull on it. It is a
-map from places in ``after`` to places in ``before``: place' = matrix @ (column, row, 1).
+map from places in ``after`` to places in ``before``: place' = matrix @ (column, row, 1) + bend(column, row). The affine
+part starts from no movement and from the shift at which the phases of the photos agree; where neither fits, from
+matched features. The bend, a smooth field of small shifts, is what perspective, the lens and depth leave over.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,19 +20,34 @@ from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
 from inlier.estimators.registration import Registration
-from inlier.images.filters import Field, gaussian, resample, shrunk
+from inlier.images.filters import WORKING_SIZE, Field, gaussian, resample, shrunk
 from inlier.images.reading import Photo, comparable
 
 _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
+_PHASE_SIZE = 1024  # pixels of the longer side at which phases are compared: thin lines are still there
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
 _DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)  # share of its own curvature that holds a shift, and a slope, where it is
-_SETTLED = 0.01  # pixels that a round moves the photo by when it may be the last
-_SAME_VIEW = 0.35  # correlation of evened brightness above which two photos show the same view
+_SETTLED = 0.02  # pixels that a round moves a corner by when it may be the last
+_BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted on these grids, as shares of the longer side
+_BEND_ROUNDS = 6  # on each grid; a round moves by one of its pixels at most
+_BEND_TOLERANCE = 4.0  # robust standard deviations: where the bend is still to be found, little fits
+_BEND_HELD = 0.05  # of what an average window says, for no shift
+_BEND_STEP = 4  # pixels: the bend is smooth, and fitted on a coarser grid
+_SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
+_PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
+_OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
+_GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
 _MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
 _FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
+
+_STAY = np.eye(2, 3)
+
+
+def _straight() -> FloatArray:
+    return np.zeros((2, 2, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,64 +57,77 @@ class Alignment:
     Attributes
     ----------
     matrix : ndarray of shape (2, 3)
-        Place in ``before`` of a place (column, row) in ``after``: ``matrix @ (column, row, 1)``.
+        Place in ``before`` of a place (column, row) in ``after``: ``matrix @ (column, row, 1)``, plus the bend.
     agreement : float
         Correlation of the two photos' evened brightness after the movement: 1 for equal photos, 0 for strangers.
     method : str
         "none", "small shift" or "features".
+    same_scene : bool
+        Whether the photos agree as only photos of one scene do.
+    bend : ndarray of shape (rows, columns, 2)
+        Further shifts (across, down) in pixels, at nodes that are spread evenly from corner to corner of the frame.
     """
 
     matrix: FloatArray
     agreement: float
     method: str
+    same_scene: bool = True
+    bend: FloatArray = field(default_factory=_straight)
 
     @property
     def moved(self) -> bool:
         """Whether the photo has to be moved at all."""
         return self.method != "none"
 
-    @property
-    def trustworthy(self) -> bool:
-        """Whether the photos agree enough to be of one view."""
-        return self.agreement >= _SAME_VIEW
-
     def shift(self, height: int, width: int) -> float:
-        """Largest movement of a corner, in pixels."""
-        corners = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float)
-        return float(np.linalg.norm(corners @ self.matrix.T - corners[:, :2], axis=1).max())
+        """Largest movement of a node, in pixels."""
+        nodes = self._nodes(height, width)
+        return float(np.linalg.norm(self._places(nodes) - nodes, axis=-1).max())
 
     def apply(self, before: Photo) -> Photo:
         """Move ``before`` onto ``after``; what lies outside of it is black."""
-        if not self.moved:
-            return before
-        height, width = before.shape[:2]
-        # Pillow counts from pixel corners and samples at centres.
-        a, b, c, d, e, f = self.matrix.ravel()
-        half = (a, b, c - 0.5 * (a + b) + 0.5, d, e, f - 0.5 * (d + e) + 0.5)
-        bilinear = Image.Resampling.BILINEAR
-        return np.asarray(Image.fromarray(before).transform((width, height), Image.Transform.AFFINE, half, bilinear))
+        return np.asarray(self._transformed(Image.fromarray(before))) if self.moved else before
 
     def inside(self, height: int, width: int) -> Field:
         """1 where ``before`` has something to show, 0 outside of its frame."""
-        if not self.moved:
-            return np.ones((height, width), np.float32)
-        (a, b, c), (d, e, f) = self.matrix
-        across, down = np.arange(width)[None, :], np.arange(height)[:, None]
-        column, row = a * across + (b * down + c), d * across + (e * down + f)
-        return ((column >= 0) & (column <= width - 1) & (row >= 0) & (row <= height - 1)).astype(np.float32)
+        white = Image.new("L", (width, height), 255)
+        seen = np.asarray(self._transformed(white) if self.moved else white)
+        return (seen > 0).astype(np.float32)
 
     def scaled(self, factor: float) -> Alignment:
         """Return the same movement for photos ``factor`` times as large."""
-        return replace(self, matrix=_scaled(self.matrix, factor))
+        return replace(self, matrix=_scaled(self.matrix, factor), bend=self.bend * factor)
 
+    def _transformed(self, image: Image.Image) -> Image.Image:
+        """Between the nodes the map is bilinear. Pillow counts from pixel corners, we from centres."""
+        corners = np.round(self._nodes(image.height, image.width) + 0.5).astype(int)
+        places = self._places(corners - 0.5) + 0.5
+        mesh = []
+        for row in range(len(corners) - 1):
+            for column in range(corners.shape[1] - 1):
+                box = (*corners[row, column], *corners[row + 1, column + 1])
+                turn = [
+                    places[row, column],
+                    places[row + 1, column],
+                    places[row + 1, column + 1],
+                    places[row, column + 1],
+                ]
+                mesh.append((tuple(int(edge) for edge in box), tuple(float(value) for value in np.ravel(turn))))
+        return image.transform(image.size, Image.Transform.MESH, mesh, Image.Resampling.BILINEAR)
 
-_STAY = np.eye(2, 3)
+    def _nodes(self, height: int, width: int) -> FloatArray:
+        rows, columns = self.bend.shape[:2]
+        across, down = np.linspace(-0.5, width - 0.5, columns), np.linspace(-0.5, height - 0.5, rows)
+        return np.stack(np.meshgrid(across, down), axis=-1)
+
+    def _places(self, nodes: FloatArray) -> FloatArray:
+        return np.asarray(nodes @ self.matrix[:, :2].T + self.matrix[:, 2] + self.bend)
 
 
 def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:
     """Find the movement of the camera between two photos.
 
-    Small shifts and turns need nothing else; photos that are far shifted or turned need OpenCV
+    Shifts, small turns and small bends need nothing else; photos that are far turned need OpenCV
     (``pip install 'inlier[images]'``).
 
     Parameters
@@ -119,23 +150,38 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     [-2.0, -3.0]
     """
     before, after = comparable(before, after)
-    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
+    x, y = _even_brightness(shrunk(before)), _even_brightness(shrunk(after))
     scale = after.shape[0] / y.shape[0]
-    best = _refine(x, y, _STAY)
-    if not best.trustworthy:
-        best = max(best, _refine(x, y, _translation(x, y)), key=lambda found: found.agreement)
-    if not best.trustworthy:
+    larger_x, larger_y = (_even_brightness(shrunk(photo, _PHASE_SIZE)) for photo in (before, after))
+    shift = _scaled(_translation(larger_x, larger_y), y.shape[0] / larger_y.shape[0])
+    best = max((_refine(x, y, start) for start in (_STAY, shift)), key=_by_agreement)
+    if best.agreement < _SAME_VIEW:
         with suppress(NoFeaturesError):
             start = _scaled(_match_features(before, after, random_state), 1 / scale)
-            turned = replace(_refine(x, y, start), method="features")
-            best = max(best, turned, key=lambda found: found.agreement)
-    return best.scaled(scale)
+            best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
+    if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
+        return replace(best, same_scene=False).scaled(scale)
+    return _bent(x, y, best).scaled(scale)
 
 
 def as_they_are(before: Photo, after: Photo) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (gaussian(_even_brightness(shrunk(photo)), 1.0) for photo in (before, after))
-    return Alignment(_STAY, _agreement(x, y, _STAY), "none")
+    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
+    agreement = _agreement(x, y)
+    return Alignment(_STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
+
+
+def _by_agreement(found: Alignment) -> float:
+    return found.agreement
+
+
+def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Field], float]) -> bool:
+    """Compare the agreement with that of decoys: no camera sees a scene mirrored. Of plain photos nobody can tell."""
+    if agreement >= _SAME_VIEW or min(x.std(), y.std()) < _PLAIN:
+        return True
+    decoys = (x[:, ::-1], x[::-1], x[::-1, ::-1])
+    highest = max(_BY_CHANCE, *(agreement_of(np.ascontiguousarray(decoy)) for decoy in decoys))
+    return agreement > _OVER_DECOYS * highest
 
 
 def _even_brightness(photo: Field) -> Field:
@@ -156,14 +202,62 @@ def _refine(x: Field, y: Field, start: FloatArray) -> Alignment:
         for _ in range(_MOST_ROUNDS):
             update = _newton_step(coarse_x, coarse_y, matrix)
             matrix = (np.vstack([matrix, [0, 0, 1]]) @ update)[:2]
-            if np.abs(update[:2, 2]).max() < _SETTLED:
+            if Alignment(update[:2], 0.0, "update").shift(*size) < _SETTLED:
                 break
         matrix = _scaled(matrix, step)
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
-    before, after = _agreement(x, y, _STAY), _agreement(x, y, matrix)
+    before, after = _agreement(x, y), _agreement(_warp(x, matrix), y)
     if after <= before + _GAIN_WORTH_TAKING * (1 - before):
         return Alignment(_STAY, before, "none")
     return Alignment(matrix, after, "small shift")
+
+
+def _bent(x: Field, y: Field, affine: Alignment) -> Alignment:
+    """Lucas and Kanade's shifts in Gaussian windows around each place, from stiff to soft, where that is worth it."""
+    height, width = y.shape
+    x, y = gaussian(x, 1.0), gaussian(y, 1.0)
+    bend = np.zeros((height, width, 2), np.float32)
+    for step, window in zip(_STEPS, _BENDS, strict=True):
+        size = height // step, width // step
+        coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
+        matrix, coarse = _scaled(affine.matrix, 1 / step), resample(bend, *size) / np.float32(step)
+        for _ in range(_BEND_ROUNDS):
+            coarse = coarse + _local_shifts(_warp(coarse_x, matrix, coarse), coarse_y, window * max(size))
+        bend = resample(coarse, height, width) * np.float32(step)
+    agreement = _agreement(_warp(x, affine.matrix, bend), y)
+    if agreement <= affine.agreement + _GAIN_WORTH_BENDING * (1 - affine.agreement):
+        return affine
+    nodes = [max(2, round(side / (_BENDS[-1] * WORKING_SIZE)) + 1) for side in (height, width)]
+    places = np.meshgrid(*(np.linspace(0, side - 1, n) for side, n in zip(y.shape, nodes, strict=True)), indexing="ij")
+    at_nodes = np.stack([ndimage.map_coordinates(bend[..., c], places, order=1) for c in range(2)], axis=-1)
+    method = affine.method if affine.moved else "small shift"
+    return replace(affine, bend=at_nodes.astype(np.float64), agreement=agreement, method=method)
+
+
+def _agreement(moved: Field, y: Field) -> float:
+    inside = ~np.isnan(moved)
+    if inside.mean() < 0.1:
+        return 0.0
+    a, b = moved[inside], y[inside]
+    spread = float(a.std() * b.std())
+    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 0 else 0.0
+
+
+def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
+    """Least squares for a shift (across, down) around each place; nothing is moved where there is nothing to see."""
+    height, width = y.shape
+    moved = np.where(np.isnan(moved), y, moved)
+    by_row, by_column = np.gradient(moved)
+    rest = y - moved
+    weights = _falling(rest, _BEND_TOLERANCE)
+    terms = (by_column * by_column, by_column * by_row, by_row * by_row, by_column * rest, by_row * rest)
+    products = np.stack([weights * term for term in terms], axis=-1)
+    coarse = resample(products, max(1, height // _BEND_STEP), max(1, width // _BEND_STEP))
+    xx, xy, yy, xr, yr = np.moveaxis(gaussian(coarse, sigma / _BEND_STEP), -1, 0)
+    held = np.float32(_BEND_HELD) * (xx + yy).mean()
+    xx, yy = xx + held, yy + held
+    shifts = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1) / (xx * yy - xy * xy + 1e-12)[..., None]
+    return resample(np.clip(shifts, -1, 1).astype(np.float32), height, width)
 
 
 def _scaled(matrix: FloatArray, factor: float) -> FloatArray:
@@ -175,14 +269,14 @@ def _scaled(matrix: FloatArray, factor: float) -> FloatArray:
 
 def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
     moved = _warp(x, matrix)
+    moved = np.where(np.isnan(moved), y, moved)
     height, width = y.shape
     by_row, by_column = np.gradient(moved)
     rows, columns = np.mgrid[:height, :width]
     u, v = columns / width - 0.5, rows / height - 0.5
     jacobian = np.stack([by_column, by_column * u, by_column * v, by_row, by_row * u, by_row * v], -1).reshape(-1, 6)
     rest = (y - moved).ravel()
-    spread = 1.4826 * float(np.median(np.abs(rest))) + 1e-3
-    weighted = jacobian * (1 / (1 + (rest / spread) ** 2) ** 2)[:, None]
+    weighted = jacobian * _falling(rest)[:, None]
     normal = jacobian.T @ weighted
     damping = np.diag(normal.diagonal() * _DAMPING + 1e-6)
     across, across_u, across_v, down, down_u, down_v = np.linalg.solve(normal + damping, weighted.T @ rest)
@@ -195,20 +289,21 @@ def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
     )
 
 
-def _warp(x: Field, matrix: FloatArray) -> Field:
+def _falling(rest: Field, tolerance: float = 1.0) -> Field:
+    """Weights that drop what does not follow the map by so many robust standard deviations."""
+    spread = tolerance * 1.4826 * float(np.median(np.abs(rest))) + 1e-3
+    return np.asarray(1 / (1 + (rest / spread) ** 2) ** 2, np.float32)
+
+
+def _warp(x: Field, matrix: FloatArray, bend: Field | None = None) -> Field:
+    """Return the moved photo; NaN where it shows nothing."""
     (a, b, c), (d, e, f) = matrix
-    linear, offset = [[e, d], [b, a]], [f, c]  # rows first
-    moved: Field = ndimage.affine_transform(x, linear, offset, order=1, mode="nearest")
+    rows, columns = np.mgrid[: x.shape[0], : x.shape[1]].astype(np.float32)
+    across, down = a * columns + b * rows + c, d * columns + e * rows + f
+    if bend is not None:
+        across, down = across + bend[..., 0], down + bend[..., 1]
+    moved: Field = ndimage.map_coordinates(x, [down, across], order=1, mode="constant", cval=np.nan)
     return moved
-
-
-def _agreement(x: Field, y: Field, matrix: FloatArray) -> float:
-    inside = Alignment(matrix, 0.0, "moved").inside(*y.shape) > 0
-    if inside.mean() < 0.1:
-        return 0.0
-    a, b = _warp(x, matrix)[inside], y[inside]
-    spread = float(a.std() * b.std())
-    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 0 else 0.0
 
 
 def _translation(x: Field, y: Field) -> FloatArray:
@@ -262,6 +357,8 @@ def _fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
         found = Registration("affine", random_state=random_state, raise_on_failure=False).fit(x, y)
     if found.transformation_ is None or found.inlier_mask_.sum() < _FEWEST_MATCHES:
         raise NoFeaturesError(f"The {len(x)} matched features of the two photos do not agree on one movement.")
+    if np.linalg.det(np.asarray(found.transformation_.matrix)[:2, :2]) <= 0:
+        raise NoFeaturesError("The matched features are mirrored, and no camera sees a scene so.")
     if not found.transformation_.determined:
         raise NoFeaturesError("The matched features lie on a line.")
     return np.asarray(found.transformation_.matrix)[:2]

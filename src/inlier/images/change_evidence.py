@@ -9,9 +9,16 @@ At each scale the residual of an unchanged pixel has a covariance (light that va
 hue), and it is larger where there is texture (photos never match to a fraction of a pixel) and in the dark (logarithms
 amplify noise there). The model is var = k0 + k1 |gradient|^2 + k2 / (c + value)^2 with k >= 0, fitted so that far
 residuals count little.
+
+There are two kinds of evidence. Edges: what the residual has at fine scales beyond its own mean nearby. Things have
+outlines and textures, and light seldom has, so that this decides whether anything has changed. Surfaces: the residual
+itself, at all scales, which also fills plain things and tells how far they reach.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import ndimage
@@ -22,7 +29,8 @@ from inlier.images.filters import WORKING_SIZE, Field, gaussian, gradient_power,
 
 _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
-_OUTPUT_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
+_EDGE_SCALES = _SCALES[:2]  # those at which things have outlines and light has none
+_EDGE_REACH = 4.0  # working pixels, Gaussian: what varies over more is no edge
 _ANTIALIAS = 0.7  # Gaussian over the photos, in working pixels: edges never match to a fraction of a pixel
 _BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
 _SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
@@ -51,27 +59,65 @@ _FLOOR = 0.1  # share of the mean variance that is added to every direction
 _TINY = 1e-9  # against division by zero
 
 
-def change_evidence(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Field:
-    """Evidence per pixel that something other than light has changed.
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two aligned photos at working size, in log colours, and how the second follows from the first by light.
 
-    The photos are aligned, at working size, with values in 0 .. 1; ``valid`` is 1 where both show the scene, 0
-    elsewhere. ``rng`` draws the pixels that maps and noise are fitted to.
+    ``before`` and ``after`` have values in 0 .. 1; ``valid`` is 1 where both show the scene, 0 elsewhere.
     """
-    size = max(before.shape[:2])
-    unit = size / WORKING_SIZE
-    before = np.where(valid[..., None] > 0, before, after)  # outside of the frame nothing is to be compared
+
+    before: Field
+    after: Field
+    valid: Field
+    x: Field
+    y: Field
+    prediction: Field
+
+    @property
+    def unit(self) -> float:
+        """Pixels per working pixel: less than 1 for small photos."""
+        return max(self.valid.shape) / WORKING_SIZE
+
+    @property
+    def unexplained(self) -> Field:
+        """Differences that one map of the colours leaves: light that varies, and changes."""
+        return (self.y - self.prediction) * self.valid[..., None]
+
+    def residual(self, window: float) -> Field:
+        """Differences that light does not explain, even if it varies from window to window."""
+        rest = local_residual(self.x, self.y, self.prediction, self.valid, window * max(self.valid.shape))
+        return within_range(rest, self.before, self.after)
+
+
+def compare(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Comparison:
+    """Find how one photo's colours follow from the other's; ``rng`` draws the pixels that the map is fitted to."""
+    smoothing = _ANTIALIAS * max(valid.shape) / WORKING_SIZE
+    before, after = gaussian(before, smoothing), gaussian(after, smoothing)
     valid = ndimage.minimum_filter(valid, _BORDER)
-    before, after = gaussian(before, _ANTIALIAS * unit), gaussian(after, _ANTIALIAS * unit)
     x, y = log_colour(before), log_colour(after)
-    prediction = global_prediction(x, y, valid, rng)
-    brightness = np.maximum(before.mean(axis=-1), after.mean(axis=-1))
-    evidence = np.zeros(before.shape[:2], np.float32)
+    return Comparison(before, after, valid, x, y, global_prediction(x, y, valid, rng))
+
+
+def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
+    """Evidence per pixel of outlines and textures that only one of the photos has."""
+    residual = pair.residual(_WINDOWS[-1])
+    beyond = residual - gaussian(residual, _EDGE_REACH * pair.unit)
+    return _lowered(over_scales(beyond, pair.y - residual, pair, _EDGE_SCALES, rng), pair)
+
+
+def surface_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
+    """Evidence per pixel that something other than light has changed."""
+    evidence = np.zeros(pair.valid.shape, np.float32)
     for window in _WINDOWS:
-        residual = local_residual(x, y, prediction, valid, window * size)
-        residual = within_range(residual, before, after)
-        evidence += over_scales(residual, y - residual, brightness, unit, rng) / len(_WINDOWS)
-    evidence *= 1 - _TRUST_IN_SHAPE * common_shape(x.mean(axis=-1), y.mean(axis=-1), unit)
-    return gaussian(evidence * valid, _OUTPUT_SMOOTHING * size)
+        residual = pair.residual(window)
+        evidence += over_scales(residual, pair.y - residual, pair, _SCALES, rng) / len(_WINDOWS)
+    return _lowered(evidence, pair)
+
+
+def _lowered(evidence: Field, pair: Comparison) -> Field:
+    """Where the photos have a shape in common it is lowered, and where one of them shows nothing there is none."""
+    shape = common_shape(pair.x.mean(axis=-1), pair.y.mean(axis=-1), pair.unit)
+    return evidence * (1 - np.float32(_TRUST_IN_SHAPE) * shape) * pair.valid
 
 
 def with_gaps_filled(evidence: Field) -> Field:
@@ -85,13 +131,16 @@ def with_gaps_filled(evidence: Field) -> Field:
     return (evidence + np.maximum(evidence, closed)) / np.float32(2)
 
 
-def over_scales(residual: Field, predicted: Field, brightness: Field, unit: float, rng: np.random.Generator) -> Field:
+def over_scales(
+    residual: Field, predicted: Field, pair: Comparison, scales: Sequence[tuple[float, int]], rng: np.random.Generator
+) -> Field:
     """Sum over scales of log(1 + power of the standardised residual); large scales on coarser grids."""
+    brightness = np.maximum(pair.before.mean(axis=-1), pair.after.mean(axis=-1))
     height, width = brightness.shape
     total = np.zeros((height, width), np.float32)
-    for scale, step in _SCALES:
+    for scale, step in scales:
         grid = height // step, width // step
-        sigma = scale * unit / step
+        sigma = scale * pair.unit / step
         fields = (residual, predicted, brightness)
         smooth, expected, light = (gaussian(resample(field, *grid), sigma) for field in fields)
         texture = gradient_power(expected) / np.float32(step**2)
@@ -211,8 +260,10 @@ def _robust_covariance(rows: Field) -> FloatArray:
 
 
 def _mahalanobis(rows: Field | FloatArray, covariance: FloatArray) -> Field:
-    half = np.linalg.cholesky(np.linalg.inv(covariance)).astype(rows.dtype)
-    distance: Field = np.square(rows @ half).sum(axis=1)
+    """Square of the distance from 0; term by term, because products with matrices as small as 3 x 3 are slow."""
+    a, b, c = np.ascontiguousarray(rows.T)
+    ((aa, ab, ac), (_, bb, bc), (_, _, cc)) = np.linalg.inv(covariance).astype(rows.dtype)
+    distance: Field = a * (aa * a + 2 * ab * b + 2 * ac * c) + b * (bb * b + 2 * bc * c) + cc * c * c
     return distance
 
 

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from inlier._checks import check_choice, check_flag, check_number
-from inlier._typing import Mask
+from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.images.alignment import Alignment, align_photos, as_they_are
-from inlier.images.change_evidence import change_evidence, with_gaps_filled
-from inlier.images.filters import Field, enlarged, resample, shrunk
+from inlier.images.change_evidence import compare, edge_evidence, surface_evidence, with_gaps_filled
+from inlier.images.filters import Field, gaussian, resample, shrunk
 from inlier.images.reading import Photo, comparable
-from inlier.images.regions import MOST_LISTED, Region, describe, noise_tail, significant_peaks, without_specks
+from inlier.images.regions import (
+    MOST_LISTED,
+    AccidentTail,
+    Region,
+    describe,
+    find_peaks,
+    fit_tail,
+    outline,
+    q_values,
+    without_specks,
+)
+from inlier.images.self_pairs import unchanged_pairs
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
+_SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
+_FINE_SMOOTHING = 0.0015  # the same where a region's outline is drawn
 _SPECK = 2e-5  # share of the photo under which the paper's methods' regions are not listed
 
 
@@ -40,7 +53,7 @@ class Changes:
     method : str
         "calibrated", "row-sum" or "eigenvector".
     alpha : float
-        Chance of any false region that was allowed.
+        Largest expected share of accidents among the regions.
     """
 
     before: Photo
@@ -60,15 +73,19 @@ class Changes:
     @property
     def sentence(self) -> str:
         """The answer in words."""
-        if not self.mask.any() and not self.alignment.trustworthy:
-            correlation = f"correlation {self.alignment.agreement:.2f}"
-            return f"No change stands out, but the photos have little in common ({correlation}): is it one scene?"
+        if not self.alignment.same_scene:
+            correlation = f"their brightness correlates by {self.alignment.agreement:.2f} at best"
+            return f"The photos do not show the same scene ({correlation}): there is nothing to compare."
         if not self.mask.any():
             return "Nothing has changed that noise and light do not explain."
         count = len(self.regions)
-        noun = "region has" if count == 1 else "regions have"
-        more = " or more" if count == MOST_LISTED else ""
-        return f"{count:,}{more} {noun} changed, {self.changed_share:.2%} of the photo."
+        most = f"{100 * self.alpha:.2g} %"
+        share = f"{self.changed_share:.2%} of the photo"
+        if self.method != "calibrated":
+            return f"{count:,}{' or more' if count == MOST_LISTED else ''} regions have changed: {share}."
+        if count == 1:
+            return f"1 region has changed, by accident in at most {most} of such cases: {share}."
+        return f"{count:,} regions have changed, at most {most} of them by accident: {share}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the pictures, ready for JSON."""
@@ -90,7 +107,7 @@ class Changes:
 
 
 def detect_changes(
-    before: Any, after: Any, method: str = "calibrated", alpha: float = 0.01, align: bool = True, random_state: int = 0
+    before: Any, after: Any, method: str = "calibrated", alpha: float = 0.05, align: bool = True, random_state: int = 0
 ) -> Changes:
     """Find what has changed between two photos of one scene.
 
@@ -105,9 +122,9 @@ def detect_changes(
         The photos, of one size or at least of one shape.
     method : {"calibrated", "row-sum", "eigenvector"}, default="calibrated"
         How change is judged.
-    alpha : float, default=0.01
-        Chance of any false region, if the noise has the tail that `inlier.images.regions` reads off it; the
-        calibrated method only.
+    alpha : float, default=0.05
+        Largest expected share of regions that are there by accident (the false discovery rate), as far as unchanged
+        photos look like those of `inlier.images.self_pairs`; the calibrated method only.
     align : bool, default=True
         First lay ``before`` over ``after``.
     random_state : int, default=0
@@ -124,7 +141,7 @@ def detect_changes(
     >>> scene, with_box, _ = make_scenes().photos
     >>> changes = detect_changes(scene, with_box)
     >>> print(changes.sentence)
-    1 region has changed, ... of the photo.
+    1 region has changed, by accident in at most 5 % of such cases: ... of the photo.
     """
     check_choice(method, METHODS, "method")
     alpha = check_number(alpha, "alpha", low=0, high=1)
@@ -133,7 +150,10 @@ def detect_changes(
     alignment = align_photos(before, after, random_state) if align else as_they_are(before, after)
     moved = alignment.apply(before)
     valid = alignment.inside(*after.shape[:2])
-    if method == "calibrated":
+    if not alignment.same_scene:
+        nothing = np.zeros(after.shape[:2])
+        scores, mask, regions = nothing.astype(np.float32), nothing.astype(bool), list[Region]()
+    elif method == "calibrated":
         scores, mask, regions = _calibrated(moved, after, valid, alpha, random_state)
     else:
         scores, mask, regions = _of_the_paper(moved, after, valid, method)
@@ -141,18 +161,42 @@ def detect_changes(
 
 
 def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: int) -> tuple[Field, Mask, list[Region]]:
-    """Judge at working size, then carry the evidence to every pixel."""
+    """Judge at working size, against the photos' own twins; then carry the answer to every pixel."""
     height, width = after.shape[:2]
-    small_before, small_after = shrunk(before), shrunk(after)
-    small_valid = np.floor(resample(valid, *small_after.shape[:2]) + 1e-3).astype(np.float32)
-    if small_valid.mean() < 0.05:
+    rng = np.random.default_rng(seed)
+    y = shrunk(after)
+    seen = np.floor(resample(valid, *y.shape[:2]) + 1e-3).astype(np.float32)
+    if seen.mean() < 0.05:
         raise ValueError("The two photos do not overlap: check that they show one scene, or pass align=False.")
-    evidence = change_evidence(small_before, small_after, small_valid, np.random.default_rng(seed))
-    tail = noise_tail(evidence, small_valid)
-    level, peak = (enlarged(field, height, width) for field in significant_peaks(evidence, tail, alpha))
-    labels = without_specks(resample(evidence, height, width) >= level, least_area=1)
-    scores = resample(with_gaps_filled(evidence), height, width)
-    return scores, labels > 0, describe(labels, peak, tail)
+    x = np.where(seen[..., None] > 0, shrunk(before), y)  # outside of the frame nothing is to be compared
+    pair = compare(x, y, seen, rng)
+    outlines = edge_evidence(pair, rng)
+    edges = _smooth(outlines)
+    peaks = find_peaks(edges, seen)
+    by_accident = []
+    for photo, twin in unchanged_pairs(x, y, pair.unexplained, rng):
+        by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
+    tail = fit_tail(np.concatenate(by_accident), peaks)
+    q = q_values(tail.p_values(peaks))
+    least = float(peaks[q <= alpha].min(initial=np.inf))
+    surfaces = surface_evidence(pair, rng)
+    mask = outline(edges, gaussian(np.sqrt(surfaces * outlines), _FINE_SMOOTHING * max(y.shape)), least)
+    scores = resample(with_gaps_filled(_smooth(surfaces) + 2 * edges), height, width)  # of half as many scales
+    whole = resample(mask.astype(np.float32), height, width) >= 0.5
+    regions = describe(without_specks(whole, least_area=1), resample(edges, height, width))
+    judged = [_judged(region, tail, peaks, q) for region in regions]
+    return scores, whole, sorted(judged, key=lambda region: -region.score)
+
+
+def _smooth(evidence: Field) -> Field:
+    return gaussian(evidence, _SMOOTHING * max(evidence.shape))
+
+
+def _judged(region: Region, tail: AccidentTail, peaks: FloatArray, q: FloatArray) -> Region:
+    """Add the region's p-value, and its q-value among all peaks of the photo."""
+    order = np.argsort(peaks)
+    q_value = float(np.interp(region.score, peaks[order], q[order]))
+    return replace(region, p_value=float(tail.p_values(np.array(region.score))), q_value=q_value)
 
 
 def _of_the_paper(before: Photo, after: Photo, valid: Field, method: str) -> tuple[Field, Mask, list[Region]]:
@@ -165,4 +209,4 @@ def _of_the_paper(before: Photo, after: Photo, valid: Field, method: str) -> tup
     scores = -matcher.scores_.reshape(shape).astype(np.float32)
     mask = ~matcher.inlier_mask_.reshape(shape) & (valid > 0)
     labels = without_specks(mask, least_area=max(2, round(_SPECK * mask.size)))
-    return scores, mask, describe(labels, scores, None)
+    return scores, mask, describe(labels, scores)

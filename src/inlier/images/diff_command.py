@@ -44,9 +44,9 @@ _WRITTEN = {
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.01,
+    default=0.05,
     show_default=True,
-    help="Chance of any false region that is allowed (calibrated only).",
+    help="Largest expected share of regions by accident (calibrated only).",
 )
 @click.option("--align/--no-align", default=True, show_default=True, help="First lay BEFORE over AFTER.")
 @click.option(
@@ -78,13 +78,13 @@ def diff(
     Other light, shadows, noise and small movements of the camera do not count. Writes overlay.png, mask.png,
     scores.png (the evidence per pixel, 16 bits), regions.json, and report.html to look at.
 
-    Exit code: 0 something has changed, 1 nothing has, 2 bad input.
+    Exit code: 0 something has changed, 1 nothing has, or the photos do not show one scene, 2 bad input.
 
     \b
     Example:
       inlier demo --save-photos photos
       inlier diff photos/before.png photos/after.png
-      inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.05
+      inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.01
     """
     from inlier.cli._progress import stages
     from inlier.images import detect_changes, read_photos
@@ -135,12 +135,12 @@ def _print(changes: Changes) -> None:
     console.print(changes.sentence)
     if not changes.regions:
         return
-    table = Table("", "left", "top", "width", "height", "pixels", "evidence", "chance by noise")
+    table = Table("", "left", "top", "width", "height", "pixels", "evidence", "q-value")
     for column in table.columns:
         column.justify = "right"
     for number, region in enumerate(changes.regions[:20], start=1):
         box = (region.left, region.top, region.right - region.left, region.bottom - region.top, region.area)
-        chance = "" if region.p_value is None else f"{region.p_value:.2g}"
+        chance = "" if region.q_value is None else f"{region.q_value:.2g}"
         table.add_row(str(number), *(f"{value:,}" for value in box), f"{region.score:.3g}", chance)
     console.print(table)
     if len(changes.regions) > 20:
@@ -152,10 +152,5 @@ def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)
         click.echo(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).", err=True)
-    if changes.mask.any() and not changes.alignment.trustworthy:
-        click.echo(
-            f"The photos agree little (correlation {changes.alignment.agreement:.2f}): do they show one scene?",
-            err=True,
-        )
     click.echo(f"overlay.png, mask.png, scores.png and regions.json: {out}", err=True)
     click.echo(page, err=True)

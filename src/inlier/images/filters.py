@@ -37,19 +37,14 @@ def resample(field: Field, height: int, width: int) -> Field:
     return np.stack(planes, axis=-1).reshape(height, width, *field.shape[2:])
 
 
-def shrunk(photo: Photo) -> Field:
-    """Return the photo at working size with values in 0 .. 1."""
+def shrunk(photo: Photo, longest: int = WORKING_SIZE) -> Field:
+    """Return the photo with at most so many pixels along its longer side, and values in 0 .. 1."""
     height, width = photo.shape[:2]
-    factor = max(height, width) / WORKING_SIZE
+    factor = max(height, width) / longest
     if factor > 1:
         size = round(width / factor), round(height / factor)
         photo = np.asarray(Image.fromarray(photo).resize(size, Image.Resampling.BOX, reducing_gap=2.0))
     return photo.astype(np.float32) / np.float32(255)
-
-
-def enlarged(field: Field, height: int, width: int) -> Field:
-    """Repeat pixels up to another size, without interpolation."""
-    return np.asarray(Image.fromarray(field).resize((width, height), Image.Resampling.NEAREST))
 
 
 def gradient_power(field: Field) -> Field:

@@ -144,7 +144,6 @@ def change_page(changes: Changes, content: Mapping[str, Any]) -> str:
             listed=[_listed(changes, number) for number in range(min(len(changes.regions), _MOST_ON_THE_PAGE))],
             names=[Path(str(content[side])).name for side in ("before", "after")],
             shift=round(changes.alignment.shift(*changes.mask.shape), 1),
-            doubtful=not changes.alignment.trustworthy,
             version=version("inlier"),
         )
     )

@@ -1,10 +1,11 @@
-"""From evidence to decisions: which regions stand out of the photo's own noise.
+"""From evidence to decisions: which regions show more than accident does.
 
-Where nothing has changed the evidence has a tail that falls exponentially or faster. Its rate is read off the part
-between the median and the upper quartile, which changes of less than a quarter of the photo hardly touch:
-P(evidence > median + t) = exp(-t / beta) / 2, with beta = (upper quartile - median) / log 2. The evidence is smooth,
-so a photo holds only about as many independent places as smoothing windows; a region's p-value is the tail at its
-peak times their number (Bonferroni), the chance that noise shows such a peak anywhere.
+A photo holds about as many independent places as its evidence has local maxima, the peaks. Peaks of pairs in which
+nothing has changed (`inlier.images.self_pairs`) say how high accident reaches. Their highest fifth is fitted by a
+generalised Pareto distribution whose scale is its shape times its start, that is P(peak > z) = share (z / start)^(-1 /
+shape). If the photos' own lower peaks are higher than those of the twins, as they are where photos differ in ways that
+twins do not, the tail is stretched by as much. A peak's p-value is that tail; q-values over all peaks of the photo
+(Benjamini and Hochberg) bound the share of accidents among the regions that are reported.
 """
 
 from __future__ import annotations
@@ -13,18 +14,24 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 from scipy import ndimage
+from scipy.spatial import ConvexHull
+from scipy.stats import false_discovery_control, genpareto
 
-from inlier._typing import Mask
+from inlier._typing import FloatArray, Mask
 from inlier.images.filters import Field
 
-_PLACES_ACROSS = 48.0  # independent places along the longer side: a smoothing window is 1/48 of it
-_EDGE_CHANCE = 0.001  # tail at which a region ends at the latest
-_EDGE_SHARE = 0.5  # of the highest evidence nearby, above the median, at which a region ends: half way down
+_PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
+_TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
+_LOWER_PEAKS = (0.5, 0.65)  # quantiles that are compared: untouched while less than a third of the photo has changed
+_SHAPE = 0.25  # of the tail. Twins alone have about 0.2; real photos differ in more ways than twins do
+_EDGE_SHARE = 0.5  # of the highest evidence nearby, at which a region ends: half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
+_SOLID = 0.5  # of its convex hull: a region that fills so much of it is one thing, and its gaps are part of it
+_SPILL = 2  # working pixels by which the filters carry evidence over an outline
+_NO_NOISE = 0.05  # evidence where there is nothing, not even noise
 MOST_LISTED = 500
-_LEAST_RATE = 0.05  # of beta: photos without noise have no spread
-_CAUTION = 1.15  # beta is read off the middle; the tail may fall a little slower
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,9 @@ class Region:
     score : float
         Largest evidence in it.
     p_value : float or None
-        Chance that noise alone shows such a peak anywhere in the photo; None for the paper's methods.
+        Chance that a peak is as high where nothing has changed; None for the paper's methods.
+    q_value : float or None
+        Smallest alpha at which the region is reported; None for the paper's methods.
     """
 
     left: int
@@ -50,67 +59,101 @@ class Region:
     area: int
     score: float
     p_value: float | None
+    q_value: float | None
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseTail:
-    """The exponential tail of the evidence where nothing has changed."""
+class AccidentTail:
+    """How high peaks are where nothing has changed: a fifth of them above ``start``, generalised Pareto."""
 
-    median: float
-    rate: float
-    places: float
+    start: float
+    shape: float
 
-    def p_value(self, evidence: float) -> float:
-        """Chance that noise reaches this evidence anywhere in the photo."""
-        return float(min(1.0, 0.5 * self.places * np.exp(-(evidence - self.median) / self.rate)))
-
-    def level(self, chance: float) -> float:
-        """Return the evidence that noise exceeds at one place with this chance."""
-        return self.median + self.rate * float(np.log(0.5 / chance))
+    def p_values(self, peaks: FloatArray) -> FloatArray:
+        """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
+        above = np.maximum(peaks - self.start, 0)
+        return np.asarray(_TAIL_SHARE * genpareto.sf(above, self.shape, scale=self.shape * self.start))
 
 
-def noise_tail(evidence: Field, valid: Field) -> NoiseTail:
-    """Read the tail off the lower three quarters of the evidence."""
-    height, width = evidence.shape
-    seen = evidence[valid > 0]
-    median, upper = (float(value) for value in np.quantile(seen, (0.5, 0.75)))
-    places = seen.size / max(height, width) ** 2 * _PLACES_ACROSS**2
-    return NoiseTail(median, max(_CAUTION * (upper - median) / float(np.log(2)), _LEAST_RATE), max(places, 1.0))
+def find_peaks(evidence: Field, valid: Field) -> FloatArray:
+    """Return the evidence of the places that have the highest around them.
 
-
-def significant_peaks(evidence: Field, tail: NoiseTail, alpha: float) -> tuple[Field, Field]:
-    """Find the peaks that noise would show with a chance of at most ``alpha``.
-
-    Return, in and just around each region, the evidence at which it ends (infinite elsewhere) and that of its peak (0
-    elsewhere).
+    About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
+    such places count with the least evidence there is.
     """
-    labels, count = ndimage.label(evidence > tail.level(_EDGE_CHANCE))
-    peaks = np.zeros(count + 1)
-    if count:
-        peaks[1:] = ndimage.maximum(evidence, labels, np.arange(1, count + 1))
-    kept = np.array([tail.p_value(float(peak)) <= alpha for peak in peaks], bool)
-    kept[0] = False
-    # One pixel around the regions counts too: interpolation to full size looks there.
-    peak = ndimage.maximum_filter(np.where(kept, peaks, 0.0)[labels], 3)
-    highest = ndimage.maximum_filter(evidence, max(3, round(_NEARBY * max(evidence.shape))))
-    level = np.maximum(tail.median + _EDGE_SHARE * (highest - tail.median), tail.level(_EDGE_CHANCE))
-    return np.where(peak > 0, level, np.inf).astype(np.float32), peak.astype(np.float32)
+    width = max(3, round(_PLACE * max(evidence.shape)))
+    highest = ndimage.maximum_filter(evidence, width)
+    peaks = evidence[(evidence == highest) & (evidence > _NO_NOISE) & (valid > 0)].astype(np.float64)
+    level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
+    return np.append(peaks, np.full(max(1, level), _NO_NOISE))
 
 
-def describe(labels: NDArray[np.int32], evidence: Field, tail: NoiseTail | None) -> list[Region]:
-    """List at most 500 regions, the strongest first (the largest, where evidence has no tail)."""
+def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
+    """Fit where the tail starts to peaks of unchanged pairs, stretched to the photos' own lower peaks."""
+    stretch = float((np.quantile(peaks, _LOWER_PEAKS) / np.quantile(by_accident, _LOWER_PEAKS)).max())
+    start = max(1.0, stretch) * float(np.quantile(by_accident, 1 - _TAIL_SHARE))
+    return AccidentTail(start, _SHAPE)
+
+
+def q_values(p_values: FloatArray) -> FloatArray:
+    """Benjamini and Hochberg's, over all peaks of the photo."""
+    return np.asarray(false_discovery_control(p_values))
+
+
+def outline(evidence: Field, fine: Field, least: float) -> Mask:
+    """Cut out the regions in which the evidence reaches ``least``, half way down the fine evidence nearby."""
+    nearby = max(3, round(_NEARBY * max(fine.shape)))
+    highest = ndimage.maximum_filter(fine, nearby)
+    inside = (fine >= _EDGE_SHARE * highest) & (fine >= _EDGE_SHARE * least)
+    labels, count = ndimage.label(_closed(inside))
+    reached = np.zeros(count + 1, bool)
+    reached[1:] = ndimage.maximum(evidence, labels, np.arange(1, count + 1)) >= least
+    return with_gaps_closed(reached[labels] if reached.any() else evidence >= least)
+
+
+def with_gaps_closed(mask: Mask) -> Mask:
+    """Fill holes, and the convex hull of regions that fill most of it; then take off what the filters have added."""
+    filled = np.asarray(ndimage.binary_fill_holes(mask))
+    labels, _ = ndimage.label(filled)
+    closed = np.zeros_like(filled)
+    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
+        part = labels[rows, columns] == number
+        hull = _hull(part)
+        if part.sum() >= _SOLID * hull.sum():
+            inner = ndimage.binary_erosion(hull, iterations=_SPILL)
+            part = inner if inner.any() else hull
+        closed[rows, columns] |= part
+    return closed
+
+
+def _closed(mask: Mask) -> Mask:
+    """Join what is no farther apart than the filters reach from both sides."""
+    around = np.pad(mask, _SPILL)
+    return np.asarray(ndimage.binary_closing(around, iterations=_SPILL))[_SPILL:-_SPILL, _SPILL:-_SPILL]
+
+
+def _hull(part: Mask) -> Mask:
+    places = np.argwhere(part)[:, ::-1]
+    if min(np.ptp(places, axis=0)) == 0 or np.linalg.matrix_rank(places - places[0]) < 2:
+        return part
+    corners = places[ConvexHull(places).vertices]
+    picture = Image.new("1", part.shape[::-1])
+    ImageDraw.Draw(picture).polygon([(int(column), int(row)) for column, row in corners], fill=1, outline=1)
+    return np.asarray(picture)
+
+
+def describe(labels: NDArray[np.int32], evidence: Field) -> list[Region]:
+    """List at most 500 regions, the largest first, without p- and q-values."""
     boxes = ndimage.find_objects(labels)
     areas = np.bincount(labels.ravel(), minlength=len(boxes) + 1)[1:]
-    order = np.argsort(-areas, kind="stable")[:MOST_LISTED]
     regions = []
-    for number in order:
+    for number in np.argsort(-areas, kind="stable")[:MOST_LISTED]:
         rows, columns = boxes[number]
         inside = labels[rows, columns] == number + 1
         score = float(evidence[rows, columns][inside].max())
-        p_value = None if tail is None else tail.p_value(score)
         box = int(columns.start), int(rows.start), int(columns.stop), int(rows.stop)
-        regions.append(Region(*box, int(areas[number]), score, p_value))
-    return regions if tail is None else sorted(regions, key=lambda region: -region.score)
+        regions.append(Region(*box, int(areas[number]), score, None, None))
+    return regions
 
 
 def without_specks(mask: Mask, least_area: int) -> NDArray[np.int32]:
