@@ -74,7 +74,7 @@ class Changes:
     def sentence(self) -> str:
         """The answer in words."""
         if not self.alignment.same_scene:
-            correlation = f"their brightness correlates by {self.alignment.agreement:.2f} at best"
+            correlation = f"their brightness correlates by {abs(self.alignment.agreement):.2f} at best"
             return f"The photos do not show the same scene ({correlation}): there is nothing to compare."
         if not self.mask.any():
             return "Nothing has changed that noise and light do not explain."
