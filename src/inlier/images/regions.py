@@ -121,7 +121,7 @@ def with_gaps_closed(mask: Mask) -> Mask:
         hull = _hull(part)
         if part.sum() >= _SOLID * hull.sum():
             inner = ndimage.binary_erosion(hull, iterations=_SPILL)
-            part = inner if inner.any() else hull
+            part = inner if inner.sum() >= _SOLID * hull.sum() else hull  # small things are all border
         closed[rows, columns] |= part
     return closed
 
