@@ -58,12 +58,17 @@ BAD = {
 }
 
 
+GAPS = ("nan", "missing values", "overflow")  # what the calibrated matcher takes as missing
+
+
 @pytest.mark.parametrize(
     "matcher", [RowSumMatcher(), EigenvectorMatcher(), SplitMatcher(RowSumMatcher(), 2), CalibratedMatcher()]
 )
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_answered_in_a_sentence(matcher, case):
     X, y, error, message = BAD[case]
+    if isinstance(matcher, CalibratedMatcher) and case in GAPS:
+        pytest.skip("gaps are filled, and absurd values count as gaps: tests/estimators/test_calibrated.py")
     with pytest.raises(error, match=message):
         matcher.fit(X, y)
 

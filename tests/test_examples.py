@@ -40,7 +40,7 @@ def test_scans_are_registered_from_mostly_wrong_matches(tmp_path):
     assert number(r"([\d.]+)% of them join", words) < 30
     assert number(r"([\d.]+)% of those join", words) > 93
     assert number(r"off by ([\d.]+) degrees", words) < 0.5
-    assert number(r"translation by ([\d.]+) cm", words) < 2
+    assert number(r"translation by ([\d.]+) cm", words) < 3  # the published motion itself is good to some centimetres
     assert min(blue_and_orange(tmp_path / "register_scans.png")) > 200
 
 

@@ -70,7 +70,7 @@ def test_an_npy_file_is_read_without_mapping_it(tmp_path):
 
 def test_an_npy_file_of_objects_is_refused(tmp_path):
     np.save(tmp_path / "t.npy", np.array([None, "x"], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="Python objects, which are never loaded"):
+    with pytest.raises(ValueError, match=r"Python objects.*never loaded"):
         NpyFile(tmp_path / "t.npy")
 
 

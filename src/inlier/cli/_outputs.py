@@ -21,7 +21,19 @@ from inlier.exceptions import UnusableFileError
 BAD_INPUT = 2
 _HEAD = 4096  # bytes in which the mark of a page or a picture stands
 _MOST_MATRIX_BYTES = 1024**2
-_PAIR_COLUMNS = {"row", "row_y", "key", "source", "target", "residual", "score", "p_value", "q_value", "inlier"}
+_PAIR_COLUMNS = {
+    "row",
+    "row_y",
+    "key",
+    "source",
+    "target",
+    "residual",
+    "score",
+    "p_value",
+    "q_value",
+    "inlier",
+    "near_miss",
+}
 
 force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier output of this command.")
 

@@ -7,6 +7,7 @@ of re-pairings -> accept, warn, or fail.
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +27,7 @@ from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_un
 from inlier.estimators._base import PairMatcher
 from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
-from inlier.exceptions import NoConsensusError, ParameterError
+from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
@@ -289,7 +290,7 @@ class Registration(TransformerMixin, PairMatcher):
             found = self._search(X, Y, weights)
             if found.evidence.is_significant and found.evidence.n_supporting >= _AMPLE * d:
                 return found
-        matcher = CalibratedMatcher(alpha=self.alpha, random_state=self.random_state).fit(X, Y)
+        matcher = self._matched(CalibratedMatcher(alpha=self.alpha, random_state=self.random_state), X, Y)
         n_accepted = np.count_nonzero(weights * matcher.inlier_mask_)
         n_supporting = found.evidence.n_supporting if found and found.evidence.is_significant else 0
         return matcher if n_accepted and n_accepted >= n_supporting else found or self._search(X, Y, weights)
@@ -299,12 +300,19 @@ class Registration(TransformerMixin, PairMatcher):
         suggestion = self._linear_start(X, Y, rng) if self.model == "affine" else None
         return find_consensus(self._map_model, X, Y, weights, self.noise_bound, self.alpha, rng, suggestion)
 
+    @staticmethod
+    def _matched(matcher: CalibratedMatcher, X: Array, Y: Array) -> CalibratedMatcher:
+        """Match by a linear map; what it has to say about rows that depend on each other is not about this question."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)
+            return matcher.fit(X, Y)
+
     def _linear_start(self, X: Array, Y: Array, rng: np.random.Generator) -> Array:
         """Pairs that a linear map explains: where distances change, agreement has nothing to go by."""
         few = rng.choice(len(X), min(len(X), 2000), replace=False)
         if few.size < CalibratedMatcher._fewest_pairs:
             return few
-        matcher = CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))).fit(X[few], Y[few])
+        matcher = self._matched(CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))), X[few], Y[few])
         return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
 
     def _by_search(self, found: Consensus, certainty: Certainty, X: Array, Y: Array, weights: FloatArray) -> Verdict:
