@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.consensus.clumps import JointNeighbours, clump_length, coincidence, folds_of_blocks, looks_clumped
+from inlier.consensus.clumps import (
+    JointNeighbours,
+    _members,
+    clump_length,
+    coincidence,
+    folds_of_blocks,
+    looks_clumped,
+)
 
 
 def spots(rng, n_spots, n=400, radius=0.02):
@@ -103,3 +110,8 @@ def test_folds_hold_whole_blocks_and_about_as_many_pairs_each():
     neighbour = np.argsort(np.linalg.norm(X[:50, None] - X, axis=2), axis=1)[:, 1]
     assert (fold[:50] == fold[neighbour]).mean() > 0.5  # 1/8 for folds of single pairs
     assert (folds_of_blocks(X, 100.0, 8, np.random.default_rng(3)) < 8).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 250, 2000])
+def test_pairs_of_things_are_numbered_as_by_scipy(n):
+    np.testing.assert_array_equal(_members(np.arange(n * (n - 1) // 2), n), np.triu_indices(n, 1))

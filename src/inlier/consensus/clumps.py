@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -34,10 +33,7 @@ _WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are 
 _CLOSE_LOOK = 2000  # pairs that the length is read off
 _LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them that others share, for a closer look
 _MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
-_MOST_ARE, _HARDLY_NEARER = (
-    0.7,
-    0.3,
-)  # share of pairs that are nearest; their distance beside that of the second nearest
+_MOST_ARE, _HARDLY_NEARER = 0.7, 0.3  # share of the pairs that are nearest; distance beside the second nearest
 _TINY = float(np.finfo(np.float64).tiny)
 _COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 800, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
 _COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
@@ -65,7 +61,10 @@ def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
     >>> 0.05 < clump_length(X, Y, rng) < 0.2
     True
     """
-    seen, expected, ends = _shells(X, Y, rng)
+    some = rng.permutation(len(X))[:_CLOSE_LOOK]
+    x, y = X[some], Y[some]
+    ends = _shells(x, y)
+    seen, expected = (np.diff(counts, prepend=0.0) for counts in _joint_within(x, y, ends, _RE_PAIRINGS, rng))
     length = n_seen = n_expected = 0.0
     for here, by_chance, end in zip(seen.tolist(), expected.tolist(), ends.tolist(), strict=True):
         n_seen, n_expected = n_seen + here, n_expected + by_chance
@@ -82,49 +81,43 @@ def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
 def looks_clumped(X: Array, Y: Array, rng: np.random.Generator) -> bool:
     """Whether a glance at some hundred pairs finds more joint neighbours than among re-pairings."""
     x, y = X[:_GLANCE], Y[:_GLANCE]
-    ends = min(_spread(x), _spread(y)) * _SHELLS[_SHELLS <= _WIDEST_AT_A_GLANCE]
-    of_x = pdist(x, "sqeuclidean")
-    near = np.flatnonzero((of_x > 0) & (of_x <= ends[-1] ** 2))
-    i, j = (side[near] for side in _all_pairs(len(x)))
+    ends = _shells(x, y, _WIDEST_AT_A_GLANCE)
+    seen, expected = _joint_within(x, y, ends, _RE_PAIRINGS, rng)
+    return bool(np.max((seen - _GLANCE_LEVEL * expected) / np.sqrt(expected + 1)) > _GLANCE_DEVIATIONS)
 
-    def up_to(partners: Array) -> FloatArray:
+
+def _members(numbers: Array, n: int) -> tuple[Array, Array]:
+    """The two members of pairs of n things, by their numbers in `pdist`: i (2 n - i - 1) / 2 + j - i - 1."""
+    first = (n - 0.5 - np.sqrt((n - 0.5) ** 2 - 2.0 * numbers)).astype(np.int64)
+    return first, numbers - first * (2 * n - first - 1) // 2 + first + 1
+
+
+def _shells(x: Array, y: Array, widest: float = np.inf) -> FloatArray:
+    """Ends of the shells of joint distance, no wider than so many spreads."""
+    spread = min(float(np.sqrt(side.var(axis=0).sum())) or 1.0 for side in (x, y))
+    return spread * _SHELLS[widest >= _SHELLS]
+
+
+def _joint_within(
+    x: Array, y: Array, ends: FloatArray, re_pairings: int, rng: np.random.Generator, shared: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """How many joint neighbours there are within each of these distances, and how many among re-pairings.
+
+    Those that share a point are left out unless ``shared``: they say nothing about clumps.
+    """
+    of_x, squared = pdist(x, "sqeuclidean"), ends**2
+    is_near = of_x <= squared.max()
+    near = np.flatnonzero(is_near if shared else is_near & (of_x > 0))
+    i, j = _members(near, len(x))
+
+    def within(partners: Array) -> FloatArray:
         step = partners[i] - partners[j]
         of_y = np.einsum("ij,ij->i", step, step)
-        joint = np.sort(np.maximum(of_x[near], of_y)[of_y > 0])
-        return np.searchsorted(joint, ends**2, side="right").astype(np.float64)
+        joint = np.maximum(of_x[near], of_y)
+        return np.searchsorted(np.sort(joint if shared else joint[of_y > 0]), squared, side="right").astype(np.float64)
 
-    expected = np.mean([up_to(y[rng.permutation(len(y))]) for _ in range(_RE_PAIRINGS)], axis=0)
-    return bool(np.max((up_to(y) - _GLANCE_LEVEL * expected) / np.sqrt(expected + 1)) > _GLANCE_DEVIATIONS)
-
-
-@lru_cache(maxsize=1)
-def _all_pairs(n: int) -> tuple[Array, Array]:
-    """The two members of each pair of n things, in the order of `pdist`."""
-    first, second = np.triu_indices(n, 1)
-    return first, second
-
-
-def _shells(X: Array, Y: Array, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """How many joint neighbours there are at which distances, how many among re-pairings, and the shells' ends."""
-    some = rng.permutation(len(X))[:_CLOSE_LOOK]
-    x, y = X[some], Y[some]
-    ends = min(_spread(x), _spread(y)) * _SHELLS
-    of_x = pdist(x, "sqeuclidean")
-    counts = [_histogram(of_x, pdist(y, "sqeuclidean"), ends)]
-    counts += [_histogram(of_x, pdist(y[rng.permutation(len(y))], "sqeuclidean"), ends) for _ in range(_RE_PAIRINGS)]
-    return counts[0], np.mean(counts[1:], axis=0), ends
-
-
-def _spread(points: Array) -> float:
-    return float(np.sqrt(points.var(axis=0).sum())) or 1.0
-
-
-def _histogram(of_x: FloatArray, of_y: FloatArray, ends: FloatArray) -> FloatArray:
-    """Pairs of pairs by the larger of two squared distances. Pairs that share a point say nothing about clumps."""
-    joint = np.maximum(of_x, of_y)[(of_x > 0) & (of_y > 0)]
-    return np.diff(np.searchsorted(np.sort(joint[joint <= ends[-1] ** 2]), ends**2, side="right"), prepend=0).astype(
-        float
-    )
+    expected = np.mean([within(y[rng.permutation(len(y))]) for _ in range(re_pairings)], axis=0)
+    return within(y), expected
 
 
 def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> float:
@@ -135,18 +128,8 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     """
     some = rng.permutation(len(X))[:_COINCIDENCE_LOOK]
     x, y = X[some], Y[some]
-    squared = (reach * _COINCIDENCE_SCALES) ** 2
-    of_x = pdist(x, "sqeuclidean")
-    near = np.flatnonzero(of_x <= squared[0])
-    i, j = (side[near] for side in _all_pairs(len(x)))
-
-    def count(partners: Array) -> FloatArray:
-        step = partners[i] - partners[j]
-        joint = np.sort(np.maximum(of_x[near], np.einsum("ij,ij->i", step, step)))
-        return np.searchsorted(joint, squared, side="right").astype(np.float64)
-
-    seen = count(y)
-    expected = np.mean([count(y[rng.permutation(len(y))]) for _ in range(_COINCIDENCE_RE_PAIRINGS)], axis=0)
+    ends = reach * _COINCIDENCE_SCALES
+    seen, expected = _joint_within(x, y, ends, _COINCIDENCE_RE_PAIRINGS, rng, shared=True)
     is_chance = seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)
     return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
 

@@ -172,11 +172,10 @@ def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: fl
     if np.count_nonzero(far) >= _FEWEST_FAR:  # those that follow the best map are no mistakes either
         length = clump_length(some.x.T[far], some.y.T[far], setting.rng) or length
         test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
-    held_out = test.judge(*best)
-    certainty = Certainty(held_out.log_p_value, held_out.n_places, length)
+    certainty = test.judge(*best)
     if certainty.is_sure:
         certainty = replace(certainty, runner_up=test.runner_up(*best))
-    return certainty, held_out.map if certainty.is_sure else None
+    return certainty, best[0] if certainty.is_sure else None
 
 
 def _one_vote_a_clump(pairs: ColumnPairs, reach: float) -> ColumnPairs:

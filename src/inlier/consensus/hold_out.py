@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from scipy.special import gammainc
@@ -31,6 +31,7 @@ from scipy.special import gammainc
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus.clumps import JointNeighbours, folds_of_blocks
 from inlier.consensus.pairs import ColumnPairs
+from inlier.consensus.refine import Certainty
 from inlier.transforms.least_squares import Maps
 
 _FOLDS, _DEALS = 8, 2
@@ -53,16 +54,6 @@ _HOPELESS, _CLEAR = -0.7, -60.0  # logarithm of p after the first deal that ends
 Look = Callable[[ColumnPairs], Maps | None]  # the search: the map that some pairs agree on, if that is significant
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """A map, and what pairs that it was not fitted to say of it."""
-
-    map: Maps
-    bound: float  # within which its votes are least likely
-    n_places: float  # votes for it, of all pairs
-    log_p_value: float  # of as many votes by chance, where it was not looked for
-
-
 class HoldOutTest:
     """The test on some pairs (a few thousand, in random order), whose mistakes have a correlation length."""
 
@@ -78,28 +69,29 @@ class HoldOutTest:
         """Return the map with the least likely votes, of all that are found, and its bound; None if there is none."""
         everyone = np.ones(self._pairs.n_pairs, dtype=bool)
         found = [known] if known is not None else []
-        found += [m for share in (*_THINNED, *_THINNED_MORE) for m in self._found_among(everyone, share)]
+        found += self._found_among(everyone, (*_THINNED, *_THINNED_MORE))
         return self._least_likely(found, everyone)
 
-    def judge(self, best: Maps, bound: float) -> HeldOut:
+    def judge(self, best: Maps, bound: float) -> Certainty:
         """Look for the map in the rest of each fold, and count the votes of the fold."""
         votes, expected, n_agree, n_folds, log_p = 0.0, 0.0, 0, 0, 0.0
+        n_places = self._n_places(best, bound)
         supporters = self._x[self._residuals(best) <= bound]
         for n_deals in range(1, _DEALS + 1):
             for fold in self._deal():
                 n_folds += 1
-                again = self._least_likely(list(self._first_found(~fold)), ~fold)
+                again = self._least_likely(self._first_found(~fold), ~fold)
                 if again is not None:
                     here, by_chance = self._votes_of(fold, *again)
                     expected += by_chance
                     if _gap(supporters, best, again[0]) <= _SAME * self._length:
                         votes, n_agree = votes + here, n_agree + 1
                 if n_folds - n_agree > _DEALS * _FOLDS - _MUST_AGREE:
-                    return HeldOut(best, bound, self._n_places(best, bound), 0.0)
+                    return Certainty(0.0, n_places, self._length)
             log_p = log_poisson_tail(votes / n_deals, max(expected / n_deals, _FEWEST_EXPECTED))
             if not _CLEAR < log_p < _HOPELESS:
                 break
-        return HeldOut(best, bound, self._n_places(best, bound), log_p)
+        return Certainty(log_p, n_places, self._length)
 
     def runner_up(self, best: Maps, bound: float) -> tuple[Maps, float] | None:
         """Another map, found among pairs that are far from the best one, if it is of the same order, and its votes.
@@ -107,7 +99,7 @@ class HoldOutTest:
         That is, within the bound of the best one it has half as many votes, and they are half as unlikely.
         """
         far = self._residuals(best) > 2 * self._length
-        second = self._least_likely(list(self._first_found(far)), far)
+        second = self._least_likely(self._first_found(far), far)
         if second is None or _gap(self._x[~far], best, second[0]) <= _SAME * self._length:
             return None
         (votes, log_p), (of_best, log_p_of_best) = (self._votes_within(maps, bound) for maps in (second[0], best))
@@ -125,17 +117,18 @@ class HoldOutTest:
         fold = folds_of_blocks(self._x, _BLOCK * self._length, _FOLDS, self._rng)
         return [fold == k for k in range(int(fold.max()) + 1)] if fold.max() > 0 else []
 
-    def _found_among(self, chosen: Mask, separation: float) -> Iterator[Maps]:
-        """Search among the chosen, or those of them that are so far from each other."""
-        if separation > 0:
-            chosen = self._neighbours.nearer(separation * self._length).separated(chosen, self._rng)
-        found = self._look(self._pairs.take(np.flatnonzero(chosen)))
-        if found is not None:
-            yield found
+    def _found_among(self, chosen: Mask, separations: tuple[float, ...]) -> Iterator[Maps]:
+        """Search among those of the chosen that are so far from each other; all, for 0."""
+        for separation in separations:
+            some = chosen
+            if separation > 0:
+                some = self._neighbours.nearer(separation * self._length).separated(chosen, self._rng)
+            found = self._look(self._pairs.take(np.flatnonzero(some)))
+            if found is not None:
+                yield found
 
-    def _first_found(self, chosen: Mask) -> Iterator[Maps]:
-        found = (m for separation in _THINNED for m in self._found_among(chosen, separation))
-        yield from [m for m in [next(found, None)] if m is not None]
+    def _first_found(self, chosen: Mask) -> list[Maps]:
+        return list(islice(self._found_among(chosen, _THINNED), 1))
 
     def _least_likely(self, found: list[Maps], chosen: Mask) -> tuple[Maps, float] | None:
         """The map, and the bound, within which so many votes of the chosen are least likely by chance."""
