@@ -240,7 +240,7 @@ class ColumnPairs:
     def _fit_and_sums(
         self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
     ) -> tuple[Maps, int, FloatArray]:
-        """Least squares with the first sharpness, or, for rotations, with each in turn; pairs within reach; the sums."""
+        """Least squares with the first sharpness, or, for rotations, with each in turn; pairs near; the sums."""
         if not self._is_in_one_loop(model):
             sums, n_near = self._near_sums(model, maps, reach, float(sharpnesses[0]))
             return maps_of(model, Moments.from_sums(model, sums)), n_near, sums
