@@ -36,7 +36,10 @@ MODULES = {
     "consensus.find": ["tests/consensus/test_find.py"],
     "consensus.hold_out": ["tests/consensus/test_hold_out.py"],
     "estimators._verdict": ["tests/estimators/test_verdict.py"],
-    "estimators.registration": ["tests/estimators/test_registration.py", "tests/estimators/test_registration_repeats.py"],
+    "estimators.registration": [
+        "tests/estimators/test_registration.py",
+        "tests/estimators/test_registration_repeats.py",
+    ],
 }
 PATIENCE = 300  # seconds for the tests of one mutation: a mistake that goes on for ever was noticed
 
@@ -83,7 +86,7 @@ class FastestFirst:
 
 
 class _WithoutAnnotations(ast.NodeTransformer):
-    def visit_FunctionDef(self, node):  # noqa: N802 - a name of ast's
+    def visit_FunctionDef(self, node):
         node.returns = None
         return self.generic_visit(node)
 
@@ -91,7 +94,7 @@ class _WithoutAnnotations(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    def visit_AnnAssign(self, node):  # noqa: N802
+    def visit_AnnAssign(self, node):
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
 
@@ -185,7 +188,7 @@ def main() -> None:
     import hypothesis.strategies  # noqa: F401
     import numba  # noqa: F401 - what every copy needs is imported once
     import pytest  # noqa: F401
-    import scipy.spatial.transform  # noqa: F401
+    import scipy.spatial.transform
     import scipy.stats  # noqa: F401
     import sklearn.base  # noqa: F401
 
