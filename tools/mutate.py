@@ -29,7 +29,10 @@ from pathlib import Path
 SRC = Path(__file__).parents[1] / "src" / "inlier"
 MODULES = {
     "calibration.p_values": ["tests/calibration/test_p_values.py", "tests/calibration/test_p_values_significance.py"],
-    "calibration.competition": ["tests/calibration/test_competition.py"],
+    "calibration.competition": [
+        "tests/calibration/test_competition.py",
+        "tests/calibration/test_competition_reference.py",
+    ],
     "rows.null_pairs": ["tests/rows/test_null_pairs.py"],
     "consensus.evidence": ["tests/consensus/test_evidence.py"],
     "consensus.refine": ["tests/consensus/test_refine.py"],
