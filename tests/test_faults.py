@@ -134,7 +134,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path, monkeypatch, streamed):
 
 
 def test_laz_where_the_process_may_take_little_memory(tmp_path):
-    """As under ``ulimit -v`` on clusters: damaged files end in a sentence there too, never in an abort of the library."""
+    """As under ``ulimit -v`` on clusters: damaged files end in a sentence there too, not in an abort of the library."""
     program = """
 import resource, sys, warnings
 from pathlib import Path
