@@ -28,7 +28,11 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src" / "inlier"
 MODULES = {
-    "calibration.p_values": ["tests/calibration/test_p_values.py", "tests/calibration/test_p_values_significance.py"],
+    "calibration.p_values": [
+        "tests/calibration/test_p_values.py",
+        "tests/calibration/test_p_values_definitions.py",
+        "tests/calibration/test_p_values_significance.py",
+    ],
     "calibration.competition": [
         "tests/calibration/test_competition.py",
         "tests/calibration/test_competition_reference.py",

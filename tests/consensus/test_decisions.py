@@ -401,3 +401,30 @@ class TestHoldOut:
                 assert found[1] == pytest.approx(self.held_out(X, Z)._n_places(second, 0.05))
         assert self.held_out(X, Y, lambda some: SHIFT).runner_up(SHIFT, 0.05) is None
         assert self.held_out(X, Y, lambda some: None).runner_up(SHIFT, 0.05) is None
+
+
+class TestPolish:
+    """Which pairs a polish works on: all, or where most are far or there are very many, a part of those near."""
+
+    @pytest.mark.parametrize(
+        ("n", "share", "taken"),
+        [
+            (200, 1.0, None),  # as many as may be
+            (201, 1.0, 101),  # every second
+            (180, 0.5, None),  # few enough in vain
+            (180, 0.4, 72),  # more than a hundred in vain: those near, all of them
+            (600, 0.4, 120),  # every second of those near
+        ],
+    )
+    def test_which_pairs(self, n, share, taken, monkeypatch):
+        monkeypatch.setattr("inlier.consensus.refine._POLISHED_ON", 100)
+        rng = np.random.default_rng(0)
+        X = rng.random((n, 3))
+        n_near = round(share * n)
+        Y = X + 0.5
+        Y[n_near:] += 50
+        sizes, take = [], ColumnPairs.take
+        monkeypatch.setattr(ColumnPairs, "take", lambda self, which: sizes.append(len(which)) or take(self, which))
+        evidence = replace(STRONG, by_chance=0.0, n_supporting=n_near, n_pairs=n)
+        Refiner(MapModel("rigid", 3), Steps([1.0]), None, 1000).polish(columns(X, Y), Candidate(SHIFT, evidence))
+        assert sizes == ([] if taken is None else [taken])
