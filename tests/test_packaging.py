@@ -1,4 +1,4 @@
-"""What a release is made of: workflows, templates and recipe by their schemas; one version, one list of what is needed."""
+"""What a release is made of: workflows, templates and recipe by their schemas; one version, one list of needs."""
 
 from __future__ import annotations
 
