@@ -2,8 +2,8 @@
 Two embedding spaces and a dirty dictionary
 ===========================================
 
-Two models gave vectors to the words of two languages. A dictionary of 2,000 entries says which words mean the same, and 85 % of
-them are wrong. The map between the spaces is wanted, and the wrong entries.
+Two models gave vectors to the words of two languages. A dictionary of 2,000 entries says which words mean the same,
+and 85 % of them are wrong. The map between the spaces is wanted, and the wrong entries.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Is a promised 5 % really 5 %?
 =============================
 
-A hard case: three dimensions, much noise, half of the pairs wrong, so that real and wrong pairs overlap. For twenty draws, what
-share of the accepted pairs was wrong, beside the alpha that was asked for? And are the p-values of wrong pairs uniform, from
-which all else follows?
+A hard case: three dimensions, much noise, half of the pairs wrong, so that real and wrong pairs overlap. For twenty
+draws, what share of the accepted pairs was wrong, beside the alpha that was asked for? And are the p-values of
+wrong pairs uniform, from which all else follows?
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,8 @@ mean = np.mean(shares, axis=0)
 print("asked for:", alphas, " observed:", mean.round(3))
 
 # %%
-# Above 5 % the curve falls behind: a pair that is more likely wrong than real is never accepted, whatever alpha would allow.
+# From 5 % on the curve is flat: a pair that is more likely wrong than real is never accepted, whatever alpha would
+# allow.
 
 figure, (rates, uniform) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
 rates.plot(alphas, np.transpose(shares), color=WRONG, alpha=0.15)

@@ -2,8 +2,8 @@
 Linear time
 ===========
 
-Row sums of an n x n matrix without the matrix: twice as many pairs take twice as long, not four times. The dense way is drawn as
-far as it goes in a moment.
+Row sums of an n x n matrix without the matrix: twice as many pairs take twice as long, not four times. The dense
+way is drawn as far as it goes in a moment.
 """
 
 from time import perf_counter

@@ -2,9 +2,9 @@
 Find the mispaired points of a brain
 ====================================
 
-Twelve thousand points of a brain surface were paired with a rotated copy of themselves, and a fifth of them with the wrong
-partner. Six numbers describe a point: where it is, how thick and how curved the cortex, how much myelin. Nobody tells the
-matcher the rotation, or how many pairs are wrong.
+Twelve thousand points of a brain surface were paired with a rotated copy of themselves, and a fifth of them with
+the wrong partner. Six numbers describe a point: where it is, how thick and how curved the cortex, how much myelin.
+Nobody tells the matcher the rotation, or how many pairs are wrong.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ print(matcher.result_)
 print(f"estimated share of real pairs: {matcher.inlier_fraction_:.3f} +- {matcher.inlier_fraction_error_:.3f}")
 
 # %%
-# Left the points that are called wrong, seen from the side; right the scores. Re-pairings of the same data say how high a
-# wrong pair scores, and from them follows where to cut: at most 1 % of what lies above is wrong.
+# Left the points that are called wrong, seen from the side; right the scores. Re-pairings of the same data say how
+# high a wrong pair scores, and from them follows where to cut: at most 1 % of what lies above is wrong.
 
 figure, (surface, scores) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 plot_points(data.X[:, [1, 2]], ~matcher.inlier_mask_, "paired with the wrong point", surface)

@@ -2,8 +2,9 @@
 Squares that changed places in a photo
 ======================================
 
-An experiment of the paper: thirty squares of a photo changed places, and there is noise. Every pixel is a pair, its colour
-before and after. Row sums of the overlap tell which pixels moved; in linear time that are all 273,280 of them at once.
+An experiment of the paper: thirty squares of a photo changed places, and there is noise. Every pixel is a pair, its
+colour before and after. Row sums of the overlap tell which pixels moved; in linear time that is all 273,280 of them
+at once.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +22,8 @@ before = photo.reshape(-1, 3) / 255
 after = np.clip(before[source] + 0.05 * rng.normal(size=before.shape), 0, 1)
 
 # %%
-# Two colours of the same direction look alike to it: where sky took the place of sky, nothing can be seen, by anyone.
+# Two colours of the same direction look alike to it: where sky took the place of sky, nothing can be seen, by
+# anyone.
 
 matcher = RowSumMatcher().fit(before, after)
 errors = error_rates(unmoved, matcher.inlier_mask_)

@@ -2,8 +2,9 @@
 The matrix that is never formed
 ===============================
 
-The idea in one picture. Multiply the Gram matrices of both sets entry by entry: where pairs i and j are both real, their inner
-products agree and the product is large on average. Real pairs form a bright block; a wrong pair agrees with nobody.
+The idea in one picture. Multiply the Gram matrices of both sets entry by entry: where pairs i and j are both real,
+their inner products agree and the product is large on average. Real pairs form a bright block; a wrong pair agrees
+with nobody.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,8 @@ H = overlap.to_dense()  # only to look at it; nothing below needs it
 print("row sums agree to", f"{np.abs(overlap.row_sums() - H.sum(axis=1)).max():.0e}")
 
 # %%
-# Sorted, real pairs first. Left the matrix (its diagonal is 1), in the middle and right what the paper's two methods look at.
+# Sorted, real pairs first. Left the matrix (its diagonal is 1), in the middle and right what the paper's two
+# methods look at.
 
 order = np.argsort(~data.inlier_mask, kind="stable")
 figure, (matrix, sums, vector) = plt.subplots(

@@ -2,9 +2,9 @@
 Scores of your own
 ==================
 
-You have a score of your own for each pair, and can score pairs that are wrong for sure: that is all it takes for p-values,
-q-values and the share of real pairs. Here handwritten digits: do the upper and the lower half belong to one image? The score is
-how well a classifier of upper halves and one of lower halves agree.
+You have a score of your own for each pair, and can score pairs that are wrong for sure: that is all it takes for
+p-values, q-values and the share of real pairs. Here handwritten digits: do the upper and the lower half belong to
+one image? The score is how well a classifier of upper halves and one of lower halves agree.
 """
 
 import matplotlib.pyplot as plt
@@ -16,13 +16,11 @@ from inlier.calibration import calibrate
 from inlier.plotting import QUIET, REAL, WRONG
 
 images, digit = load_digits(return_X_y=True)
-upper, lower = images[:, :32], images[:, 32:]
+upper, lower = images[:, :32] / 16, images[:, 32:] / 16
 rng = np.random.default_rng(0)
 learn, test = np.split(rng.permutation(len(digit)), [900])
-beliefs = [
-    LogisticRegression(max_iter=2000).fit(h[learn] / 16, digit[learn]).predict_proba(h[test] / 16)
-    for h in (upper, lower)
-]
+classifier = LogisticRegression(max_iter=2000)
+beliefs = [classifier.fit(half[learn], digit[learn]).predict_proba(half[test]) for half in (upper, lower)]
 
 partner = np.arange(test.size)
 wrong = rng.random(test.size) < 0.4  # four in ten lower halves are of another image
@@ -31,15 +29,14 @@ scores = np.log((beliefs[0] * beliefs[1][partner]).sum(axis=1))
 null = np.log((beliefs[0] * beliefs[1][rng.permutation(test.size)]).sum(axis=1))
 
 # %%
-# A wrong half may show the same digit by chance, so hardly any pair is sure to one in a hundred; the share is known all the same.
+# A wrong half may show the same digit by chance, so hardly any pair is sure to one in a hundred; the share is known
+# all the same.
 
 found = calibrate(scores, null)
-print(
-    f"share of real pairs: {found.inlier_fraction:.2f} +- {found.inlier_fraction_error:.2f} (in truth {1 - wrong.mean():.2f})"
-)
-print(
-    f"more likely real than wrong: {(found.q_values < 0.5).sum()}; of those wrong: {(wrong & (found.q_values < 0.5)).sum()}"
-)
+likely = found.q_values < 0.5
+print(f"share of real pairs: {found.inlier_fraction:.2f} +- {found.inlier_fraction_error:.2f}")
+print(f"in truth: {1 - wrong.mean():.2f}")
+print(f"more likely real than wrong: {likely.sum()}; of those wrong: {wrong[likely].sum()}")
 
 # %%
 figure = plt.figure(figsize=(10, 3.6), layout="constrained")

@@ -2,8 +2,8 @@
 Register two scans from bad matches
 ===================================
 
-A surface was scanned from two sides. Two thousand supposed matches join the scans, and 85 % of them are wrong. How did the scanner move?
-No noise bound is given, and no number of trials.
+A surface was scanned from two sides. Two thousand supposed matches join the scans, and 85 % of them are wrong. How
+did the scanner move? No noise bound is given, and no number of trials.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Two photos of the night sky
 ===========================
 
-The same stars in two photos: turned, zoomed, moved. Brightness alone said which star is which, and was wrong nine times in ten.
-A similarity carries one photo onto the other; stars that only one of them shows have no partner.
+The same stars in two photos: turned, zoomed, moved. Brightness alone said which star is which, and was wrong nine
+times in ten. A similarity carries one photo onto the other; stars that only one of them shows have no partner.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Samples that were swapped in the lab
 ====================================
 
-The same 300 samples were measured by two assays, say gene expression and proteins. The two tables have other columns, but both
-follow the same few biological programmes. Somewhere tubes were mixed up: three pairs and one triple of samples.
+The same 300 samples were measured by two assays, say gene expression and proteins. The two tables have other
+columns, but both follow the same few biological programmes. Somewhere tubes were mixed up: three pairs and one
+triple of samples.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +29,7 @@ proteins = proteins[owner]
 matcher = CalibratedMatcher(random_state=0).fit(genes, proteins)
 suspects = np.flatnonzero(matcher.q_values_ > 0.5)
 swapped = owner != np.arange(300)
-print(
-    f"{suspects.size} samples seem not to go together; {swapped[suspects].sum()} of the 9 swapped ones are among them."
-)
+print(f"{suspects.size} samples seem not to go together; {swapped[suspects].sum()} of the 9 swapped ones among them.")
 
 # %%
 # One point a sample. What was swapped lies far below all others, and is named.

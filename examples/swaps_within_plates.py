@@ -2,8 +2,9 @@
 Swaps within a plate: say where wrong partners come from
 ========================================================
 
-Samples of one plate resemble each other. A tube that was swapped with its neighbour fits far better than a stranger would, so
-that strangers are no measure for it. Told which plate each sample is from, the matcher compares inside of it.
+Samples of one plate resemble each other. A tube that was swapped with its neighbour fits far better than a stranger
+would, so that strangers are no measure for it. Told which plate each sample is from, the matcher compares inside of
+it.
 """
 
 import warnings

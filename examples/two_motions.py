@@ -2,8 +2,9 @@
 Two things that move
 ====================
 
-A camera moves, and so does everything it sees; a letter in front moves in its own way, and a third of the matches are nonsense. The
-first fit finds the larger group; a second one, on what is left, the other; a third finds nothing, and says so.
+A camera moves, and so does everything it sees; a letter in front moves in its own way, and a third of the matches
+are nonsense. The first fit finds the larger group; a second one, on what is left, the other; a third finds nothing,
+and says so.
 """
 
 import matplotlib.pyplot as plt

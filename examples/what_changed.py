@@ -2,8 +2,8 @@
 What has changed between two photos?
 ====================================
 
-A scene, and the same an hour later: dimmer, warmer, darker to one side, the camera moved by two pixels, noise in both. And two
-things that were not there before.
+A scene, and the same an hour later: dimmer, warmer, darker to one side, the camera moved by two pixels, noise in
+both. And two things that were not there before.
 """
 
 import matplotlib.pyplot as plt
