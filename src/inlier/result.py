@@ -29,6 +29,17 @@ class MatchResult:
     p_values, q_values : ndarray of float, shape (n,), optional
         From a calibrated matcher: the chance that a wrong pair scores as high, and the smallest false
         discovery rate at which the pair is accepted.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
+    >>> result = CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_
+    >>> result
+    <CalibratedMatcher result: 301 of 500 pairs called real (60.2%)>
+    >>> list(result.columns()), bool(data.inlier_mask[result.worst(3)].any())
+    (['score', 'p_value', 'q_value', 'inlier'], False)
     """
 
     method: str
