@@ -69,8 +69,8 @@ lint: .venv/.installed-lint
 
 # The site, from nothing: examples run, warnings are errors, links inside of it are checked. Open docs/_build/html/index.html.
 docs: .venv/.installed-docs
-	rm -rf docs/_build docs/gallery docs/api/generated
-	$(BIN)/python -m sphinx -W --keep-going -n -T -q -j auto -b html docs docs/_build/html
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated
+	$(BIN)/python -m sphinx -W --keep-going -T -q -j auto -b html docs docs/_build/html
 	$(BIN)/python tools/check_links.py docs/_build/html
 
 # The built site in a browser: navigation, search, a gallery page, dark and light, a phone, no message on the console.
@@ -99,5 +99,5 @@ check-package-files: .venv/.installed-release
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf docs/_build docs/gallery docs/api/generated
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated
 	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction

@@ -17,6 +17,7 @@ copyright = author
 release = version = version_of("inlier")
 
 extensions = [
+    "benchmark_results",
     "mathml",
     "myst_parser",
     "numpydoc",

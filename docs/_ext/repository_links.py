@@ -1,7 +1,7 @@
 """Links of pages that are read in the repository, too: what they point at there, they point at here.
 
-`../SECURITY.md` is a page of the site; `../benchmarks/results/peers.txt` and other files that are no pages can be
-downloaded from it; and what the README says `docs/method.md` to, is `method.md` here.
+`../SECURITY.md` is a page of the site, an example its page in the gallery; `../benchmarks/results/peers.txt` and other
+files that are no pages can be downloaded from it; and what the README calls `docs/method.md` is `method.md` here.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def target_of(link: str, home: Path, page: Path) -> str:
     if found.is_dir():
         return os.path.relpath(DOCS / "benchmarks.md", page.parent) if name.startswith("benchmarks") else link
     aim = DOCS / PAGES[name] if name in PAGES else found
+    if found.parent == ROOT / "examples" and found.suffix == ".py":
+        aim = DOCS / "gallery" / f"{found.stem}.rst"
     return os.path.relpath(aim, page.parent)
 
 

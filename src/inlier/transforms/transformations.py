@@ -86,7 +86,7 @@ class Transformation(ABC):
         return mapped
 
     def residuals(self, X: Any, Y: Any) -> FloatArray:
-        """|y_i - T(x_i)| for each pair: Euclidean lengths, in the units of ``Y``."""
+        """``|y_i - T(x_i)|`` for each pair: Euclidean lengths, in the units of ``Y``."""
         X = self._as_points(X, "X", self.linear.shape[1])
         Y = self._as_points(Y, "Y", self.linear.shape[0])
         check_paired(X, Y, fewest=0)
