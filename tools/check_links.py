@@ -34,7 +34,9 @@ class Page(HTMLParser):
 
 def broken_links(site: Path) -> tuple[list[str], int]:
     """Sentences about links that lead nowhere, and how many were followed."""
-    pages = {path.resolve(): Page(path.read_text()) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+    pages = {
+        path.resolve(): Page(path.read_text()) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+    }
     broken, followed = [], 0
     for path, page in pages.items():
         for link in dict.fromkeys(page.links):

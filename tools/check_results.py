@@ -2,10 +2,10 @@
 
     python tools/check_results.py [--strict]
 
-Every file of benchmarks/results is of the last commit that touched it, unless the index names another. Where the code that it speaks of (as
-benchmarks/results/index.toml says) has changed in later commits, the file, its age in commits and the pages that show it
-are named. That is no mistake in itself: a benchmark of hours is not run for every change; but whoever reads the page
-should know, and whoever releases should decide. With --strict the exit code is 1 if there is any.
+Every file of benchmarks/results is of the last commit that touched it, unless the index names another. Where the code
+that it speaks of (as benchmarks/results/index.toml says) has changed in later commits, the file, its age in commits and
+the pages that show it are named. That is no mistake in itself: a benchmark of hours is not run for every change; but
+whoever reads the page should know, and whoever releases should decide. With --strict the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def results(root: Path = ROOT) -> list[Result]:
     known = {}
     index = tomllib.loads((root / RESULTS / "index.toml").read_text())
     for entry in index.values():
-        known |= {file: entry for file in entry["files"]}
+        known |= dict.fromkeys(entry["files"], entry)
     files = sorted(path.name for path in (root / RESULTS).iterdir() if path.suffix in (".txt", ".csv", ".json", ".png"))
     return [_look_up(file, known.get(file, {}), root) for file in files]
 

@@ -1,8 +1,8 @@
 """Results of benchmarks in pages: the file, the command, the commit; and figures of them for both themes.
 
-    ```{results} linear_time.txt
-    :lines: 1-5
-    ```
+```{results} linear_time.txt
+:lines: 1-5
+```
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def draw_peers(folder: Path) -> None:
                 spine.set_color(behind)
             for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
                 text.set_color(ink)
-        legend = figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+        legend = figure.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+        )
         for text in legend.get_texts():
             text.set_color(ink)
         figure.savefig(folder / f"peers-{theme}.svg", transparent=True, metadata={"Date": None})
