@@ -89,7 +89,7 @@ class Registration(TransformerMixin, PairMatcher):
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
-        |y_i - transformation_(x_i)|.
+        ``|y_i - transformation_(x_i)|``.
     noise_bound_ : float
         Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
         near misses, it is not above the residual up to which a pair is twice as likely real as not.
