@@ -346,6 +346,29 @@ def without_codes(table: Table, codes: list[float]) -> Table:
     return replace(table, values=np.where(np.isin(values, codes), np.nan, values))
 
 
+def noting_odd_values(table: Table, job: Job, *, drop: bool = False) -> Table:
+    """Note values that cannot be meant, by the names of rows and columns; return the table, without them if so said."""
+    import numpy as np
+
+    from inlier.rows.odd_values import describe, odd_values
+
+    if isinstance(table.values, np.memmap):  # a large file is looked through once, when it is matched
+        return table
+    odd = odd_values(table.values)
+    if odd is None:
+        return table
+    n, keys = int(odd.sum()), None if table.keys is None else [f"id {key}" for key in table.keys]
+    end = (
+        "They count as missing; if they are meant, take logarithms or ranks first."
+        if drop
+        else "They are compared like any other number, and one such row can hide all real pairs: if they are mistakes, "
+        "leave those rows or columns out."
+    )
+    values = f"{n:,} value{'' if n == 1 else 's'} of {table.source}"
+    job.notes.append(f"{values} {describe(odd, table.values, keys, table.columns)} {end}")
+    return replace(table, values=np.where(odd, np.nan, table.values)) if drop else table
+
+
 def for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
     """One value for both files, or one for each."""
     if len(values) > 2:

@@ -20,6 +20,7 @@ from inlier.cli._common import (
     columns_of_both,
     labels_of_pairs,
     missing_codes,
+    noting_odd_values,
     print_csv,
     read_both,
     without_codes,
@@ -161,16 +162,17 @@ def _match(
     codes: list[float],
 ) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.io import notes_on_values, pair_tables
+    from inlier.io import pair_tables
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = read_both(*job.sources, keys, columns, leave_out=tuple(labels.values()))
-        pairing = pair_tables(*(without_codes(table, codes) for table in tables))
+        takes_gaps = chosen.method == "calibrated" and chosen.splits == 1
+        first, second = (noting_odd_values(without_codes(table, codes), job, drop=takes_gaps) for table in tables)
+        tables, pairing = (first, second), pair_tables(first, second)
         job.notes.extend(pairing.notes)
-        check_numbers(pairing, job.sources, tables, allow_gaps=chosen.method == "calibrated" and chosen.splits == 1)
-        job.notes.extend(note for table in tables for note in notes_on_values(table))
+        check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in labels.items()}
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._common import NOTHING_FOUND, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._common import (
+    NOTHING_FOUND,
+    Job,
+    answer_options,
+    answering,
+    check_numbers,
+    noting_odd_values,
+    read_both,
+)
 from inlier.cli._outputs import BadInput, Output, is_transformation, never
 from inlier.cli._progress import stages
 from inlier.exceptions import UnusableFileError
@@ -116,8 +124,6 @@ def register(
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
-    from inlier.io import notes_on_values
-
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
     job = Job(context, (source, target), output, report, as_json, quiet, force, tuple(others))
@@ -133,7 +139,8 @@ def register(
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
             job.notes.extend(problem.pairing.notes)
-            job.notes.extend(note for table in (problem.source, problem.target) for note in notes_on_values(table))
+            for table in (problem.source, problem.target):
+                noting_odd_values(table, job)
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
         summary = _summary(registration, problem, job)
