@@ -8,8 +8,8 @@ accepted. Two models are therefore compared on pairs that they were not fitted t
 Noise with heavy tails prefers the first, strays prefer neither. Two maps that are preferred may also be two halves of
 one curved relation: then neighbours in x follow the same one, and nothing is taken back.
 
-Among the pairs that were not accepted, another map is worth a fit where the moment of x and y, apart from its part along
-that of the accepted pairs, is larger than those of re-pairings.
+Among the pairs that were not accepted, another map is worth a fit where the moment of x and y, apart from its part
+along that of the accepted pairs, is larger than those of re-pairings.
 """
 
 from __future__ import annotations
@@ -65,11 +65,8 @@ def tell_maps_apart(
         other[first] = within.chance
         labels[other > _MORE_LIKELY] = -1  # back to the rest, with which they may belong
     kept, rest = np.flatnonzero(labels == 0), np.flatnonzero(labels < 0)
-    if (
-        _are_enough(x, y, rest)
-        and _are_enough(x, y, kept)
-        and is_worth_a_fit((x[kept], y[kept]), (x[rest], y[rest]), rng)
-    ):
+    enough = _are_enough(x, y, rest) and _are_enough(x, y, kept)
+    if enough and is_worth_a_fit((x[kept], y[kept]), (x[rest], y[rest]), rng):
         of_rest = fit_rest(rest)
         second = rest[of_rest == 0]
         if _are_enough(x, y, second) and _is_another(x, y, kept, second):
