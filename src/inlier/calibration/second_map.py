@@ -3,9 +3,9 @@
 One linear map may be the average of two: it fits the pairs of both better than any re-pairing does, and all of them are
 accepted. Two models are therefore compared on pairs that they were not fitted to:
 
-    one map, and noise of two sizes      against      two maps, each with its noise.
+    one map, with noise of two sizes or with strays      against      two maps, each with its noise.
 
-Noise with heavy tails prefers the first, strays prefer neither. Two maps that are preferred may also be two halves of
+Two maps that are preferred may also be two halves of
 one curved relation: then neighbours in x follow the same one, and nothing is taken back.
 
 Among the pairs that were not accepted, another map is worth a fit where the moment of x and y, apart from its part
@@ -31,6 +31,7 @@ _MORE_LIKELY = 0.5
 _CLEARLY_BETTER = 0.7  # median squared residual of another map, in units of that of the first
 _LEAST_SHARE = 0.02  # of the smaller of two maps
 _LEAST_VARIANCE = 1e-12
+_BROAD_COUNTS = 0.1  # weight of a pair with much noise beside one with little, where one map is fitted to both
 _GAIN, _SURE = 0.1, 5.0  # log likelihood a pair that two maps must add, and its standard errors
 _NEIGHBOURS_AGREE = 5.0  # standard errors beyond chance, of neighbours that follow the same map
 _SCREENING_ROWS, _SCREENING_RE_PAIRINGS = 2_000, 19  # of the rest; one in twenty passes by chance
@@ -150,15 +151,19 @@ def _dispersion(x: FloatArray, y: FloatArray) -> float:
 
 
 def _two_are_better(x: FloatArray, y: FloatArray, rng: np.random.RandomState) -> bool:
-    """Whether two maps tell pairs that they have not seen better than one with noise of two sizes."""
+    """Whether two maps tell pairs that they have not seen better than one with noise of two sizes, or with strays."""
     half = rng.permutation(len(x)) % 2 == 0
-    gain = np.empty(len(x))
+    gains = np.empty((2, len(x)))
     for seen in (half, ~half):
-        two, one = _two_maps(x[seen], y[seen], rng), _two_sizes(x[seen], y[seen])
-        gain[~seen] = two.log_likelihood(x[~seen], y[~seen]) - one.log_likelihood(x[~seen], y[~seen])
-    typical = np.clip(gain, *np.quantile(gain, (0.01, 0.99)))  # one stray must not decide
-    error = float(np.std(typical)) / len(x) ** 0.5
-    return float(typical.mean()) > max(_GAIN, _SURE * error)
+        two = _two_maps(x[seen], y[seen], rng).log_likelihood(x[~seen], y[~seen])
+        for gain, are_strays in zip(gains, (False, True), strict=True):
+            one = _one_map(x[seen], y[seen], are_strays=are_strays)
+            gain[~seen] = two - one.log_likelihood(x[~seen], y[~seen])
+    for gain in gains:
+        typical = np.clip(gain, *np.quantile(gain, (0.01, 0.99)))  # one pair must not decide
+        if float(typical.mean()) <= max(_GAIN, _SURE * float(np.std(typical)) / len(x) ** 0.5):
+            return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,17 +248,22 @@ def _maximised(x: FloatArray, y: FloatArray, chance: FloatArray) -> _Mixture:
     return _Mixture((maps[0], maps[1]), (variances[0], variances[1]), share)
 
 
-def _two_sizes(x: FloatArray, y: FloatArray) -> _Mixture:
-    """One map, with noise of two sizes around it."""
-    chance = np.where(_nearest_half(_residuals(x, y, np.ones(len(x)))) > 0.5, 0.05, 0.95)
+def _one_map(x: FloatArray, y: FloatArray, *, are_strays: bool) -> _Mixture:
+    """One map with noise of two sizes around it; or with strays, whose y knows nothing of x."""
+    chance = np.where(_nearest_half(_residuals(x, y, np.ones(len(x)))) > _MORE_LIKELY, 0.05, 0.95)
     variance = np.ones(y.shape[1])
     for _ in range(_STEPS):
-        precision = (1 - chance) + chance * 0.1
-        linear = _fitted(x, y, precision)
-        squares = (y - x @ linear) ** 2
-        variances = [np.maximum(w @ squares / max(float(w.sum()), 1.0), _LEAST_VARIANCE) for w in (1 - chance, chance)]
+        linear = _fitted(x, y, (1 - chance) + (0 if are_strays else _BROAD_COUNTS) * chance)
+        other = linear
+        if are_strays:
+            other = np.zeros_like(linear)
+            other[-1] = chance @ y / max(float(chance.sum()), 1.0)
+        variances = [
+            np.maximum(w @ (y - x @ m) ** 2 / max(float(w.sum()), 1.0), _LEAST_VARIANCE)
+            for w, m in ((1 - chance, linear), (chance, other))
+        ]
         share = float(np.clip(chance.mean(), _LEAST_SHARE, 1 - _LEAST_SHARE))
-        found = _Mixture((linear, linear), (variances[0], variances[1]), share)
+        found = _Mixture((linear, other), (variances[0], variances[1]), share)
         chance, before = found.second(x, y), variance
         variance = variances[0]
         if np.allclose(variance, before, rtol=_SETTLED):

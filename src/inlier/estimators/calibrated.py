@@ -28,9 +28,9 @@ from inlier.rows.odd_values import describe, is_skewed, odd_values
 
 _INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
 _CURVED = (
-    "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for a part of "
-    "the rows, or one relation that is curved? In the first case pairs of the second map are among the accepted: match "
-    "the parts one by one. fit(X, y, strata=...) does not help."
+    "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "
+    "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
+    "parts one by one."
 )
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
@@ -229,10 +229,8 @@ class CalibratedMatcher(PairMatcher):
         pairs = PairedRows(X, Y)
         prepared, rows = self._prepared_rows(pairs)
         blank = None if rows is None else _blank_rows(*rows)
-        if (
-            blank is not None and (~blank).sum() >= self._fewest_pairs
-        ):  # rows that failed agree with each other, and with nothing else
-            self._fit_but(blank, X, Y, groups, strata)
+        if blank is not None and (~blank).sum() >= self._fewest_pairs:
+            self._fit_but(blank, X, Y, groups, strata)  # rows that failed agree with each other, and with nothing else
             return
         # deal folds; learn on the others; score pairs and re-pairings
         fit = self._cross_fit(prepared, rows, groups, strata)

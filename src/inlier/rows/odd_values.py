@@ -48,7 +48,7 @@ def odd_values(table: Array) -> Mask | None:
 def describe(
     odd: Mask, table: Array, rows: Sequence[object] | None = None, columns: Sequence[str] | None = None
 ) -> str:
-    """Say, after "so many values of NAME", what is wrong with them and where the first is, by names if there are any."""
+    """Say, after "so many values of NAME", what is wrong with them and where the first is, by names if there are."""
     row, column = (int(place) for place in np.argwhere(odd)[0])
     where = f"row {row}" if rows is None else str(rows[row])
     heading = column if columns is None else columns[column]
