@@ -18,7 +18,7 @@ def new_figure(**options: Any) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("Pictures need matplotlib; install it with: pip install 'inlier[report]'") from error
+        raise ImportError("Pictures need matplotlib; install it with: pip install matplotlib") from error
     return Figure(layout="constrained", **options)
 
 

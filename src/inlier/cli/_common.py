@@ -174,10 +174,14 @@ class Job:
     @property
     def origin(self) -> Origin:
         """Where the answer comes from, for those who read it later."""
+        from inlier.cli._tables import name_of
         from inlier.report.match_summary import Origin
 
-        names = tuple(map(_in_utf8, self.sources))
-        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, dict.fromkeys(self.notes))))
+        notes = list(dict.fromkeys(self.notes))
+        for source in self.sources:
+            notes = [note.replace(source, "standard input") if name_of(source) == "-" else note for note in notes]
+        names = tuple(_in_utf8(name_of(source)) for source in self.sources)
+        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, notes)))
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
@@ -285,9 +289,11 @@ def read_both(
 
     Columns that hold labels are left out where a file has them, unless columns are given.
     """
+    from inlier.cli._tables import columns_of_each
     from inlier.io import read_table
 
-    (key_x, key_y), (columns_x, columns_y) = for_both(keys, "--key"), columns_of_both(columns)
+    (key_x, key_y) = for_both(keys, "--key")
+    columns_x, columns_y = columns_of_each((x, y), columns, columns_of_both(columns))
     has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
     for name, (in_x, in_y) in has_labels.items():
         if not in_x and not in_y:
@@ -344,29 +350,6 @@ def without_codes(table: Table, codes: list[float]) -> Table:
         return table
     values = np.asarray(table.values)
     return replace(table, values=np.where(np.isin(values, codes), np.nan, values))
-
-
-def noting_odd_values(table: Table, job: Job, *, drop: bool = False) -> Table:
-    """Note values that cannot be meant, by the names of rows and columns; return the table, without them if so said."""
-    import numpy as np
-
-    from inlier.rows.odd_values import describe, odd_values
-
-    if isinstance(table.values, np.memmap):  # a large file is looked through once, when it is matched
-        return table
-    odd = odd_values(table.values)
-    if odd is None:
-        return table
-    n, keys = int(odd.sum()), None if table.keys is None else [f"id {key}" for key in table.keys]
-    end = (
-        "They count as missing; if they are meant, take logarithms or ranks first."
-        if drop
-        else "They are compared like any other number, and one such row can hide all real pairs: if they are mistakes, "
-        "leave those rows or columns out."
-    )
-    values = f"{n:,} value{'' if n == 1 else 's'} of {table.source}"
-    job.notes.append(f"{values} {describe(odd, table.values, keys, table.columns)} {end}")
-    return replace(table, values=np.where(odd, np.nan, table.values)) if drop else table
 
 
 def for_both(values: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
