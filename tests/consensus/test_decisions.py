@@ -269,7 +269,9 @@ def votes_by_definition(X, Y, chosen, reach):
     return votes
 
 
-class TestHoldOut:
+class HeldOut:
+    """The test on some pairs, and what it counts, counted plainly."""
+
     LENGTH = 0.3
 
     def held_out(self, X, Y, look=lambda some: SHIFT, noise_bound=None, seed=0):
@@ -282,6 +284,8 @@ class TestHoldOut:
         """Share of all x of these rows with any y that the shift brings within the bound."""
         return np.mean(np.linalg.norm(Y[None] - X[rows][:, None] - 0.5, axis=2) <= bound)
 
+
+class TestHoldOut(HeldOut):
     @pytest.mark.parametrize(("count", "expected"), [(3, 1.0), (10, 2.5), (40, 8.0), (1, 0.5)])
     def test_the_tail(self, count, expected):
         assert log_poisson_tail(count, expected) == pytest.approx(poisson.logsf(count - 1, expected), rel=1e-9)
@@ -428,3 +432,82 @@ class TestPolish:
         evidence = replace(STRONG, by_chance=0.0, n_supporting=n_near, n_pairs=n)
         Refiner(MapModel("rigid", 3), Steps([1.0]), None, 1000).polish(columns(X, Y), Candidate(SHIFT, evidence))
         assert sizes == ([] if taken is None else [taken])
+
+
+class TestHoldOutMore(HeldOut):
+    """The same on pairs of which supporters have companions."""
+
+    def companions(self, apart):
+        """Forty right pairs, and beside each another, so far apart; the companions are a fold."""
+        rng = np.random.default_rng(0)
+        X = 3 * rng.random((200, 3))
+        Y = 3 * rng.random((200, 3))
+        X[40:80] = X[:40]
+        X[40:80, 0] += apart
+        Y[:80] = X[:80] + 0.5
+        fold = np.zeros(200, dtype=bool)
+        fold[40:120] = True
+        return X, Y, fold
+
+    @pytest.mark.parametrize(("apart", "counted"), [(0.07, 0), (0.08, 40)])
+    def test_companions_within_a_quarter_of_the_length_do_not_count(self, apart, counted):
+        X, Y, fold = self.companions(apart)
+        assert self.held_out(X, Y)._votes_of(fold, SHIFT, 0.05)[0] == pytest.approx(counted, abs=2)
+
+    @pytest.mark.parametrize(("apart", "votes"), [(0.11, 40), (0.13, 80)])
+    def test_companions_within_two_fifths_share_a_vote(self, apart, votes):
+        X, Y, _ = self.companions(apart)
+        everyone = np.ones(200, dtype=bool)
+        assert self.held_out(X, Y)._votes_of(everyone, SHIFT, 0.05)[0] == pytest.approx(votes, abs=3)
+
+    @pytest.mark.parametrize(("off", "counted"), [(0.09, 0), (0.11, 40)])
+    def test_who_lies_within_two_bounds_supports_elsewhere(self, off, counted):
+        X, Y, fold = self.companions(0.05)
+        Y[:40, 1] += off  # those that are not of the fold
+        Y[40:80, 1] += 0.04
+        found = self.held_out(X, Y)._votes_of(fold, SHIFT, 0.05)[0]
+        assert found == pytest.approx(counted, abs=3)
+
+    def test_votes_within_a_bound_and_how_unlikely_they_are(self):
+        X, Y = spots()
+        votes = votes_by_definition(X, Y, np.ones(len(X), dtype=bool), 0.5 * self.LENGTH)
+        here = votes[self.residuals(X, Y) <= 0.2].sum()
+        rate = self.rate(X, Y, np.arange(len(X)), 0.2)
+        found, log_p = self.held_out(X, Y)._votes_within(SHIFT, 0.2)
+        assert found == pytest.approx(here)
+        assert log_p == pytest.approx(log_poisson_tail(here, votes.sum() * rate), rel=0.1)
+
+    @pytest.mark.parametrize(("n_right", "n_deals"), [(300, 1), (25, 2), (0, 1)])
+    def test_a_second_deal_where_the_first_leaves_it_open(self, n_right, n_deals):
+        X, Y = spots(n=600, n_right=n_right)
+        test, dealt = self.held_out(X, Y), []
+        deal = test._deal
+        test._deal = lambda: dealt.append(0) or deal()
+        log_p = test.judge(SHIFT, 0.05).log_p_value
+        assert len(dealt) == n_deals
+        assert log_p < -60 if n_right == 300 else -60 < log_p < -0.7 if n_right == 25 else log_p >= -0.7
+
+    @pytest.mark.parametrize(("distance", "named"), [(0.58, False), (0.7, True)])
+    def test_another_map_is_looked_for_beyond_two_lengths(self, distance, named):
+        X, Y = spots(n=600, n_right=300)
+        rows = np.flatnonzero(self.residuals(X, Y) < 0.1)[:150]
+        Y[rows] = X[rows] + 0.5 + [[distance, 0, 0]]
+        second, asked = Maps(np.eye(3)[None], np.array([[0.5 + distance, 0.5, 0.5]])), []
+
+        def look(some):
+            asked.append(np.linalg.norm(some.y - some.x - 0.5, axis=0).min())
+            return second
+
+        found = self.held_out(X, Y, look).runner_up(SHIFT, 0.05)
+        assert min(asked) > 2 * self.LENGTH
+        assert (found is not None) == named
+
+    def test_first_among_pairs_that_are_no_neighbours_and_last_among_all(self):
+        rng = np.random.default_rng(0)
+        X = Y = 0.6 * rng.random((300, 3))  # so that there are neighbours at all distances
+        sizes = []
+        self.held_out(X, Y, lambda some: sizes.append(some.n_pairs)).best(None)
+        neighbours = [0.2, 0.35, 0.0, 0.1, 0.25]  # of the length, that no two of them are within
+        assert len(sizes) == len(neighbours)
+        assert [size == len(X) for size in sizes] == [separation == 0 for separation in neighbours]
+        assert sizes[1] < sizes[4] < sizes[0] < sizes[3] < len(X)
