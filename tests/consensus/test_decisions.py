@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import FrozenInstanceError, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from inlier.consensus.evidence import Chance, Evidence, log_likelihood_ratio
 from inlier.consensus.hold_out import HoldOutTest, log_poisson_tail
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import (
+    NARROWEST,
     Candidate,
     Certainty,
+    Consensus,
     Refiner,
     better_of,
     closeness,
@@ -225,17 +228,112 @@ class TestFind:
         monkeypatch.setattr(find, "_MOST_WEIGHED", 3)
         np.testing.assert_array_equal(find._one_vote_a_clump(columns(X, X, weights), 0.15).weights, weights)
 
-    def test_few_pairs_that_do_not_follow_are_beyond_suspicion(self):
-        """Fifty of them are needed for clumps to be looked for."""
+    @pytest.mark.parametrize("n_far", [49, 90])
+    def test_few_that_do_not_follow_or_a_clear_majority_are_beyond_suspicion(self, n_far):
+        X = 3 * np.random.default_rng(0).random((200, 3))
+        Y = X.copy()
+        Y[:n_far, 0] += 5.0  # all of them together
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        evidence = replace(STRONG, n_supporting=200 - n_far, n_pairs=200)
+        certainty, best = find.how_sure(setting, Candidate(IDENTITY, evidence))
+        assert (certainty.log_p_value, certainty.n_places, best) == (-200.0, 200 - n_far, None)
+
+    @pytest.mark.parametrize(("n_far", "excess"), [(60, 1.0), (60, 1.7)])
+    @pytest.mark.parametrize("alarms", [-30.0, -12.0])
+    def test_beside_repeats(self, n_far, excess, alarms, monkeypatch):
+        """Supporters may each be a coincidence, and another shift is found where most others agree on one."""
         rng = np.random.default_rng(0)
-        for n_far, beyond in ((49, True), (50, False)):
-            X = 3 * rng.random((200, 3))
-            Y = X.copy()
-            Y[:n_far, 0] += 5.0  # all of them together
-            setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
-            candidate = Candidate(IDENTITY, replace(STRONG, n_supporting=200 - n_far, n_pairs=200))
-            assert find._is_beyond_suspicion(setting, candidate, True) == beyond
-            assert find._is_beyond_suspicion(setting, candidate, False)  # a clear majority
+        X = 3 * rng.random((n_far, 3))
+        Y = 3 * rng.random((n_far, 3))
+        Y[:20] = X[:20] + [[1.0, 2.0, 3.0]] + 0.001 * rng.normal(size=(20, 3))
+        asked, shifts = [], []
+        monkeypatch.setattr(find, "coincidence", lambda x, y, reach, rng: asked.append((len(x), reach)) or excess)
+
+        class Elsewhere:
+            def __init__(self, model, pairs, noise_bound, rng):
+                assert pairs.n_pairs == n_far
+
+            def stage(self):
+                return self
+
+            def refined(self, maps):
+                shifts.append(maps.shift[0])
+                return Candidate(maps, replace(STRONG, log_false_alarms=-3.0))
+
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, rng)
+        monkeypatch.setattr(find, "Setting", Elsewhere)
+        found = Candidate(SHIFT, replace(STRONG, log_false_alarms=alarms, n_supporting=12, bound=0.01))
+        log_p = find._beside_repeats(setting, found, columns(X, Y))
+        expected = alarms + 12 * math.log(excess) + find._BEFORE * 3.0
+        assert log_p == pytest.approx(min(expected, 0.0))
+        assert asked == [(n_far, pytest.approx(4 * 0.01))]
+        np.testing.assert_allclose(shifts[0], [1.0, 2.0, 3.0], atol=0.01)
+
+    @pytest.mark.parametrize(("alpha", "supporting"), [(0.01, 60), (0.2, 2), (1e-4, 60)])
+    def test_re_pairings_that_judge_are_as_many_as_the_rate_asks_for_and_as_short_as_the_fit_makes_them(
+        self, alpha, supporting
+    ):
+        X, Y = spots()
+        pairs, counts = columns(X, Y), []
+
+        class Drawn(Setting):
+            def re_paired_residuals(self, stage, maps, count):
+                counts.append(count)
+                return np.ones(5)
+
+        setting = Drawn(MapModel("rigid", 3), pairs, None, np.random.default_rng(0))
+        evidence = replace(STRONG, n_supporting=supporting, n_pairs=300, by_chance=0.0)
+        found = find._finished(
+            setting, setting.stage(), Candidate(SHIFT, evidence), alpha, (np.zeros(3), np.zeros(3)), (0.0, 0.0)
+        )
+        wanted = 30 / (alpha * max(supporting / 300, 1 / 300))
+        assert counts == [int(min(max(wanted, 10_000), 1_000_000))]
+        freedom = 6 / (3 * supporting)  # of three turns and three shifts, beside all coordinates
+        np.testing.assert_allclose(found.re_paired_residuals, math.sqrt(max(1 - freedom, 0.1)))
+        assert found.map is SHIFT
+        assert not found.better_mirrored
+
+    @pytest.mark.parametrize("sure", [True, False])
+    def test_by_places_the_best_map_is_judged_with_the_length_of_those_that_do_not_follow_it(self, sure, monkeypatch):
+        X, Y = spots()
+        tests, lengths = [], []
+
+        class Judge:
+            def __init__(self, pairs, length, noise_bound, look, rng):
+                self.length, self.look = length, look
+                tests.append(self)
+
+            def best(self, known):
+                self.known = known
+                return SHIFT, 0.02
+
+            def judge(self, maps, bound):
+                return Certainty(-50.0 if sure else -2.0, 9.0, self.length)
+
+            def runner_up(self, maps, bound):
+                return IDENTITY, 5.0
+
+        monkeypatch.setattr(find, "HoldOutTest", Judge)
+        monkeypatch.setattr(find, "clump_length", lambda x, y, rng: lengths.append(len(x)) or 0.7)
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        certainty, best = find._by_places(setting, Candidate(IDENTITY, STRONG), columns(X, Y), 0.4)
+        assert tests[0].known is IDENTITY
+        assert lengths == [np.count_nonzero(np.linalg.norm(Y - X - 0.5, axis=1) > 0.04)]
+        assert certainty.clump_length == 0.7
+        assert best is (SHIFT if sure else None)
+        assert certainty.runner_up == ((IDENTITY, 5.0) if sure else None)
+        few = columns(X[:4], Y[:4])  # as many as fix a map, and one: these are not searched
+        assert tests[0].look(few) is None
+        nothing = Candidate(IDENTITY, replace(STRONG, log_false_alarms=0.0))
+        find._by_places(setting, nothing, columns(X, Y), 0.4)
+        assert tests[2].known is None
+
+    def test_by_places_without_any_map_nothing_is_sure(self, monkeypatch):
+        X, Y = spots()
+        monkeypatch.setattr(HoldOutTest, "best", lambda self, known: None)
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        certainty, best = find._by_places(setting, Candidate(IDENTITY, STRONG), columns(X, Y), 0.4)
+        assert (certainty.log_p_value, certainty.n_places, certainty.clump_length, best) == (0.0, 0.0, 0.4, None)
 
     @pytest.mark.parametrize("alarms", [-30.0, -500.0])
     def test_independent_mistakes_are_judged_by_false_alarms(self, alarms):
@@ -511,3 +609,60 @@ class TestHoldOutMore(HeldOut):
         assert len(sizes) == len(neighbours)
         assert [size == len(X) for size in sizes] == [separation == 0 for separation in neighbours]
         assert sizes[1] < sizes[4] < sizes[0] < sizes[3] < len(X)
+
+
+class TestConsensus:
+    def consensus(self, evidence, motion):
+        asked = []
+        pairs = SimpleNamespace(
+            n_pairs=1000,
+            squared_residuals=lambda maps: np.array([4.0, 9.0]),
+            any_repeats=lambda residuals, bound, n: asked.append((residuals.tolist(), bound, n)) or True,
+        )
+        ends = (np.zeros(3), np.zeros(3))
+        found = Consensus(MapModel("rigid", 3), evidence, IDENTITY, pairs, ends, (0.0, 0.0), np.ones(3), None, False)
+        vars(found)["motion"] = motion
+        assert found.has_repeats
+        return asked[0]
+
+    def test_repeats_are_looked_for_among_the_supporters(self):
+        evidence = replace(STRONG, n_supporting=500, n_pairs=1000, by_chance=0.0, bound=0.1)
+        assert self.consensus(evidence, (None, np.array([1.0, 5.0]))) == ([1.0, 5.0], 0.1, 500)
+        assert self.consensus(evidence, None) == ([2.0, 3.0], 0.1, 500)
+
+    def test_repeats_are_looked_for_everywhere_where_nothing_was_found(self):
+        evidence = replace(STRONG, log_false_alarms=0.0)
+        assert self.consensus(evidence, (None, np.array([1.0, 5.0]))) == ([2.0, 3.0], np.inf, 1000)
+
+    def test_narrowing_starts_with_the_spread_and_ends_at_a_fifteenth_of_it(self):
+        asked = []
+        pairs = SimpleNamespace(is_wide=False, spread=2.0, refit=lambda *given: asked.append(given) or "narrowed")
+        refiner = Refiner(MapModel("rigid", 3), Steps([1.0]), None, 1000)
+        assert refiner.narrow(pairs, IDENTITY) == "narrowed"
+        model, maps, reach, sharpness = asked[0]
+        assert (model.name, maps, reach) == ("rigid", IDENTITY, np.inf)
+        np.testing.assert_allclose(sharpness, [1 / (2.0 / 1.4**k) ** 2 for k in range(9)])
+        assert pytest.approx(1.4**-9) == NARROWEST
+        for name, is_wide in (("rigid", True), ("similarity", False)):
+            pairs.is_wide = is_wide
+            assert replace(refiner, model=MapModel(name, 3)).narrow(pairs, IDENTITY) is IDENTITY
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize("noise_bound", [None, 0.3])
+    def test_a_map_is_weighed_at_fine_bounds_or_up_to_the_known_one(self, noise_bound):
+        X, Y = spots()
+        given = []
+
+        class Asked:
+            def weigh(self, counts, maps, most_by_chance=1.0):
+                given.append((counts.bounds.max(), most_by_chance, counts.n_re_pairings))
+                return STRONG
+
+        refiner = Refiner(MapModel("rigid", 3), Asked(), noise_bound, 1000)
+        found = refiner.weigh(columns(X, Y), SHIFT)
+        refiner.weigh(columns(X, Y), SHIFT, 50_000)
+        assert (found.map, found.evidence) == (SHIFT, STRONG)
+        (largest, most, few), (_, _, many) = given
+        assert most == (0.01 if noise_bound is None else 1.0)
+        assert largest <= 0.31 if noise_bound else largest > 1
+        assert 1000 <= few < 50_000 <= many
