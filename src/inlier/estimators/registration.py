@@ -89,7 +89,7 @@ class Registration(TransformerMixin, PairMatcher):
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
-        |y_i - transformation_(x_i)|.
+        ``|y_i - transformation_(x_i)|``.
     noise_bound_ : float
         Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
         near misses, it is not above the residual up to which a pair is twice as likely real as not.
@@ -382,6 +382,12 @@ class Registration(TransformerMixin, PairMatcher):
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
+        if found.is_flat:
+            where = "in a plane" if X.shape[1] == 3 else "on a line"
+            warn(
+                f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
+                f"much, and say nothing about what lies off it."
+            )
         if are_nearest_neighbours(X, Y, motion):
             warn(
                 "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
