@@ -86,6 +86,33 @@ def test_every_file_that_the_index_names_is_there():
     assert [path for path in code if not (TOOLS.parent / path).exists()] == []
 
 
+def blocks_of(page):
+    """The fenced blocks of a page that name no language."""
+    block, opened = [], None
+    for line in page.read_text().splitlines():
+        if not line.startswith("```"):
+            block.append(line)
+        elif opened is None:
+            block, opened = [], line
+        else:
+            if opened == "```":
+                yield block
+            opened = None
+
+
+def test_what_pages_quote_of_results_is_what_the_results_say():
+    root = TOOLS.parent
+    results = {path.name: path.read_text().splitlines() for path in (root / "benchmarks" / "results").glob("*.txt")}
+    n_quoted = 0
+    for page in (root / "README.md", *(root / "docs").glob("*.md")):
+        for block in blocks_of(page):
+            source = next((name for name, lines in results.items() if block[0].strip() and block[0] in lines), None)
+            if source:
+                n_quoted += 1
+                assert [line for line in block if line not in results[source]] == [], f"{page.name} and {source}"
+    assert n_quoted >= 4
+
+
 def test_links_that_lead_nowhere_are_named(tmp_path):
     from check_links import broken_links
 
