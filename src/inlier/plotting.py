@@ -11,7 +11,7 @@ from inlier._typing import FloatArray, Mask
 from inlier.result import MatchResult
 from inlier.rows.backend import to_host
 
-_NEEDED = "Pictures need matplotlib; install it with: pip install 'inlier[report]'"
+_NEEDED = "Pictures need matplotlib; install it with: pip install matplotlib"
 _MOST_LINES = 300  # between pairs, beyond which nothing else could be seen
 REAL, WRONG, QUIET = "#0072B2", "#D55E00", "#B8B8B8"  # told apart by colour-blind readers too
 SOURCE, TARGET = "#A2308F", "#59636D"  # the colours of the page of a registration

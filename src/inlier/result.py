@@ -90,7 +90,7 @@ class MatchResult:
         try:
             import pandas
         except ImportError as error:
-            raise ImportError("to_frame needs pandas; install it with: pip install 'inlier[io]'") from error
+            raise ImportError("to_frame needs pandas; install it with: pip install pandas") from error
         index = pandas.RangeIndex(self.n_pairs, name="pair")
         return pandas.DataFrame(self.columns(), index=index)
 

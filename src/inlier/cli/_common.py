@@ -175,10 +175,14 @@ class Job:
     @property
     def origin(self) -> Origin:
         """Where the answer comes from, for those who read it later."""
+        from inlier.cli._tables import name_of
         from inlier.report.match_summary import Origin
 
-        names = tuple(map(_in_utf8, self.sources))
-        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, dict.fromkeys(self.notes))))
+        notes = list(dict.fromkeys(self.notes))
+        for source in self.sources:
+            notes = [note.replace(source, "standard input") if name_of(source) == "-" else note for note in notes]
+        names = tuple(_in_utf8(name_of(source)) for source in self.sources)
+        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, notes)))
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
@@ -293,9 +297,11 @@ def read_both(
 
     Columns that hold labels are left out where a file has them, unless columns are given.
     """
+    from inlier.cli._tables import columns_of_each
     from inlier.io import read_table
 
-    (key_x, key_y), (columns_x, columns_y) = for_both(keys, "--key"), columns_of_both(columns)
+    (key_x, key_y) = for_both(keys, "--key")
+    columns_x, columns_y = columns_of_each((x, y), columns, columns_of_both(columns))
     has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
     for name, (in_x, in_y) in has_labels.items():
         if not in_x and not in_y:

@@ -238,7 +238,7 @@ def find_template(name: str, package: str = "inlier.report") -> Any:
     try:
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise ImportError("Reports need jinja2; install it with: pip install 'inlier[report]'") from error
+        raise ImportError("Reports need jinja2; install it with: pip install jinja2 matplotlib") from error
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("inlier.report")]),
         autoescape=True,
