@@ -34,7 +34,7 @@ _CURVED = (
 )
 _NONE_STANDS_OUT = (
     "The pairs score higher than strangers do, but no higher than pairs like them: rows resemble each other in "
-    "clusters, and inside of these nothing tells who belongs to whom. What is said of the share of real pairs is a bound from "
+    "clusters, and inside of these nothing tells who belongs to whom. The share of real pairs is only bounded from "
     "above. Say what the clusters are: fit(X, y, strata=...), or --stratum COLUMN."
 )
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
