@@ -53,7 +53,7 @@ _FILES_TAIL = """
 - `-` is standard input, for one of the two files of `match`; `--format csv` says what it holds.
 - Of point clouds and surfaces x, y and z are read, of pictures the colours; `--columns` chooses others.
 - csv may have a header or none, quotes, semicolons or tabs, decimal commas with semicolons; an empty field or `NA` is a
-  missing number, and so is an empty line in a file of one column: `match` fills it in (with `--method calibrated`), other
+  missing number, and so is an empty line in a file of one column: `match` fills it in (`--method calibrated`), other
   methods refuse it by row and column. A note says what may have been meant otherwise: a first line of numbers, decimal
   commas, points for thousands.
 - A header that is one field short, as R's `write.table` makes it, names all columns but the first, which names the rows
@@ -69,8 +69,9 @@ _FILES_TAIL = """
 - A compressed file may unpack to half of the memory that the process may use (of the
   machine, or of its container); the environment variable `INLIER_MAX_UNPACKED` (in GiB) changes that.
 - png and tiff with 16 bits are read and written with all of them.
-- npy, npz, csv, tsv, txt, xyz, vec, xlsx, ply, pcd (not compressed), png and jpg need nothing else; the others need a package
-  that the error names, or all of them `pip install '.[io]'` in a copy of this repository. With it, csv is read faster.
+- npy, npz, csv, tsv, txt, xyz, vec, xlsx, ply, pcd (not compressed), png and jpg need nothing else; the others need a
+  package that the error names, or all of them `pip install '.[io]'` in a copy of this repository. With it, csv is read
+  faster.
 """
 
 
