@@ -15,18 +15,9 @@ from click.testing import CliRunner
 from inlier.cli import main
 from inlier.cli._common import answering
 from inlier.io import write_table
+from tests.cli.conftest import RNG, X, Y
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(60, 3))
-Y = X @ np.linalg.qr(RNG.normal(size=(3, 3)))[0] + 0.01 * RNG.normal(size=X.shape)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    np.save("x.npy", X)
-    np.save("y.npy", Y)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def refused(*words):

@@ -22,6 +22,7 @@ from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
+from inlier.progress import track
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
@@ -94,7 +95,7 @@ def cross_fit(
 
         deals = [_deal(labels, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
-        folds = [scored(*stretch) for stretch in stretches]
+        folds = [scored(*stretch) for stretch in track("folds", stretches)]
         if learner.ridge_is_better:  # which the first folds may not have known
             again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
             folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]

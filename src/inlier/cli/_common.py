@@ -30,6 +30,7 @@ NOTHING_FOUND = 1
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 STDOUT = Path("-")
 _WORST_SHOWN = 5
+_HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
@@ -239,7 +240,6 @@ def _plain_columns(block: Mapping[str, Array]) -> dict[str, Array]:
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     """Print the notes, the answer, what else there is to say, and the worst pairs."""
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     for note in summary.origin.notes:
@@ -256,9 +256,17 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     for name in shown:
         table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
     for record in worst:
-        values = map(record.get, shown)
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else escape(plain(str(value))) for value in values))
+        table.add_row(*(_cell(record[name], name) if name in record else "" for name in shown))
     console.print(table)
+
+
+def _cell(value: Any, name: str) -> str:
+    """A cell of the table of worst pairs; scores far below all others say nothing by their size."""
+    from rich.markup import escape
+
+    if not isinstance(value, float):
+        return escape(plain(str(value)))
+    return f"< {_HOPELESS:.0g}" if name == "score" and value < _HOPELESS else f"{value:.4g}"
 
 
 def _in_utf8(text: str) -> str:

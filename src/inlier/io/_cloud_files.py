@@ -270,14 +270,17 @@ def _pcd_points(path: Path, words: dict[str, list[str]], start: int) -> tuple[Ar
 
 
 def _check_ply(path: Path) -> None:
-    """Refuse a header that announces more than the file can hold: each number takes a byte or more, two in a text."""
+    """Refuse a header that announces more than the file can hold: each number takes a byte or more, two in a text.
+
+    Rows without any number would take nothing in a binary file, and for ever to read: they count as a byte each.
+    """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES).partition(b"end_header")[0]
     is_text, size, per_row, count, has_lists = b"ascii" in head, 0, 0, 0, False
     for line in [*head.splitlines(), b"element end 0"]:
         words = line.split()
         if words[:1] == [b"element"]:
-            size += count * per_row
+            size += count * max(per_row, 1)
             check_unpacked_size(path, _PER_LIST * count * has_lists, "save its points alone")
             count, per_row, has_lists = (int(words[2]) if len(words) == 3 else 0), 0, False
         elif words[:1] == [b"property"]:

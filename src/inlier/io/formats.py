@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -31,16 +32,16 @@ class Kind(Enum):
     PICTURE = "a picture"
 
 
-class Codec:
+class Codec(ABC):
     """How files of one format are read and written."""
 
+    @abstractmethod
     def read(self, request: Request) -> Content:
         """Read what is wanted of a file, as one array or as columns by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, path: Path, content: Content) -> None:
         """Write an array or columns to a file that is not there yet."""
-        raise NotImplementedError
 
     def names(self, path: Path) -> list[str]:
         """Names of the columns or arrays in a file, unread; none where they have none."""
@@ -54,17 +55,17 @@ class Codec:
 class BlockCodec(Codec):
     """A format whose files can be written block after block."""
 
+    @abstractmethod
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
         """Write columns of which there is never more than a block; see `inlier.io.write_blocks`."""
-        raise NotImplementedError
 
 
 class CloudCodec(Codec):
     """A format whose files hold more than their points: faces, colours, times."""
 
+    @abstractmethod
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Write a copy of ``source`` with other points, whose normals (if any) are turned by ``rotation``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
