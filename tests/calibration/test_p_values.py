@@ -294,6 +294,7 @@ def test_pairs_that_are_as_good_as_their_cluster_do_not_stand_out():
         assert some_stand_out(real)
         assert some_stand_out(np.concatenate([real[:300], rng.uniform(size=700)]))
     assert some_stand_out(rng.uniform(size=1000))  # nothing to tell
+    assert some_stand_out(rng.uniform(0, 0.004, size=1000))  # one in 1,000 re-pairings is a true pair
     assert some_stand_out(np.full(1000, 0.0125))  # few re-pairings: no p-value can be smaller
     values, counts = np.unique(np.round(rng.uniform(0, 0.2, size=5000), 3), return_counts=True)
     assert not some_stand_out(values, counts)

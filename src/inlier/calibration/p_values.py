@@ -27,7 +27,7 @@ _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
 _FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
 _REACHES, _MOST_OF_IT = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), 0.8  # of small p-values; part of their surplus
-_FEWEST_IN_SURPLUS = 50.0  # pairs
+_FEWEST_IN_SURPLUS, _FEWEST_ALIKE = 50.0, 20.0  # pairs; pairs of a cluster
 _EVENLY = 0.2  # part of the surplus in the lowest tenth of its range; a tenth if it is spread evenly
 _HALF = (0.3, 0.9)  # part in the lower half; otherwise all of them lie together, where few re-pairings let them
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
@@ -121,6 +121,8 @@ def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
     if whole < _FEWEST_IN_SURPLUS:
         return True
     reach = next(below for below in _REACHES if surplus(below) >= _MOST_OF_IT * whole)
+    if reach * n < _FEWEST_ALIKE:
+        return True  # where wrong pairs were swapped, re-pairings meet a true partner now and then
     lowest, half = surplus(reach / 10) / surplus(reach), surplus(reach / 2) / surplus(reach)
     return lowest > _EVENLY or not _HALF[0] < half < _HALF[1]
 
