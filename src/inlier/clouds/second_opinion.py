@@ -7,8 +7,8 @@ Three questions to a motion, at the octave that it was found at:
 - *Contact*: of all points that come near the other surface (within five cells), how many touch it, with a normal of the
   same direction? Surfaces that cross each other are near in many places and touch in few; where two scans show the same
   place they touch in most.
-- *Freedom*: is there a turn or shift that the touching surfaces leave free? On a plane, a ball or a pipe any motion along
-  it fits as well, and nothing tells which is right.
+- *Freedom*: is there a turn or shift that the touching surfaces leave free? On a plane, a ball or a pipe any motion
+  along it fits as well, and nothing tells which is right.
 
 The first two make one number, for K of n matches supporting, T points touching and a share c of the near ones:
 
@@ -62,6 +62,15 @@ class Opinion:
         if self.undetermined is not None:
             return 0.0
         return min(0.0, float(np.log(_TAIL_SHARE) - (self.strength - _TAIL_START) / _TAIL_LENGTH))
+
+    def to_dict(self) -> dict[str, float]:
+        """The evidence in numbers."""
+        return {
+            "n_supporting": self.n_supporting,
+            "n_matches": self.n_matches,
+            "contact": float(self.contact),
+            "p_value": float(np.exp(self.log_p_value)),
+        }
 
     @property
     def undetermined(self) -> str | None:

@@ -1,7 +1,10 @@
 """How far the refined motion may be off: by blocks of the surface, whose errors are independent of each other.
 
-Refinement solves sum_i weight_i J_i e_i = 0, J_i the move of point i along the normal as the six parameters change. With
-A the derivative of that sum and s_g its part from block g, the covariance is A^-1 (sum_g s_g s_g^T) A^-1 G / (G - 1).
+Refinement solves sum_i weight_i J_i e_i = 0, J_i the move of point i along the normal as the six parameters change.
+With A the derivative of that sum and s_g its part from block g, the covariance is
+
+    A^-1 (sum_g s_g s_g^T) A^-1 G / (G - 1).
+
 Neighbouring points err alike (they share normals and the other scan's points), so a block is several cells wide.
 """
 

@@ -93,6 +93,11 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         Share of the surface of source and of target that touches the other; NaN where nothing was found.
     uncertainty_ : MotionUncertainty or None
         Standard errors of the motion, by blocks of the surface; None where nothing was found or too little tells.
+    why_not_ : str or None
+        What speaks against calling it sure, in a sentence; None where it is.
+    evidence_ : list of dict
+        For each motion that was looked at, the best first: ``n_supporting`` of ``n_matches`` matches, ``contact``, the
+        share of the points near the other surface that touch it, and ``p_value``.
     best_guess_ : SimilarityTransformation or None
         The best motion that was found, sure or not, as it came from the search.
     runner_up_ : RunnerUp or None
@@ -162,8 +167,9 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 with clock("refine"):
                     self._refine(first, second, opinions[0], levels)
         self.seconds_ = clock.seconds
-        if not self.success_ and self.raise_on_failure:
-            raise NoConsensusError(self._why_not(first, second, opinions))
+        self.why_not_ = None if self.success_ else self._why_not(first, second, opinions)
+        if self.why_not_ is not None and self.raise_on_failure:
+            raise NoConsensusError(self.why_not_)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -229,6 +235,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         if best is not None and len(opinions) > 1 and opinions[1].n_supporting >= _SAME_ORDER * best.n_supporting:
             second = opinions[1]
             self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
+        self.evidence_ = [one.to_dict() for one in opinions]
         self.spacing_, self.noise_bound_, self.refinement_ = levels[-1].side, np.nan, np.nan
         x, y = levels[-1].ends
         self.matches_ = x + self._origins[0], y + self._origins[1]
@@ -261,8 +268,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         ratio = sizes[1] / sizes[0]
         if not 1 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
             return (
-                f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}: {max(ratio, 1 / ratio):.3g} "
-                f"times as much. Are they in one unit? Millimetres and metres differ by 1000: multiply one of them."
+                f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}, which is "
+                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? Millimetres and metres differ by 1000: multiply one of them."
             )
         if not opinions:
             return (
@@ -272,8 +279,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         best = opinions[0]
         if best.undetermined is not None:
             return (
-                f"The surfaces that can be brought together do not determine the motion: {best.undetermined} fits as "
-                f"well, as along a plane, a pipe or a ball. best_guess_ is one of many; scans that show more would tell."
+                f"The surfaces that can be brought together do not determine the motion: {best.undetermined} fits "
+                f"as well, as along a plane, a pipe or a ball. best_guess_ is one of many; scans that show more would tell."
             )
         return (
             f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
