@@ -219,6 +219,12 @@ def _read_problem(
     from inlier.io import Pairing, pair_tables
 
     first, second = read_both(*sources, keys, columns)
+    if pairs is None and not keys and len(first) != len(second):
+        raise BadInput(
+            f"{sources[0]} has {len(first):,} rows and {sources[1]} has {len(second):,}, so that row i of one cannot "
+            f"belong with row i of the other. Say which points belong together with --pairs or --key; or, if they are "
+            f"the points of two raw clouds, in any order, say --clouds."
+        )
     if pairs is None:
         pairing, ends = pair_tables(first, second), None
         check_numbers(pairing, sources, (first, second))

@@ -11,6 +11,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 
+_POINTS_PER_CELL = 2  # at least, on average: finer cells than that are not surface but single points
 _CLOSE_ENOUGH = 1.1  # ratio of the number of cells to what is wanted
 _TRIES = 12  # of a side; each multiplies it by (cells / wanted)^(1/2), since surfaces have two dimensions
 _MOST_COUNTED = 200_000  # points that cells are counted on
@@ -52,10 +53,11 @@ def thin(points: FloatArray, side: float) -> FloatArray:
 
 
 def side_for(clouds: tuple[FloatArray, FloatArray], n_points: int) -> float:
-    """The side of cells of which the two clouds together occupy twice as many as this, or as many as they can."""
+    """The side of cells of which the two clouds together occupy twice as many, or half as many as they have points."""
     samples = [cloud[:: max(1, len(cloud) // _MOST_COUNTED)] for cloud in clouds]
     widest = max(float(np.ptp(cloud, axis=0).max()) for cloud in samples)
-    wanted = min(2 * n_points, sum(map(len, samples)))
+    n_different = sum(count_cells(cloud, widest / _MOST_ALONG) for cloud in samples)  # copies are one point
+    wanted = min(2 * n_points, max(n_different // _POINTS_PER_CELL, 2))
     side = widest / np.sqrt(n_points)
     for _ in range(_TRIES):
         ratio = sum(count_cells(cloud, side) for cloud in samples) / wanted

@@ -269,7 +269,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         if not 1 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
             return (
                 f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}, which is "
-                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? Millimetres and metres differ by 1000: multiply one of them."
+                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? "
+                f"Millimetres and metres differ by 1000: multiply one of them."
             )
         if not opinions:
             return (
@@ -280,7 +281,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         if best.undetermined is not None:
             return (
                 f"The surfaces that can be brought together do not determine the motion: {best.undetermined} fits "
-                f"as well, as along a plane, a pipe or a ball. best_guess_ is one of many; scans that show more would tell."
+                f"as well, as along a plane, a pipe or a ball. best_guess_ is one of many; scans "
+                f"that show more would tell."
             )
         return (
             f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
