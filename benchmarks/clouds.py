@@ -10,8 +10,8 @@ The clouds are those of ../shared/data/clouds (see its README; some may not be p
 turned at random and moved first. Right: within 5 degrees, and 5 % of the extent at the centre of the source. Peers are
 given a voxel size: for each pair the better of two, the scale at which its overlap was measured and twice that, which
 nobody knows beforehand; they refuse nothing, so what is not right is wrong. Every second pair (in the order of
-index.json) took part in setting the constants of `inlier.clouds`, and so did 200 of the clouds of different places; those
-of `negatives` are drawn with another seed. Seconds are processor times of one thread where --jobs is 1.
+index.json) took part in setting the constants of `inlier.clouds`, and so did 200 of the clouds of different places;
+those of `negatives` are drawn with another seed. Seconds are processor times of one thread where --jobs is 1.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def table(results: list[dict[str, Any]]) -> None:
         ]
         if lasers:
             print(
-                f"terrestrial and car lidar, published truth: median {np.median(lasers):.3f} degrees, most {max(lasers):.3f}"
+                f"laser and car lidar, published truth: median {np.median(lasers):.3f} degrees, most {max(lasers):.3f}"
             )
 
 
@@ -281,7 +281,8 @@ def units(options: argparse.Namespace) -> None:
             worst[name] = max(worst[name][0], step[0]), max(worst[name][1], step[1])
     for name, (degrees, of_extent) in worst.items():
         print(
-            f"{name:14s}same verdict in {same[name]} of {len(rows)}; motions differ by {degrees:.2g} degrees, {of_extent:.2g}"
+            f"{name:14s}same verdict in {same[name]} of {len(rows)}; motions differ by {degrees:.2g} degrees and "
+            f"{of_extent:.2g} of the extent"
         )
 
 

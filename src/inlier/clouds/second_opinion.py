@@ -12,7 +12,7 @@ Three questions to a motion, at the octave that it was found at:
 
 The first two make one number, for K of n matches supporting, T points touching and a share c of the near ones:
 
-    strength = log(K / n) + 0.4 log(K / T) + 0.65 c.
+    strength = log(K / n) + 0.6 log(K / T) + 4 c.
 
 Among clouds of different places its upper tail is exponential, and that is the p-value.
 """
@@ -29,10 +29,10 @@ from inlier.clouds.refinement import Contact, Motion, Surface, contact
 from inlier.clouds.suggestions import n_supporting
 
 _TOUCH, _NEAR = 1.5, 5.0  # sides of a cell: points that touch the other surface, points that are near it
-_PER_POINT, _PER_CONTACT = 0.4, 0.65  # weights of log(K / T) and of c beside log(K / n)
+_PER_POINT, _PER_CONTACT = 0.6, 4.0  # weights of log(K / T) and of c beside log(K / n)
 _FEW = 20  # touching points below which their number says little
 # Strength that 9 % of 215 pairs of clouds without a motion exceed, and the mean excess of those.
-_TAIL_START, _TAIL_SHARE, _TAIL_LENGTH = -4.94, 0.093, 0.219
+_TAIL_START, _TAIL_SHARE, _TAIL_LENGTH = -4.03, 0.093, 0.321
 _LEAST_HELD = 0.006  # of the mean information a point: below, a freedom is left undetermined
 
 

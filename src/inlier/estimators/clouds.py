@@ -37,7 +37,7 @@ from inlier.transforms import SimilarityTransformation
 if TYPE_CHECKING:
     from inlier.report import CloudReport
 
-_OCTAVES = (1_500, 3_000)  # points of each cloud, about
+_OCTAVES = (2_000, 4_000)  # points of each cloud, about
 _SURE = 0.005  # detection p-value up to which a motion is called sure
 _BEYOND_DOUBT = -12.0  # logarithm of the p-value at which one octave is enough
 _AGAIN = (2.0, 4)  # sides of a cell and rounds: motions of a coarser octave, refined at the next
