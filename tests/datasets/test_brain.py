@@ -111,7 +111,7 @@ class TestWorkbenchFiles:
     def test_without_nibabel_the_command_is_named(self, maps, tmp_path, monkeypatch):
         self.write_surface(tmp_path, maps["xyz"])
         monkeypatch.setitem(sys.modules, "nibabel", None)
-        with pytest.raises(ImportError, match=r"pip install 'inlier\[io\]'"):
+        with pytest.raises(ImportError, match="pip install 'nibabel'"):
             load_brain(tmp_path)
 
 
