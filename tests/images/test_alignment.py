@@ -52,7 +52,7 @@ def test_turned_photos_are_aligned_by_features(degrees):
 def test_without_opencv_turned_photos_are_refused_with_the_cure(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     photo = load_sky()
-    with pytest.raises(ImportError, match="pip install opencv-python-headless.*--no-align"):
+    with pytest.raises(ImportError, match=r"pip install opencv-python-headless.*--no-align"):
         align_photos(photo, turned(photo, 60)[0])
 
 
