@@ -70,7 +70,7 @@ lint: .venv/.installed-lint
 
 # The site, from nothing: examples run, warnings are errors, links inside of it are checked. Open docs/_build/html/index.html.
 docs: .venv/.installed-docs
-	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated docs/api/all.md
 	$(BIN)/python -m sphinx -W --keep-going -T -q -j auto -b html docs docs/_build/html
 	$(BIN)/python tools/check_links.py docs/_build/html
 
@@ -100,5 +100,5 @@ check-package-files: .venv/.installed-release
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated docs/api/all.md
 	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction
