@@ -170,7 +170,9 @@ class Job:
         if not isinstance(said, (ParameterError, ParameterWarning)):
             return str(said)
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
-        tables = {"X": self.sources[0], "y": self.sources[1], "Y": self.sources[1]}
+        tables = dict(
+            zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
+        )
         return said.naming({**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter))
 
     @property
