@@ -44,6 +44,7 @@ class CrossFit:
     null_fraction: tuple[float, float] | None = None
     counts: Array | None = None  # how many pairs have each score, where they are counted
     by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
+    rows_depend: bool = False  # whether rows seem to depend on each other
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""
