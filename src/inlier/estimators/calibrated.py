@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from inlier._checks import check_count, check_flag, check_labels, check_number, warn
@@ -13,7 +15,10 @@ from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence
 from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
 from inlier.calibration.sampled_fit import sampled_fit
-from inlier.estimators._base import PairMatcher, prepare_model_pairs
+from inlier.estimators._base import ModelPairs, prepare_model_pairs
+from inlier.estimators._beside import Beside, read_beside
+from inlier.estimators._learned import Learned
+from inlier.estimators._new_pairs import LearnedMap, RowNames, row_labels
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
@@ -24,7 +29,7 @@ _INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say w
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
-class CalibratedMatcher(PairMatcher):
+class CalibratedMatcher(TransformerMixin, LearnedMap):
     """Matching with p-values, q-values and a false discovery rate: the default choice.
 
     Learns the linear map between the two sets from the pairs that agree, or where these are few, which of them agree
@@ -42,6 +47,10 @@ class CalibratedMatcher(PairMatcher):
         Number of folds of the cross-fit.
     random_state : int, RandomState or None, default=None
         Deals the folds and the re-pairings.
+    same_columns : bool or "auto", default="auto"
+        Whether column j of ``X`` and of ``y`` measure related things, such as a gene and its protein: then their
+        agreement in a row is one more view of the pair. "auto" takes the columns of two frames that have the same
+        names, True those or, without names, all by their position.
 
     Attributes
     ----------
@@ -72,8 +81,11 @@ class CalibratedMatcher(PairMatcher):
         Scores at or above it are accepted, unless another row fits better; above every score if none is.
     result_ : MatchResult
         The answer as one object.
-    n_features_in_ : int
-        Number of columns of ``X``.
+    map_ : PairMap
+        The map y = ``offset`` + x ``matrix`` that the pairs agree on: orthogonal, linear or low-rank (``kind``,
+        ``rank``), as held-out pairs prefer. Worked out when it, `transform` or `predict` is first asked for.
+    n_features_in_, n_outputs_ : int
+        Number of columns of ``X`` and of ``y``.
 
     Notes
     -----
@@ -90,6 +102,8 @@ class CalibratedMatcher(PairMatcher):
     lower end of a bin that holds about 1 / 16,000 of the pairs or of the re-pairings, so never too small; nothing per
     pair is kept on the host.
 
+    The tables of the fit are kept, not copied, for `map_` and `find_partners`.
+
     Examples
     --------
     >>> from inlier import CalibratedMatcher
@@ -100,6 +114,8 @@ class CalibratedMatcher(PairMatcher):
     True
     >>> print(f"{matcher.inlier_fraction_:.2f} +- {matcher.inlier_fraction_error_:.2f}")
     0.10 +- 0.01
+    >>> matcher.map_.kind, matcher.transform(data.X[:3]).shape
+    ('orthogonal', (3, 50))
     """
 
     is_calibrated = True
@@ -111,13 +127,23 @@ class CalibratedMatcher(PairMatcher):
         tags.input_tags.allow_nan = True
         return tags
 
-    def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        whiten: bool = True,
+        n_folds: int = 5,
+        random_state: Any = None,
+        same_columns: bool | str = "auto",
+    ) -> None:
         self.alpha = alpha
         self.whiten = whiten
         self.n_folds = n_folds
         self.random_state = random_state
+        self.same_columns = same_columns
 
-    def fit(self, X: Any, y: Any, groups: Any = None, strata: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, strata: Any = None, sample_weight: Any = None, unpaired: Any = None
+    ) -> Self:
         """Decide which rows of ``X`` and ``y`` are real pairs.
 
         Parameters
@@ -131,16 +157,25 @@ class CalibratedMatcher(PairMatcher):
             line of a pixel. Pairs of one group are never split between folds, nor re-paired with each other.
         strata : array-like of shape (n,), optional
             Label of where a wrong partner comes from: the plate, the tissue, the day. Re-pairings stay inside it.
+        sample_weight : array-like of shape (n,), optional
+            How much each pair is trusted beforehand: it is learned from with a chance, and counts in ``map_``, in
+            proportion. A pair of weight 0 does not help to learn, but is judged like the others.
+        unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
+            Rows without a partner, such as the rest of two vocabularies, which help to learn: rows of both sides that
+            are each other's nearest neighbours are learned from too, again and again.
 
         Returns
         -------
         self
         """
+        names, labels, given = RowNames.of(y, None if unpaired is None else unpaired[1]), row_labels(X), (X, y)
         X, Y = self._read_pairs(X, y)
+        beside = read_beside(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
+        self.n_outputs_, self._names_y, self._labels = Y.shape[1], names, labels
         groups, strata = self._read_labels(X.shape[0], groups, strata)
         filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
-        self._fit(filled_x.values, filled_y.values, groups, _crossed(strata, gap_classes(of_x, of_y)))
+        self._fit(filled_x.values, filled_y.values, groups, _crossed(strata, gap_classes(of_x, of_y)), beside)
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
         if empty:
             self._leave_out(np.any(empty, axis=0))
@@ -178,12 +213,20 @@ class CalibratedMatcher(PairMatcher):
                 )
         return groups, strata
 
-    def _fit(self, X: Array, Y: Array, groups: Array | None = None, strata: Array | None = None) -> None:
+    def _fit(
+        self,
+        X: Array,
+        Y: Array,
+        groups: Array | None = None,
+        strata: Array | None = None,
+        beside: Beside = Beside(),  # noqa: B008 (frozen)
+    ) -> None:
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
         pairs = PairedRows(X, Y)
-        fit = self._cross_fit(pairs, groups, strata)  # deal folds; learn on the others; score pairs and re-pairings
+        # deal folds; learn on the others; score pairs and re-pairings
+        fit, later = self._cross_fit(pairs, groups, strata, beside)
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
         judged = self._beside_rivals(fit, judged)  # a pair is not accepted where another row fits far better
         accepted = judged.accepted(self.alpha)
@@ -198,6 +241,7 @@ class CalibratedMatcher(PairMatcher):
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
         self.n_re_pairings_ = fit.null_scores.size
+        self._learned = later(judged)
 
     def _beside_rivals(self, fit: CrossFit, judged: Calibration) -> Calibration:
         """Count the wrong pairs beside rivals too, if there are more of them there; warn, for that has a reason."""
@@ -216,18 +260,34 @@ class CalibratedMatcher(PairMatcher):
             self.inlier_fraction_interval_ = 0.0, judged.interval()[1]  # not all swaps can be told: a bound from above
         return judged.doubting(rivals.chance_wrong)
 
-    def _cross_fit(self, pairs: PairedRows, groups: Array | None, strata: Array | None) -> CrossFit:
-        rng = check_random_state(self.random_state)
-        if pairs.n_pairs > MOST_ONE_BY_ONE:
-            return sampled_fit(self.prepare(pairs.X, pairs.Y), self.n_folds, rng)
-        near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
-        labels = pair_labels(near.X, near.Y, groups, strata)
-        prepared = self.prepare(near.X, near.Y)
-        if groups is None and strata is None:
-            _warn_of_dependence(prepared, labels, rng)
-        return cross_fit(prepared, labels, self.n_folds, rng)
+    def _cross_fit(
+        self, pairs: PairedRows, groups: Array | None, strata: Array | None, beside: Beside
+    ) -> tuple[CrossFit, Callable[[Calibration], Learned]]:
+        """Score all pairs and re-pairings; also what keeps what was learned, once pairs are judged."""
+        rng, most = check_random_state(self.random_state), MOST_ONE_BY_ONE
+        if pairs.n_pairs > most:
+            prepared = self.prepare(pairs.X, pairs.Y)
+            fit: CrossFit = sampled_fit(prepared, self.n_folds, rng)
+        else:
+            near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
+            labels = pair_labels(near.X, near.Y, groups, strata)
+            prepared = self.prepare(near.X, near.Y)
+            if groups is None and strata is None:
+                _warn_of_dependence(prepared, labels, rng)
+            helped = beside.helper(prepared, labels, rng)
+            fit = cross_fit(prepared, labels, self.n_folds, rng, helped, beside.most_deals)
+        seed = rng.randint(2**31 - 1)
 
-    def prepare(self, X: Array, Y: Array) -> PairedRows:
+        def later(judged: Calibration) -> Learned:
+            found = judged.detection_p_value <= _INTERVAL_RATE
+            p = (judged.p_values if found else np.ones(judged.p_values.size)) if pairs.n_pairs <= most else None
+            sure = None if p is None else judged.accepted(self.alpha)
+            known = (Learned.judges_of(fit), self.whiten, p, sure)
+            return Learned(pairs, prepared.later, *known, beside.trust, beside.unpaired, seed)
+
+        return fit, later
+
+    def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
 
