@@ -80,9 +80,9 @@ def normalised(rows):
 
 def csls(a, b, k=10):
     """2 cos - r(x) - r(y) of all rows with all rows."""
-    cosines = a @ b.T
-    around_a = np.sort(cosines, axis=1)[:, -k:].mean(axis=1)
-    around_b = np.sort(cosines, axis=0)[-k:].mean(axis=0)
+    cosines = a.astype(np.float32) @ b.T.astype(np.float32)
+    around_a = np.partition(cosines, -k, axis=1)[:, -k:].mean(axis=1)
+    around_b = np.partition(cosines, -k, axis=0)[-k:].mean(axis=0)
     return 2 * cosines - around_a[:, None] - around_b
 
 
@@ -94,6 +94,7 @@ def mutual(scores):
 
 
 def unit(rows):
+    """Rows of unit length."""
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -133,7 +134,7 @@ def vecmap_like(problem, seed=0, most_rounds=60):
             if keep >= 1:
                 break
             keep, since = min(1.0, 2 * keep), 0
-        thinned = np.where(rng.uniform(size=scores.shape) < keep, scores, -np.inf) if keep < 1 else scores
+        thinned = np.where(rng.random(scores.shape, dtype=np.float32) < keep, scores, -np.inf) if keep < 1 else scores
         i = np.concatenate([np.arange(len(a)), thinned.argmax(axis=0)])
         j = np.concatenate([thinned.argmax(axis=1), np.arange(len(b))])
     white_a, white_b = (np.linalg.inv(np.linalg.cholesky(s.T @ s).T) for s in (a, b))
@@ -153,6 +154,7 @@ METHODS = {
 
 
 def main():
+    """Print a line for each share, draw and method."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     parser.add_argument("--draws", type=int, default=3)
@@ -162,9 +164,8 @@ def main():
     with np.load(options.data / FILE) as file:
         X, Y = file["X"].astype(np.float64), file["Y"].astype(np.float64)
     warnings.simplefilter("ignore")
-    print(
-        f"{'wrong':>5} {'draw':>4}  {'method':30} {'P@1':>5}  kept entries: right/wrong  new at q<=.1: n/wrong  seconds"
-    )
+    head = f"{'wrong':>5} {'draw':>4}  {'method':30} {'P@1':>5}  kept entries: right/wrong"
+    print(f"{head}  new at q<=.1: n/wrong  seconds")
     for wrong in options.wrong:
         for seed in range(options.first, options.first + options.draws):
             problem = draw(X, Y, wrong, seed)

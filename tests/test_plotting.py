@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inlier import RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, Registration, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
-from inlier.plotting import as_png, new_figure, plot_points, plot_scores
+from inlier.plotting import as_png, new_figure, plot_map, plot_points, plot_scores
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +76,16 @@ def test_without_matplotlib_the_command_is_named(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'inlier\[report\]'"):
         plot_scores(result)
+
+
+def test_a_map_is_drawn_on_the_axes_given(data):
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    ax = new_figure().subplots()
+    assert plot_map(matcher, data.X, data.Y, ax) is ax
+    wrong, real = (np.asarray(group.get_offsets()) for group in ax.collections)
+    assert (len(real), len(wrong)) == (matcher.inlier_mask_.sum(), (~matcher.inlier_mask_).sum())
+    assert np.corrcoef(real.T)[0, 1] > 0.9
+    assert abs(np.corrcoef(wrong.T)[0, 1]) < 0.5
+    assert plot_scores(matcher, ax=ax) is ax
+    points = data.X[:, :3]
+    assert plot_map(Registration(random_state=0).fit(points, points[:, [1, 2, 0]]), points, points[:, [1, 2, 0]])
