@@ -46,6 +46,9 @@ def test_columns_are_found_by_their_names():
     by_name = CalibratedMatcher(random_state=0).fit(*frames)
     assert (np.argsort(by_name.scores_)[:6] == np.argsort(by_place.scores_)[:6]).mean() > 0.5
     assert (~right[np.argsort(by_name.scores_)[:7]]).sum() >= 6
+    numbers = [list(range(300)), np.argsort(order).tolist()]
+    by_number = CalibratedMatcher(random_state=0, same_columns=numbers).fit(X, Y[:, order])
+    np.testing.assert_allclose(by_number.scores_, by_name.scores_)
     never = CalibratedMatcher(random_state=0, same_columns=False).fit(*frames)
     np.testing.assert_allclose(never.scores_, CalibratedMatcher(random_state=0).fit(X, Y[:, order]).scores_)
 
@@ -63,6 +66,9 @@ def test_what_cannot_correspond_is_refused():
         CalibratedMatcher(same_columns=True).fit(X, Y[:, :-1])
     with pytest.raises(ValueError, match="same_columns must be True or False"):
         CalibratedMatcher(same_columns="yes").fit(X, Y)
+    for columns, said in (([[0], [300]], "column 300 of y"), ([[0, 1], [0]], "2 columns of X and 1"), ([[0]], "two")):
+        with pytest.raises(ValueError, match=said):
+            CalibratedMatcher(same_columns=columns).fit(X, Y)
     pandas = pytest.importorskip("pandas")
     frames = pandas.DataFrame(X[:, :2], columns=["a", "b"]), pandas.DataFrame(Y[:, :2], columns=["c", "d"])
     with pytest.raises(ValueError, match="no column of X has the name"):

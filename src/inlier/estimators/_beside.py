@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,8 @@ def _read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[FloatArr
 
 def _read_columns(given: tuple[Any, Any], tables: tuple[Array, Array], same_columns: Any) -> tuple[Array, Array] | None:
     """Numbers of the columns of X and of y that correspond; None where none do."""
+    if isinstance(same_columns, (tuple, list)):
+        return _by_number(same_columns, tables)
     if not (isinstance(same_columns, str) and same_columns == "auto"):
         check_flag(same_columns, "same_columns")
         if not same_columns:
@@ -144,3 +146,20 @@ def _read_columns(given: tuple[Any, Any], tables: tuple[Array, Array], same_colu
             f"with the columns that correspond in the same order.",
         )
     return np.arange(n_x), np.arange(n_y)
+
+
+def _by_number(same_columns: Sequence[Any], tables: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Columns that were named by their numbers, in X and in y."""
+    numbers = [np.asarray(side) for side in same_columns]
+    if len(numbers) != 2 or any(side.ndim != 1 or side.dtype.kind not in "iu" for side in numbers):
+        raise ParameterError("same_columns", "must be two lists of column numbers, of X and of y, or True or False.")
+    if numbers[0].size != numbers[1].size or not numbers[0].size:
+        raise ParameterError(
+            "same_columns", f"names {numbers[0].size} columns of X and {numbers[1].size} of y; they must be as many."
+        )
+    for side, table, name in zip(numbers, tables, ("X", "y"), strict=True):
+        if side.min() < 0 or side.max() >= table.shape[1]:
+            raise ParameterError(
+                "same_columns", f"names column {side.max()} of {name}, which has {table.shape[1]}, counted from 0."
+            )
+    return numbers[0], numbers[1]

@@ -47,10 +47,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         Number of folds of the cross-fit.
     random_state : int, RandomState or None, default=None
         Deals the folds and the re-pairings.
-    same_columns : bool or "auto", default="auto"
+    same_columns : bool, "auto" or two lists of int, default="auto"
         Whether column j of ``X`` and of ``y`` measure related things, such as a gene and its protein: then their
         agreement in a row is one more view of the pair. "auto" takes the columns of two frames that have the same
-        names, True those or, without names, all by their position.
+        names, True those or, without names, all by their position; two lists name columns of ``X`` and of ``y``.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         whiten: bool = True,
         n_folds: int = 5,
         random_state: Any = None,
-        same_columns: bool | str = "auto",
+        same_columns: Any = "auto",
     ) -> None:
         self.alpha = alpha
         self.whiten = whiten
