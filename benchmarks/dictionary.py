@@ -3,6 +3,7 @@
 Usage::
 
     python benchmarks/dictionary.py [--data FOLDER] [--draws 3] [--wrong 0.2 0.5 0.8 0.9]
+    python benchmarks/dictionary.py --large 100000      # partners for so many rows among as many: time, memory
 
 3,000 English words in two embedding spaces (``highd/words_glove100_wordllama*``): 1,500 are entries, the partners of a
 part of them are exchanged among each other, the others are left without a partner on both sides. For each method: how
@@ -24,6 +25,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 
@@ -145,6 +147,24 @@ def vecmap_like(problem, seed=0, most_rounds=60):
     return judged(csls(unit(x), unit(y)), problem)
 
 
+def large(n, d=300, n_entries=3_000):
+    """Print how long it takes to find partners of n made rows among n, and the most memory that was held."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    Y = X @ np.linalg.qr(rng.normal(size=(d, d)))[0].astype(np.float32)
+    Y += rng.normal(size=Y.shape).astype(np.float32)
+    matcher = CalibratedMatcher(random_state=0).fit(X[:n_entries], Y[:n_entries])
+    before = getrusage(RUSAGE_SELF).ru_maxrss / 2**20
+    start = time.perf_counter()
+    found = matcher.find_partners(X, among=Y)
+    seconds = time.perf_counter() - start
+    right = found.rows[:, 0] == np.arange(n)
+    held = getrusage(RUSAGE_SELF).ru_maxrss / 2**20
+    n_named = (found.q_values <= 0.1).sum()
+    print(f"{n:,} x {n:,} x {d}: {seconds:.0f} s, P@1 {right.mean():.3f}, {n_named:,} names at q <= .1")
+    print(f"at most {held:.1f} GiB held, {before:.1f} before; a matrix of all cosines takes {4 * n**2 / 2**30:.1f} GiB")
+
+
 METHODS = {
     "inlier, pairs alone": lambda problem: ours(problem, with_unpaired=False),
     "inlier, with unpaired words": lambda problem: ours(problem, with_unpaired=True),
@@ -160,7 +180,11 @@ def main():
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--wrong", type=float, nargs="+", default=[0.2, 0.5, 0.8, 0.9])
+    parser.add_argument("--large", type=int, metavar="N")
     options = parser.parse_args()
+    if options.large:
+        large(options.large)
+        return
     with np.load(options.data / FILE) as file:
         X, Y = file["X"].astype(np.float64), file["Y"].astype(np.float64)
     warnings.simplefilter("ignore")

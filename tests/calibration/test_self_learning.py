@@ -65,5 +65,7 @@ def test_what_is_not_two_tables_is_refused():
     pairs = X[: len(partner)], Y[partner]
     with pytest.raises(ValueError, match="unpaired must be two tables"):
         CalibratedMatcher().fit(*pairs, unpaired=X)
+    with pytest.raises(ValueError, match="unpaired must be two tables"):
+        CalibratedMatcher().fit(*pairs, unpaired=5)
     with pytest.raises(ValueError, match="unpaired has rows of 19 columns for y, which has 20"):
         CalibratedMatcher().fit(*pairs, unpaired=(X[rest], Y[rest][:, :-1]))

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from inlier import CalibratedMatcher, Registration
+from inlier import CalibratedMatcher, Registration, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
 
 DATA = make_gaussian_pairs(n=600, d=10, inlier_fraction=0.6, noise=0.3, rng=0)
@@ -122,6 +122,8 @@ def test_labels_and_kinds_of_frames_are_kept(tmp_path):
     assert list(mapped.index) == index
     assert list(mapped.columns) == list(Y.columns) == list(matcher.get_feature_names_out())
     assert list(matcher.to_frame().index) == index
+    assert list(RowSumMatcher().fit(X, Y).to_frame().index) == index
+    assert list(RowSumMatcher().fit(X.to_numpy(), Y.to_numpy()).to_frame().index) == list(range(600))
     assert list(matcher.predict_pairs(X[:5], Y[:5]).to_frame().index) == index[:5]
     report = matcher.report(tmp_path / "r.html")
     assert "sample17" in (tmp_path / "r.html").read_text()

@@ -125,6 +125,7 @@ class PairMatcher(BaseEstimator):
         table_x = as_table(X, "X", in_place=self._in_any_store)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        self._labels = row_labels(X)
         if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
@@ -133,6 +134,12 @@ class PairMatcher(BaseEstimator):
         named = X if isinstance(table_x, np.ndarray) else table_x
         validate_data(self, named, skip_check_array=True)  # records n_features_in_ and feature_names_in_
         return table_x, table_y
+
+
+def row_labels(table: Any) -> Any:
+    """Return the index of a frame; None for anything else."""
+    index = getattr(table, "index", None)
+    return index if hasattr(index, "equals") else None
 
 
 def prepare_pairs(X: Array, Y: Array, *, whiten: bool = False) -> PairedRows:

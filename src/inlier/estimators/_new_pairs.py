@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_count, check_paired
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.p_values import calibrate
-from inlier.estimators._base import PairMatcher
+from inlier.estimators._base import PairMatcher, row_labels
 from inlier.estimators._learned import Learned
 from inlier.exceptions import ParameterError
 from inlier.result import MatchResult
@@ -45,12 +45,6 @@ def column_names(table: Any) -> tuple[str, ...] | None:
         return None
     names = tuple(names)
     return names if all(isinstance(name, str) for name in names) else None
-
-
-def row_labels(table: Any) -> Any:
-    """The index of a frame; None for anything else."""
-    index = getattr(table, "index", None)
-    return index if hasattr(index, "equals") else None
 
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:

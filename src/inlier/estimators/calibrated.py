@@ -18,7 +18,7 @@ from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import ModelPairs, prepare_model_pairs
 from inlier.estimators._beside import Beside, read_beside
 from inlier.estimators._learned import Learned
-from inlier.estimators._new_pairs import LearnedMap, RowNames, row_labels
+from inlier.estimators._new_pairs import LearnedMap, RowNames
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
@@ -168,10 +168,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         -------
         self
         """
-        names, labels, given = RowNames.of(y, None if unpaired is None else unpaired[1]), row_labels(X), (X, y)
+        given = X, y
         X, Y = self._read_pairs(X, y)
         beside = read_beside(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
-        self.n_outputs_, self._names_y, self._labels = Y.shape[1], names, labels
+        self.n_outputs_, self._names_y = Y.shape[1], RowNames.of(y, None if unpaired is None else unpaired[1])
         groups, strata = self._read_labels(X.shape[0], groups, strata)
         filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
         of_x, of_y = filled_x.share_missing, filled_y.share_missing

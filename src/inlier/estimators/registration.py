@@ -24,7 +24,7 @@ from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_con
 from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
-from inlier.estimators._new_pairs import NewPairs, RowNames, in_kind, row_labels
+from inlier.estimators._new_pairs import NewPairs, RowNames, in_kind
 from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
@@ -192,7 +192,7 @@ class Registration(TransformerMixin, NewPairs):
         -------
         self
         """
-        self._names_y, self._labels, self._null_residuals = RowNames.of(y), row_labels(X), None
+        self._names_y, self._null_residuals = RowNames.of(y), None
         X, y = self._read_pairs(X, y)
         self._check(X, y)
         self.n_outputs_ = y.shape[1]
