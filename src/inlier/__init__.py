@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inlier.estimators.split import SplitMatcher
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
+    from inlier.progress import set_progress
     from inlier.result import MatchResult
     from inlier.transforms import (
         AffineTransformation,
@@ -44,6 +45,7 @@ __all__ = [
     "estimate_transformation",
     "metrics",
     "row_sum_threshold",
+    "set_progress",
 ]
 
 __getattr__, __dir__ = attach(
@@ -57,6 +59,7 @@ __getattr__, __dir__ = attach(
         "exceptions": "DegenerateConfigurationError NoConsensusError",
         "metrics": "metrics",
         "overlap": "GramOverlap",
+        "progress": "set_progress",
         "result": "MatchResult",
         "transforms": "AffineTransformation SimilarityTransformation Transformation estimate_transformation",
     },

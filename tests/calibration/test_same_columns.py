@@ -75,6 +75,17 @@ def test_what_cannot_correspond_is_refused():
         CalibratedMatcher(same_columns=True).fit(*frames)
 
 
+def test_pairings_are_scored_alike_however_they_are_asked_for():
+    X, Y, _ = genes_and_proteins(60, seed=0, n_columns=40)
+    matcher = CalibratedMatcher(random_state=0, same_columns=True).fit(X, Y)
+    later, judge = matcher._learned.preparation, matcher._learned.judges.judges[0]
+    x, y = later.x(X), later.y(Y)
+    table = judge.scores_of_all_pairings(x, y)
+    i, j = np.random.default_rng(0).integers(60, size=(2, 100))
+    np.testing.assert_allclose(judge.pairings(x, y)(i, j), table[i, j])
+    np.testing.assert_allclose(judge.scores(x, y), np.diag(table))
+
+
 def test_correlations_are_pulled_to_their_mean_as_far_as_noise_explains():
     rng = np.random.default_rng(0)
     np.testing.assert_allclose(_shrunk(np.full(5, 0.3), 50), 0.3)

@@ -140,6 +140,16 @@ def test_what_was_learned_survives_a_pickle(fitted):
     np.testing.assert_array_equal(again.find_partners(DATA.X[NEW]).rows, fitted.find_partners(DATA.X[NEW]).rows)
 
 
+def test_rows_that_are_left_out_are_counted_all_the_same():
+    X, Y = DATA.X.copy(), DATA.Y.copy()
+    X[[0, 5, 200]] = np.nan
+    with pytest.warns(UserWarning, match="3 of the 600 pairs have a row without any value"):
+        matcher = CalibratedMatcher(random_state=0).fit(X, Y)
+    own = np.flatnonzero(matcher.inlier_mask_)
+    assert (matcher.find_partners(X[own]).rows[:, 0] == own).mean() > 0.9
+    assert matcher._learned.as_given(np.array([0, 4, 596, 597, 600])).tolist() == [1, 6, 599, 600, 603]
+
+
 def test_bad_new_pairs_are_refused(fitted):
     with pytest.raises(ValueError, match="y has 9 columns, and had 10 when the matcher was fitted"):
         fitted.predict_pairs(DATA.X, DATA.Y[:, :-1])

@@ -218,7 +218,9 @@ def test_the_brain_is_solved_where_the_paper_errs(fraction):
 @pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real putative matches are not beside this checkout")
 @pytest.mark.parametrize(
-    "path", sorted(REAL.glob("reg3d/*.npz")) + sorted(REAL.glob("match2d/*.npz")), ids=lambda p: p.stem
+    "path",
+    sorted(REAL.glob("reg3d/*.npz")) + sorted(REAL.glob("match2d/*.npz")),
+    ids=lambda path: getattr(path, "stem", None),
 )
 def test_real_putative_matches(path):
     problem = np.load(path)

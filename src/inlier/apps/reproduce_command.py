@@ -137,6 +137,8 @@ def _print_outcomes(outcomes: list[Outcome]) -> None:
         experiment = outcome.experiment
         lines = experiment.headline(outcome.rows)
         console.print(f"[bold]{experiment.name}[/bold] ({experiment.reference}): {experiment.title}")
+        if outcome.smaller:
+            console.print(Padding(f"A quick run: {escape('; '.join(outcome.smaller))}.", (0, 2)))
         table = Table(*(lines[0] if lines else ()))
         for line in lines:
             table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in line.values()))
@@ -160,12 +162,17 @@ def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
 
 
 def _compare_with_baseline(outcomes: list[Outcome]) -> None:
-    from inlier.apps.reproduce.output import as_record, compare, load_baselines
+    from inlier.apps.reproduce.output import as_record, compare, load_baselines, what_was_compared
 
     comparisons = [compare(as_record(outcome), load_baselines(outcome.experiment.name)) for outcome in outcomes]
     for comparison in comparisons:
         click.echo(f"{comparison.name}: {comparison.summary}")
         for difference in comparison.differences:
             click.echo(f"  {difference}")
+    click.echo(what_was_compared(comparisons))
     if any(comparison.differences for comparison in comparisons):
         raise click.exceptions.Exit(1)
+    if not any(comparison.n_compared for comparison in comparisons):
+        raise BadInput(
+            "--compare found nothing to compare with: other data, or other sizes, than those of the baseline."
+        )

@@ -23,6 +23,7 @@ from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
+from inlier.progress import track
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
@@ -82,10 +83,11 @@ def cross_fit(
     labels: Array,
     n_folds: int,
     rng: np.random.RandomState,
+    prepared: tuple[Any, Any] | None = None,
     helped: Callable[[Learner], Teacher] | None = None,
     most_deals: int = _MOST_DEALS,
 ) -> CrossFit:
-    """Score all pairs, which are prepared for `learn_map`, and re-pairings.
+    """Score all pairs, which are prepared for `learn_map` (all rows, where that has been done), and re-pairings.
 
     ``labels`` say what pairs have in common (see `inlier.rows.null_pairs`): a point is never re-paired with itself,
     equal pairs and pairs of one group share a fold, re-pairings stay inside strata. There are fewer folds where there
@@ -93,14 +95,15 @@ def cross_fit(
     partner, columns that correspond.
     """
     n = pairs.n_pairs
-    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, most_deals)))
+    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
     n_deals = min(n_deals, most_deals)
-    learner = Learner(pairs, labels, rng)
-    teacher: Teacher = learner if helped is None else helped(learner)
-    n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
     per_pair = RE_PAIRINGS // (n * n_deals)
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
-        rivals = Rivals.of(*prepared_rows(pairs, np.arange(n)), labels, rng)
+        prepared = prepared_rows(pairs, np.arange(n)) if prepared is None else prepared
+        learner = Learner(pairs, labels, rng, prepared=prepared)
+        teacher: Teacher = learner if helped is None else helped(learner)
+        n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
+        rivals = Rivals.of(*prepared, labels, rng)
 
         def scored(deal: int, own: Array) -> _Fold | None:
             """Learn from the other pairs, and score these and their re-pairings."""
@@ -108,7 +111,7 @@ def cross_fit(
             if learned is None:
                 return None
             own = rng.permutation(own)
-            x, y = prepared_rows(pairs, own)
+            x, y = learner.prepared_rows(own)
             null = re_paired_scores(learned, x, y, labels[:, own], per_pair, rng)
             scores = to_host(learned.scores(x, y))
             ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
@@ -116,7 +119,7 @@ def cross_fit(
 
         deals = [_deal(labels, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
-        folds = [scored(*stretch) for stretch in stretches]
+        folds = [scored(*stretch) for stretch in track("folds", stretches)]
         if learner.ridge_is_better and helped is None:  # which the first folds may not have known
             again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
             folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]

@@ -11,7 +11,7 @@ the paper's row sums, scaled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,11 +55,22 @@ class LinearMap:
 
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
-        predicted = self._predicted(x)
+        of_x, of_y = self.factors(x, y)
+        return of_x @ of_y.T
+
+    def factors(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Rows whose inner products are the scores of x_i with y_j; the last but one column of the first is a term."""
+        xp, predicted = namespace(x), self._predicted(x)
         scaled = predicted / from_host(self.variance, x)
-        of_y = y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())
-        of_x = namespace(x).vecdot(predicted, scaled)
-        return scaled @ y.T + (of_y[None, :] - of_x[:, None]) / 2
+        of_y = (y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())) / 2
+        of_x = -xp.vecdot(predicted, scaled) / 2
+        left = xp.concat([scaled, of_x[:, None], xp.ones_like(of_x)[:, None]], axis=1)
+        return left, xp.concat([y, xp.ones_like(of_y)[:, None], of_y[:, None]], axis=1)
+
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j; each x_i is predicted from once."""
+        predicted, noise = self._predicted(x), _Noise(self.variance, y)
+        return lambda i, j: noise.log_likelihood_ratio(take_rows(y, j), take_rows(predicted, i))
 
     def _predicted(self, x: Any) -> Any:
         return x @ beside(self.coefficients, x) + beside(self.offset, x)

@@ -10,6 +10,7 @@ pairs it was learned from stand out in it (Fisher's discriminant for independent
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,11 @@ class ColumnAgreement:
         a, b = self._columns(x, y)
         return from_host(a @ b.T, x)
 
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j."""
+        a, b = self._columns(x, y)
+        return lambda i, j: from_host(np.sum(a[i] * b[j], axis=1), x)
+
     def _columns(self, x: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         return unit_rows(to_host(x) @ self.to_x), unit_rows(to_host(y) @ self.to_y)
 
@@ -66,6 +72,11 @@ class TwoViews:
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Weighted sum over the views, of x_i with y_j."""
         return sum(self._scaled(k, view.scores_of_all_pairings(x, y)) for k, view in enumerate(self.views))
+
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j."""
+        of_views = [view.pairings(x, y) for view in self.views]
+        return lambda i, j: sum(self._scaled(k, score(i, j)) for k, score in enumerate(of_views))
 
     def _scaled(self, k: int, scores: Any) -> Any:
         null = self.views[k].significance

@@ -10,6 +10,7 @@ What was learned judges pairs that took no part in it: neither their pairing nor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +90,15 @@ class NeighbourScorer:
         """CSLS of x_i with y_j, for all i and j."""
         a, b, around_a, around_b = self._placed(x, y)
         return from_host(2 * (a @ b.T).astype(np.float64) - around_a[:, None] - around_b, x)
+
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j."""
+        a, b, around_a, around_b = self._placed(x, y)
+
+        def scores(i: Array, j: Array) -> Any:
+            return from_host(2 * np.sum(a[i] * b[j], axis=1, dtype=np.float64) - around_a[i] - around_b[j], x)
+
+        return scores
 
     def _placed(self, x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         a = self.alignment.x(self.sides[0](to_host(x) @ self.undo[0]))

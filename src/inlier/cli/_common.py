@@ -29,6 +29,7 @@ NOTHING_FOUND = 1
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 STDOUT = Path("-")
 _WORST_SHOWN = 5
+_HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
@@ -174,10 +175,14 @@ class Job:
     @property
     def origin(self) -> Origin:
         """Where the answer comes from, for those who read it later."""
+        from inlier.cli._tables import name_of
         from inlier.report.match_summary import Origin
 
-        names = tuple(map(_in_utf8, self.sources))
-        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, dict.fromkeys(self.notes))))
+        notes = list(dict.fromkeys(self.notes))
+        for source in self.sources:
+            notes = [note.replace(source, "standard input") if name_of(source) == "-" else note for note in notes]
+        names = tuple(_in_utf8(name_of(source)) for source in self.sources)
+        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, notes)))
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
@@ -234,7 +239,6 @@ def _plain_columns(block: Mapping[str, Array]) -> dict[str, Array]:
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     """Print the notes, the answer, what else there is to say, and the worst pairs."""
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     for note in summary.origin.notes:
@@ -251,9 +255,17 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     for name in shown:
         table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
     for record in worst:
-        values = map(record.get, shown)
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else escape(plain(str(value))) for value in values))
+        table.add_row(*(_cell(record[name], name) if name in record else "" for name in shown))
     console.print(table)
+
+
+def _cell(value: Any, name: str) -> str:
+    """A cell of the table of worst pairs; scores far below all others say nothing by their size."""
+    from rich.markup import escape
+
+    if not isinstance(value, float):
+        return escape(plain(str(value)))
+    return f"< {_HOPELESS:.0g}" if name == "score" and value < _HOPELESS else f"{value:.4g}"
 
 
 def _in_utf8(text: str) -> str:
@@ -285,9 +297,11 @@ def read_both(
 
     Columns that hold labels are left out where a file has them, unless columns are given.
     """
+    from inlier.cli._tables import columns_of_each
     from inlier.io import read_table
 
-    (key_x, key_y), (columns_x, columns_y) = for_both(keys, "--key"), columns_of_both(columns)
+    (key_x, key_y) = for_both(keys, "--key")
+    columns_x, columns_y = columns_of_each((x, y), columns, columns_of_both(columns))
     has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
     for name, (in_x, in_y) in has_labels.items():
         if not in_x and not in_y:

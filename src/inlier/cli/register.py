@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._common import NOTHING_FOUND, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._common import (
+    NOTHING_FOUND,
+    Job,
+    answer_options,
+    answering,
+    check_numbers,
+    read_both,
+)
 from inlier.cli._outputs import BadInput, Output, is_transformation, never
 from inlier.cli._progress import stages
+from inlier.cli._tables import noting_odd_values, read_ends
 from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
@@ -21,7 +28,6 @@ if TYPE_CHECKING:
     from inlier.io import Pairing, Table
     from inlier.report import RegistrationSummary
 
-_ENDS = ("source", "target")
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
 _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
 
@@ -116,8 +122,6 @@ def register(
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
-    from inlier.io import notes_on_values
-
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
     job = Job(context, (source, target), output, report, as_json, quiet, force, tuple(others))
@@ -133,7 +137,8 @@ def register(
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
             job.notes.extend(problem.pairing.notes)
-            job.notes.extend(note for table in (problem.source, problem.target) for note in notes_on_values(table))
+            for table in (problem.source, problem.target):
+                noting_odd_values(table, job)
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
         summary = _summary(registration, problem, job)
@@ -189,61 +194,12 @@ def _read_problem(
         pairing, ends = pair_tables(first, second), None
         check_numbers(pairing, sources, (first, second))
     else:
-        ends = _read_ends(pairs, first, second)
+        ends = read_ends(pairs, first, second)
         pairing = Pairing(first.values[ends[0]], second.values[ends[1]], np.arange(len(ends[0])))
         check_numbers(replace(pairing, rows=ends[0], rows_y=ends[1]), sources, (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or sources[0], n_rows)[pairing.rows]
     return _Problem(first, second, pairing, ends, given)
-
-
-def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
-    """Rows of source and target that each line of PAIRS joins, counted from 0."""
-    import numpy as np
-
-    table = _read_two_columns(pairs, source.source, target.source)
-    for place, end in enumerate((source, target)):
-        column = table.values[:, place]
-        whole = np.isfinite(column) & (column == np.floor(column))
-        if not whole.all():
-            row = int(np.argmin(whole))
-            raise BadInput(
-                f"{table.source} must hold row numbers, counted from 0, but its row {row} has {column[row]:g} for the "
-                f"{_ENDS[place]}."
-            )
-        outside = (column < 0) | (column >= len(end))
-        if outside.any():
-            row = int(np.argmax(outside))
-            from_one = " Are they counted from 1? Here they count from 0." if column.max() == len(end) else ""
-            raise BadInput(
-                f"{table.source} names {_ENDS[place]} row {int(column[row])} in its row {row}, but {end.source} has "
-                f"{len(end):,} rows, 0 to {len(end) - 1}.{from_one}"
-            )
-        if len(column) > 1 and (column == column[0]).all():
-            raise BadInput(
-                f"{table.source} names row {int(column[0])} of {end.source} in each of its {len(column):,} rows, so "
-                f"that no pair can be told from another. Check that the right columns were read."
-            )
-    ends = table.values.astype(np.intp)
-    return ends[:, 0], ends[:, 1]
-
-
-def _read_two_columns(pairs: str, source: Path, target: Path) -> Table:
-    """Columns named source and target, or the only two there are."""
-    from inlier.io import read_table
-
-    try:
-        return read_table(pairs, columns=_ENDS)
-    except UnusableFileError:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # these numbers are ids, and meant to be read
-            table = read_table(pairs)
-    if table.values.shape[1] != 2:
-        raise BadInput(
-            f"{table.source} must have two columns, a row of {source} and a row of {target}; it has "
-            f"{table.values.shape[1]}. If there are more, name those two source and target."
-        )
-    return table
 
 
 def _read_weights(weights: str, rows_of: str, n_rows: int) -> FloatArray:

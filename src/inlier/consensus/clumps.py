@@ -130,7 +130,7 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     x, y = X[some], Y[some]
     ends = reach * _COINCIDENCE_SCALES
     seen, expected = _joint_within(x, y, ends, _COINCIDENCE_RE_PAIRINGS, rng, shared=True)
-    is_chance = seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)
+    is_chance = (seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)) | (expected < 1)
     return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
 
 

@@ -136,6 +136,15 @@ class PairMatcher(BaseEstimator):
         return table_x, table_y
 
 
+def column_names(table: Any) -> tuple[str, ...] | None:
+    """Names of a frame's columns, if all of them are texts."""
+    names = getattr(table, "columns", None)
+    if names is None or getattr(table, "ndim", 2) != 2:
+        return None
+    names = tuple(names)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
 def row_labels(table: Any) -> Any:
     """Return the index of a frame; None for anything else."""
     index = getattr(table, "index", None)

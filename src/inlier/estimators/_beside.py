@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from inlier._checks import check_flag, check_weights
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import Teacher
 from inlier.calibration.same_columns import LearnerWithColumns
 from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer
-from inlier.estimators._base import ModelPairs
-from inlier.estimators._new_pairs import column_names
+from inlier.estimators._base import ModelPairs, column_names
 from inlier.exceptions import ParameterError
 from inlier.rows import as_table
 from inlier.rows.backend import to_host
@@ -32,6 +31,10 @@ class Beside:
     trust: FloatArray | None = None  # of each pair, between 0 and 1
     unpaired: tuple[FloatArray, FloatArray] | None = None  # rows without a partner
     columns: tuple[Array, Array] | None = None  # numbers of the columns that correspond
+
+    def of(self, rows: Mask) -> Beside:
+        """The same for some of the pairs."""
+        return self if self.trust is None else replace(self, trust=self.trust[rows])
 
     @property
     def most_deals(self) -> int:

@@ -6,7 +6,7 @@ asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,12 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
-from inlier.calibration.p_values import Significance, evenly_spaced, p_values
+from inlier.calibration.p_values import Calibration, Significance, evenly_spaced, p_values
 from inlier.calibration.pair_map import PairMap, fit_pair_map
 from inlier.calibration.proposals import Proposer
 from inlier.calibration.self_learning import MOST_POOLED, Pools, learn_dictionary
 from inlier.estimators._base import Preparation, linear_rows
+from inlier.estimators._beside import Beside
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
@@ -27,6 +28,7 @@ _SHARPNESS = 2.0  # pairs that are more likely wrong than real do not count
 _MOST_LEARNED_FROM = 20_000  # pairs: more make no better map
 _SAMPLED = 200_000  # pairs among which those are looked for
 _KEPT_NULL = 100_000  # re-pairings that new pairs are compared with
+_DETECTED = 0.05  # detection p-value up to which there is a map
 _LIKELY = 0.5  # q-value up to which a partner that was found counts in the map
 
 
@@ -43,12 +45,41 @@ class Learned:
     trust: FloatArray | None
     unpaired: tuple[FloatArray, FloatArray] | None
     seed: int
+    numbers: Array | None = None  # of the rows of the fit, where some were left out
+    n_given: int = 0  # how many there were then
 
     @staticmethod
-    def judges_of(fit: CrossFit) -> CrossFit:
-        """The cross-fit without its pairs: judges, and re-pairings to compare with."""
+    def of(
+        pairs: PairedRows,
+        preparation: Preparation,
+        fit: CrossFit,
+        judged: Calibration,
+        settings: Any,
+        beside: Beside,
+        seed: int,
+    ) -> Learned:
+        """What is kept of a cross-fit once its pairs are judged; the settings are those of the matcher."""
         null = evenly_spaced(fit.null_scores, _KEPT_NULL)
-        return CrossFit(np.empty(0), null, judges=fit.judges, standardised=fit.standardised)
+        judges = CrossFit(np.empty(0), null, judges=fit.judges, standardised=fit.standardised)
+        p, sure = None, None
+        if fit.counts is None:  # otherwise pairs are judged in bins
+            found = judged.detection_p_value <= _DETECTED
+            p = judged.p_values if found else np.ones(judged.p_values.size)
+            sure = judged.accepted(settings.alpha)
+        given = beside.trust, beside.unpaired
+        return Learned(pairs, preparation, judges, settings.whiten, p, sure, *given, seed)
+
+    def among(self, kept: Mask) -> Learned:
+        """The same where these are some of the pairs that were given."""
+        numbers = np.flatnonzero(kept)
+        return replace(self, numbers=numbers if self.numbers is None else numbers[self.numbers], n_given=kept.size)
+
+    def as_given(self, rows: Array) -> Array:
+        """Numbers of candidates, counted among all rows that were given."""
+        if self.numbers is None:
+            return rows
+        n = self.numbers.size
+        return np.where(rows < n, self.numbers[np.minimum(rows, n - 1)], rows - n + self.n_given)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is stored: tables that are not in memory are not, so the map is made before."""

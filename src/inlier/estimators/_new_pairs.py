@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_count, check_paired
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.p_values import calibrate
-from inlier.estimators._base import PairMatcher, row_labels
+from inlier.estimators._base import PairMatcher, column_names, row_labels
 from inlier.estimators._learned import Learned
 from inlier.exceptions import ParameterError
 from inlier.result import MatchResult
@@ -27,6 +27,7 @@ class RowNames:
     labels: Any = None
     is_flat: bool = False
     labels_rest: Any = None
+    has_rest: bool = False
 
     @staticmethod
     def of(y: Any, rest: Any = None) -> RowNames:
@@ -35,16 +36,7 @@ class RowNames:
         columns = column_names(y)
         if flat and getattr(y, "name", None) is not None:
             columns = (str(y.name),)
-        return RowNames(columns, row_labels(y), flat, row_labels(rest))
-
-
-def column_names(table: Any) -> tuple[str, ...] | None:
-    """Names of a frame's columns, if all of them are texts."""
-    names = getattr(table, "columns", None)
-    if names is None or getattr(table, "ndim", 2) != 2:
-        return None
-    names = tuple(names)
-    return names if all(isinstance(name, str) for name in names) else None
+        return RowNames(columns, row_labels(y), flat, row_labels(rest), rest is not None)
 
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
@@ -275,7 +267,7 @@ class LearnedMap(NewPairs):
         check_count(k, "k")
         x: FloatArray = np.asarray(self._read_new_x(X), dtype=np.float64)
         if among is None:
-            candidates, names = self._learned.candidates, _joined(self._names_y, len(self._learned.candidates))
+            candidates, names = self._learned.candidates, _joined(self._names_y)
         else:
             candidates, names = np.asarray(to_host(as_table(among, "among", one_column=True)), float), row_labels(among)
         proposer = self._learned.proposer
@@ -283,7 +275,9 @@ class LearnedMap(NewPairs):
             none = np.ones((len(x), k))
             return Partners(-none.astype(np.int64), 0 * none, none, none, row_labels(X))
         x, candidates = _without_nan(x, proposer.sides[0].mean), _without_nan(candidates, proposer.sides[1].mean)
-        return Partners(*proposer.find(x, candidates, k), labels_x=row_labels(X), labels_y=names)
+        rows, scores, p, q = proposer.find(x, candidates, k)
+        rows = rows if among is not None else self._learned.as_given(rows)
+        return Partners(rows, scores, p, q, row_labels(X), names)
 
     def _output_names(self) -> tuple[str, ...]:
         return self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
@@ -299,7 +293,8 @@ def _without_nan(table: FloatArray, mean: FloatArray) -> FloatArray:
     return np.where(np.isnan(table), mean, table) if np.isnan(table).any() else table
 
 
-def _joined(names: RowNames, n: int) -> Any:
+def _joined(names: RowNames) -> Any:
     """Labels of all candidates, where every one of them has one."""
-    known = [np.asarray(labels) for labels in (names.labels, names.labels_rest) if labels is not None]
-    return np.concatenate(known) if known and sum(map(len, known)) == n else None
+    if names.labels is None or (names.has_rest and names.labels_rest is None):
+        return None
+    return np.concatenate([np.asarray(names.labels), np.asarray(names.labels_rest)]) if names.has_rest else names.labels
