@@ -180,6 +180,7 @@ def main():
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--wrong", type=float, nargs="+", default=[0.2, 0.5, 0.8, 0.9])
+    parser.add_argument("--methods", default="", help="a word of the names of those to run")
     parser.add_argument("--large", type=int, metavar="N")
     options = parser.parse_args()
     if options.large:
@@ -194,6 +195,8 @@ def main():
         for seed in range(options.first, options.first + options.draws):
             problem = draw(X, Y, wrong, seed)
             for name, method in METHODS.items():
+                if options.methods not in name:
+                    continue
                 start = time.perf_counter()
                 at_one, kept, new = method(problem)
                 entries = ", ".join(f"{(k & problem.right).sum()}/{(k & ~problem.right).sum()}" for k in kept)
