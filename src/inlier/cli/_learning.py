@@ -31,14 +31,14 @@ def learning_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--new",
             "new_file",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="With --pairs: find partners for the rows of X that no pair names, which then help to learn, and write "
+            help="With --pairs: find partners for the rows of X that no pair names, which then help to learn; write "
             "source, target, score, p- and q-value (calibrated).",
         ),
         click.option(
             "--same-columns",
             is_flag=True,
-            help="Columns of the same name measure related things, such as a gene and its protein; without names, those "
-            "in the same place (calibrated).",
+            help="Columns of the same name measure related things, such as a gene and its protein; without names, "
+            "those in the same place (calibrated).",
         ),
     ):
         command = option(command)
