@@ -24,6 +24,7 @@ from inlier.cli._common import (
     read_both,
     without_codes,
 )
+from inlier.cli._learning import Wanted, learning_options
 from inlier.cli._outputs import BadInput
 from inlier.cli._progress import bytes_read, stages
 from inlier.cli._tables import (
@@ -125,6 +126,7 @@ class _Settings:
     metavar="CODE,...",
     help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
 )
+@learning_options
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
@@ -140,6 +142,9 @@ def match(
     group: str | None,
     stratum: str | None,
     missing: str | None,
+    map_file: Path | None,
+    new_file: Path | None,
+    same_columns: bool,
     output: Path | None,
     report: Path | None,
     force: bool,
@@ -168,12 +173,14 @@ def match(
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
     with answering(), standard_input((x, y), format_of_stdin) as sources:
-        job = Job(context, sources, output, report, as_json, quiet, force)
+        wanted = Wanted(map_file, new_file, same_columns)
+        job = Job(context, sources, output, report, as_json, quiet, force, wanted.outputs)
         how = _Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
         _check_options(context, chosen, how)
+        wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
-        stored = None if how.needs_all else _stored_tables(chosen, job, columns)
-        summary = _match(chosen, job, how) if stored is None else _match_stored(chosen, job, stored)
+        stored = None if how.needs_all or wanted else _stored_tables(chosen, job, columns)
+        summary = _match(chosen, job, how, wanted) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
@@ -236,7 +243,7 @@ def _as_keys(names: list[str]) -> Array:
     return np.array(names, dtype=np.str_)
 
 
-def _match(chosen: _Settings, job: Job, how: _Reading) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.report.match_summary import summarise
 
@@ -250,9 +257,14 @@ def _match(chosen: _Settings, job: Job, how: _Reading) -> MatchSummary:
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
+        given |= wanted.given(first, second, pairing)
         stage(f"matching {len(pairing):,} pairs")
-        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)
+        matcher = _matcher(chosen, pairing.X, pairing.Y)
+        if wanted.same_columns:
+            matcher.set_params(same_columns=wanted.columns(first, second))
+        matcher.fit(pairing.X, pairing.Y, **given)
         job.notes.extend(_on_maps(matcher))
+        wanted.write(matcher, first, second, pairing)
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
     job.write_pairs(summary)
     return summary
