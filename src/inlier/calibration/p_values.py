@@ -109,7 +109,7 @@ def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
     """Whether small p-values crowd near 0, as those of real pairs do, or are spread evenly over a short range.
 
     The latter is what pairs have that resemble each other in clusters: each is as good as any other of its cluster, and
-    better than all strangers. Looked at is the shortest range that holds most of the surplus; True where it is small.
+    better than all strangers. Looked at is the shortest range that holds most of the surplus; True if there is little.
     """
     times = np.ones(p.size) if counts is None else np.asarray(counts, dtype=np.float64)
     n, share_wrong = float(times.sum()), min(1.0, 2 * float(times @ (p > _MIDDLE)) / float(times.sum()))

@@ -34,7 +34,7 @@ from inlier.transforms import MapModel
 
 _TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 25  # if a good part is real, more make hardly a better map
 _AMPLE = 10.0  # real pairs per dimension that a map is well learned from
-_GROWTH, _MOST_GROWTH = 4, 64  # of the training pairs, when what they found is not confirmed
+_GROWTH, _MOST_GROWTH = 4, 16  # of the training pairs, when what they found is not confirmed
 _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
 _CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chance reaches 12 to 23
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
