@@ -31,9 +31,10 @@ test-seeds: .venv/.installed-test
 test-promises: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto --seeds 100 --promises tests/seeds
 
-# The core with the lowest versions that pyproject.toml allows, in an environment of its own.
+# The core with the lowest versions that pyproject.toml allows, in an environment of its own. Old packages beside new ones
+# warn of what is deprecated there: that is not asked about.
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n auto -q -p no:cacheprovider $(LOWEST)
+	.venv-lowest/bin/python -m pytest -n auto -q -p no:cacheprovider -W ignore::DeprecationWarning $(LOWEST)
 
 .venv-lowest/.installed: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -57,9 +58,9 @@ fuzz: .venv/.installed-test
 faults: .venv/.installed-test
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.faults
 
-# Small mistakes in what decides, MUTATIONS of each module, drawn at random: which of them does no test notice?
+# Small mistakes in what decides, MUTATIONS of each module, drawn at random: which of them does no quick test notice?
 mutate: .venv/.installed-mutate
-	$(BIN)/python tools/mutate.py --mutations $(MUTATIONS)
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python tools/mutate.py --mutations $(MUTATIONS) --slowest 3
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .
@@ -69,7 +70,7 @@ lint: .venv/.installed-lint
 
 # The site, from nothing: examples run, warnings are errors, links inside of it are checked. Open docs/_build/html/index.html.
 docs: .venv/.installed-docs
-	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated docs/api/all.md
 	$(BIN)/python -m sphinx -W --keep-going -T -q -j auto -b html docs docs/_build/html
 	$(BIN)/python tools/check_links.py docs/_build/html
 
@@ -99,5 +100,5 @@ check-package-files: .venv/.installed-release
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated docs/api/all.md
 	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction

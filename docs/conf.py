@@ -21,6 +21,7 @@ extensions = [
     "mathml",
     "myst_parser",
     "numpydoc",
+    "public_names",
     "repository_links",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -6,12 +6,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
-from inlier import AffineTransformation, CalibratedMatcher, RowSumMatcher, SimilarityTransformation
+from inlier import AffineTransformation, CalibratedMatcher, Registration, RowSumMatcher, SimilarityTransformation
 from inlier._cards import card
 from inlier.datasets import make_gaussian_pairs
-
-VOID = {"br", "img"}
 
 
 class Texts(HTMLParser):
@@ -69,6 +68,26 @@ def test_a_large_matrix_is_not_printed_and_what_is_not_determined_is_said():
     wide = AffineTransformation(np.eye(30), np.zeros(30), determined=False)
     texts = Texts(wide._repr_html_()).texts
     assert texts[2:] == ["The pairs did not determine all of it.", "Its matrix has 31 x 31 numbers."]
+
+
+def test_a_matcher_shows_its_diagram_and_once_it_is_fitted_its_answer(data):
+    matcher = RowSumMatcher()
+    for shown in (matcher._repr_html_(), matcher._repr_mimebundle_()["text/html"]):
+        assert "sk-top-container" in shown
+        assert "inlier-card" not in shown
+    matcher.fit(data.X, data.Y)
+    for shown in (matcher._repr_html_(), matcher._repr_mimebundle_()["text/html"]):
+        assert shown.endswith(matcher.result_._repr_html_())
+    with config_context(display="text"):
+        assert "text/html" not in matcher._repr_mimebundle_()
+
+
+def test_a_registration_shows_its_transformation_too(data):
+    registration = Registration("orthogonal", random_state=0).fit(data.X, data.Y)
+    assert registration._repr_html_().endswith(registration.transformation_._repr_html_())
+    failed = Registration("rigid", raise_on_failure=False, random_state=0)
+    failed.fit(data.X[:, :3], np.random.default_rng(0).normal(size=(200, 3)))
+    assert "0 of 200 pairs called real" in failed._repr_html_()
 
 
 def test_text_is_shown_not_run():

@@ -33,6 +33,10 @@ def test_the_version_is_the_same_everywhere():
 def test_conda_asks_for_what_pip_asks_for():
     needed = {re.sub(r"\s", "", line) for line in re.findall(r"^    - (.*)$", RECIPE, re.MULTILINE)}
     assert set(PROJECT["dependencies"]) <= needed
+    extras = [need for extra in ("io", "report") for need in PROJECT["optional-dependencies"][extra]]
+    named = {re.split(r"[<>=]", need)[0]: need for need in extras}
+    wanted = {need for need in needed if re.split(r"[<>=]", need)[0] in named}
+    assert wanted == {named[re.split(r"[<>=]", need)[0]] for need in wanted}  # of the extras, the same versions
 
 
 def test_every_python_from_the_oldest_to_the_newest_is_named_and_tested():

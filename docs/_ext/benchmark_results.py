@@ -77,7 +77,7 @@ def draw_peers(folder: Path) -> None:
     rows = [row for row in csv.DictReader((RESULTS / "peers.csv").open()) if row["placement"] == "uniform"]
     success, time = defaultdict(list), defaultdict(list)
     for row in rows:
-        if row["method"] in SHOWN and row["success"]:
+        if row["method"] in SHOWN and row["success"] and float(row["rate"]) < 1:  # at 1 there is nothing to find
             success[row["n"], row["method"]].append((float(row["rate"]), float(row["success"])))
             if row["rate"] == "0.95" and row["seconds"]:
                 time[row["method"]].append((int(row["n"]), float(row["seconds"]), float(row["success"])))

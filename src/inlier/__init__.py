@@ -11,6 +11,7 @@ from inlier._lazy import attach
 if TYPE_CHECKING:
     from inlier import datasets, metrics
     from inlier.estimators.calibrated import CalibratedMatcher
+    from inlier.estimators.clouds import CloudRegistration
     from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
     from inlier.estimators.registration import Registration
     from inlier.estimators.split import SplitMatcher
@@ -30,6 +31,7 @@ __version__ = version("inlier")
 __all__ = [
     "AffineTransformation",
     "CalibratedMatcher",
+    "CloudRegistration",
     "DegenerateConfigurationError",
     "EigenvectorMatcher",
     "GramOverlap",
@@ -53,6 +55,7 @@ __getattr__, __dir__ = attach(
     {
         "datasets": "datasets",
         "estimators.calibrated": "CalibratedMatcher",
+        "estimators.clouds": "CloudRegistration",
         "estimators.paper": "EigenvectorMatcher RowSumMatcher eigenvector_threshold row_sum_threshold",
         "estimators.registration": "Registration",
         "estimators.split": "SplitMatcher",

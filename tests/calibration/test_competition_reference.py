@@ -29,6 +29,14 @@ def unit_by_definition(differences, allowed):
     return best
 
 
+def unit_of(differences, allowed):
+    return competition._unit_of_evidence(np.where(allowed, differences, -np.inf), allowed.sum(axis=1))
+
+
+def mean_ratio(differences, allowed, unit):
+    return competition._log_mean_ratio(np.where(allowed, differences, -np.inf), allowed.sum(axis=1), unit)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_unit_of_evidence_is_that_of_the_largest_likelihood(seed):
     rng = np.random.default_rng(seed)
@@ -38,7 +46,7 @@ def test_the_unit_of_evidence_is_that_of_the_largest_likelihood(seed):
     wrong = rng.random(40) < 0.2
     differences[wrong, 5] = boast * 4.0
     allowed = rng.random((40, 30)) < 0.9
-    assert competition._unit_of_evidence(differences, allowed) == unit_by_definition(differences, allowed)
+    assert unit_of(differences, allowed) == unit_by_definition(differences, allowed)
 
 
 def test_units_differ_with_what_scores_promise():
@@ -46,7 +54,7 @@ def test_units_differ_with_what_scores_promise():
     units = []
     for boast in (1.0, 3.0, 10.0):
         differences = boast * rng.normal(-1.0, 1.0, size=(64, 40))
-        units.append(competition._unit_of_evidence(differences, np.ones((64, 40), dtype=bool)))
+        units.append(unit_of(differences, np.ones((64, 40), dtype=bool)))
     assert units == sorted(units, reverse=True)
     assert len(set(units)) == 3
 
@@ -56,7 +64,7 @@ def test_the_mean_ratio_is_that_over_the_rivals_that_are_allowed(unit):
     rng = np.random.default_rng(1)
     differences, allowed = rng.normal(0, 3, size=(20, 7)), rng.random((20, 7)) < 0.6
     allowed[:, 0] = True
-    found = competition._log_mean_ratio(differences, allowed, unit)
+    found = mean_ratio(differences, allowed, unit)
     for row, may, value in zip(differences, allowed, found, strict=True):
         assert value == pytest.approx(np.log(np.mean(np.exp(unit * row[may]))), abs=1e-5)
 
@@ -64,11 +72,11 @@ def test_the_mean_ratio_is_that_over_the_rivals_that_are_allowed(unit):
 def test_ratios_beyond_all_numbers_stay_finite():
     differences = np.array([[5000.0, -5000.0], [-5000.0, -5000.0], [-5000.0, 3.0], [1.0, 2.0]])
     allowed = np.array([[True, True], [True, True], [True, False], [False, False]])
-    found = competition._log_mean_ratio(differences, allowed, 1.0)
+    found = mean_ratio(differences, allowed, 1.0)
     assert found[0] == pytest.approx(5000 - np.log(2))
     assert np.isfinite(found).all()
     assert (found[1:] < -79).all()
-    one_rival = competition._log_mean_ratio(np.array([[2.0, 9.0]]), np.array([[True, False]]), 1.0)
+    one_rival = mean_ratio(np.array([[2.0, 9.0]]), np.array([[True, False]]), 1.0)
     assert one_rival[0] == pytest.approx(2.0)
 
 
@@ -136,3 +144,28 @@ def test_of_many_pairs_each_is_compared_with_a_random_part(monkeypatch):
     np.testing.assert_array_equal(np.asarray(some.y)[:, 0], -some.rows)
     monkeypatch.setattr(competition, "_MOST_COMPARED", 600)
     assert Rivals.of(x, -x, labels, np.random.RandomState(0)).rows.size == 100  # as few as there may be
+
+
+@pytest.mark.parametrize("kind", ["all differ", "a point twice", "groups and strata"])
+@pytest.mark.parametrize("n_rivals", [40, 25])
+def test_rivals_that_a_pair_is_not_compared_with(kind, n_rivals):
+    """Itself, pairs that share a point or the group with it, and those of another stratum."""
+    rng = np.random.default_rng(0)
+    x, y = np.arange(40), np.arange(40)
+    if kind == "a point twice":
+        y[7] = y[3]
+        y = np.unique(y, return_inverse=True)[1]  # as points are numbered
+    labels = np.stack([x, y])
+    if kind == "groups and strata":
+        labels = np.stack([x, y, np.arange(40) // 3, np.arange(40) % 2])
+    chosen = np.sort(rng.choice(40, n_rivals, replace=False))
+    rivals, rows = Rivals(None, None, chosen, labels), np.array([0, 3, 7, 39, 20])
+    expected = set()
+    for place, i in enumerate(rows):
+        for rival, j in enumerate(chosen):
+            alike = x[i] == x[j] or y[i] == y[j]
+            if kind == "groups and strata":
+                alike = alike or i // 3 == j // 3 or i % 2 != j % 2
+            if alike:
+                expected.add((place, rival))
+    assert set(zip(*(part.tolist() for part in rivals._banned(rows)), strict=True)) == expected

@@ -341,7 +341,7 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
     assert "similarity" in outcome.stderr
     assert "reflection" in outcome.stderr
     assert "Row i of ax.npy was taken for" in outcome.stderr
-    assert "the partner of row i of ay.npy; if it is not, say who is with --pairs." in outcome.stderr
+    assert "the partner of row i of ay.npy; if it is not, say who is with --pairs" in outcome.stderr
     assert sorted(path.name for path in folder.iterdir()) == before
 
 

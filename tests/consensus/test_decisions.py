@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import FrozenInstanceError, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from inlier.consensus.evidence import Chance, Evidence, log_likelihood_ratio
 from inlier.consensus.hold_out import HoldOutTest, log_poisson_tail
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import (
+    NARROWEST,
     Candidate,
     Certainty,
+    Consensus,
     Refiner,
     better_of,
     closeness,
@@ -225,17 +228,112 @@ class TestFind:
         monkeypatch.setattr(find, "_MOST_WEIGHED", 3)
         np.testing.assert_array_equal(find._one_vote_a_clump(columns(X, X, weights), 0.15).weights, weights)
 
-    def test_few_pairs_that_do_not_follow_are_beyond_suspicion(self):
-        """Fifty of them are needed for clumps to be looked for."""
+    @pytest.mark.parametrize("n_far", [49, 90])
+    def test_few_that_do_not_follow_or_a_clear_majority_are_beyond_suspicion(self, n_far):
+        X = 3 * np.random.default_rng(0).random((200, 3))
+        Y = X.copy()
+        Y[:n_far, 0] += 5.0  # all of them together
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        evidence = replace(STRONG, n_supporting=200 - n_far, n_pairs=200)
+        certainty, best = find.how_sure(setting, Candidate(IDENTITY, evidence))
+        assert (certainty.log_p_value, certainty.n_places, best) == (-200.0, 200 - n_far, None)
+
+    @pytest.mark.parametrize(("n_far", "excess"), [(60, 1.0), (60, 1.7)])
+    @pytest.mark.parametrize("alarms", [-30.0, -12.0])
+    def test_beside_repeats(self, n_far, excess, alarms, monkeypatch):
+        """Supporters may each be a coincidence, and another shift is found where most others agree on one."""
         rng = np.random.default_rng(0)
-        for n_far, beyond in ((49, True), (50, False)):
-            X = 3 * rng.random((200, 3))
-            Y = X.copy()
-            Y[:n_far, 0] += 5.0  # all of them together
-            setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
-            candidate = Candidate(IDENTITY, replace(STRONG, n_supporting=200 - n_far, n_pairs=200))
-            assert find._is_beyond_suspicion(setting, candidate, True) == beyond
-            assert find._is_beyond_suspicion(setting, candidate, False)  # a clear majority
+        X = 3 * rng.random((n_far, 3))
+        Y = 3 * rng.random((n_far, 3))
+        Y[:20] = X[:20] + [[1.0, 2.0, 3.0]] + 0.001 * rng.normal(size=(20, 3))
+        asked, shifts = [], []
+        monkeypatch.setattr(find, "coincidence", lambda x, y, reach, rng: asked.append((len(x), reach)) or excess)
+
+        class Elsewhere:
+            def __init__(self, model, pairs, noise_bound, rng):
+                assert pairs.n_pairs == n_far
+
+            def stage(self):
+                return self
+
+            def refined(self, maps):
+                shifts.append(maps.shift[0])
+                return Candidate(maps, replace(STRONG, log_false_alarms=-3.0))
+
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, rng)
+        monkeypatch.setattr(find, "Setting", Elsewhere)
+        found = Candidate(SHIFT, replace(STRONG, log_false_alarms=alarms, n_supporting=12, bound=0.01))
+        log_p = find._beside_repeats(setting, found, columns(X, Y))
+        expected = alarms + 12 * math.log(excess) + find._BEFORE * 3.0
+        assert log_p == pytest.approx(min(expected, 0.0))
+        assert asked == [(n_far, pytest.approx(4 * 0.01))]
+        np.testing.assert_allclose(shifts[0], [1.0, 2.0, 3.0], atol=0.01)
+
+    @pytest.mark.parametrize(("alpha", "supporting"), [(0.01, 60), (0.2, 2), (1e-4, 60)])
+    def test_re_pairings_that_judge_are_as_many_as_the_rate_asks_for_and_as_short_as_the_fit_makes_them(
+        self, alpha, supporting
+    ):
+        X, Y = spots()
+        pairs, counts = columns(X, Y), []
+
+        class Drawn(Setting):
+            def re_paired_residuals(self, stage, maps, count):
+                counts.append(count)
+                return np.ones(5)
+
+        setting = Drawn(MapModel("rigid", 3), pairs, None, np.random.default_rng(0))
+        evidence = replace(STRONG, n_supporting=supporting, n_pairs=300, by_chance=0.0)
+        found = find._finished(
+            setting, setting.stage(), Candidate(SHIFT, evidence), alpha, (np.zeros(3), np.zeros(3)), (0.0, 0.0)
+        )
+        wanted = 30 / (alpha * max(supporting / 300, 1 / 300))
+        assert counts == [int(min(max(wanted, 10_000), 1_000_000))]
+        freedom = 6 / (3 * supporting)  # of three turns and three shifts, beside all coordinates
+        np.testing.assert_allclose(found.re_paired_residuals, math.sqrt(max(1 - freedom, 0.1)))
+        assert found.map is SHIFT
+        assert not found.better_mirrored
+
+    @pytest.mark.parametrize("sure", [True, False])
+    def test_by_places_the_best_map_is_judged_with_the_length_of_those_that_do_not_follow_it(self, sure, monkeypatch):
+        X, Y = spots()
+        tests, lengths = [], []
+
+        class Judge:
+            def __init__(self, pairs, length, noise_bound, look, rng):
+                self.length, self.look = length, look
+                tests.append(self)
+
+            def best(self, known):
+                self.known = known
+                return SHIFT, 0.02
+
+            def judge(self, maps, bound):
+                return Certainty(-50.0 if sure else -2.0, 9.0, self.length)
+
+            def runner_up(self, maps, bound):
+                return IDENTITY, 5.0
+
+        monkeypatch.setattr(find, "HoldOutTest", Judge)
+        monkeypatch.setattr(find, "clump_length", lambda x, y, rng: lengths.append(len(x)) or 0.7)
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        certainty, best = find._by_places(setting, Candidate(IDENTITY, STRONG), columns(X, Y), 0.4)
+        assert tests[0].known is IDENTITY
+        assert lengths == [np.count_nonzero(np.linalg.norm(Y - X - 0.5, axis=1) > 0.04)]
+        assert certainty.clump_length == 0.7
+        assert best is (SHIFT if sure else None)
+        assert certainty.runner_up == ((IDENTITY, 5.0) if sure else None)
+        few = columns(X[:4], Y[:4])  # as many as fix a map, and one: these are not searched
+        assert tests[0].look(few) is None
+        nothing = Candidate(IDENTITY, replace(STRONG, log_false_alarms=0.0))
+        find._by_places(setting, nothing, columns(X, Y), 0.4)
+        assert tests[2].known is None
+
+    def test_by_places_without_any_map_nothing_is_sure(self, monkeypatch):
+        X, Y = spots()
+        monkeypatch.setattr(HoldOutTest, "best", lambda self, known: None)
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        certainty, best = find._by_places(setting, Candidate(IDENTITY, STRONG), columns(X, Y), 0.4)
+        assert (certainty.log_p_value, certainty.n_places, certainty.clump_length, best) == (0.0, 0.0, 0.4, None)
 
     @pytest.mark.parametrize("alarms", [-30.0, -500.0])
     def test_independent_mistakes_are_judged_by_false_alarms(self, alarms):
@@ -269,7 +367,9 @@ def votes_by_definition(X, Y, chosen, reach):
     return votes
 
 
-class TestHoldOut:
+class HeldOut:
+    """The test on some pairs, and what it counts, counted plainly."""
+
     LENGTH = 0.3
 
     def held_out(self, X, Y, look=lambda some: SHIFT, noise_bound=None, seed=0):
@@ -282,6 +382,8 @@ class TestHoldOut:
         """Share of all x of these rows with any y that the shift brings within the bound."""
         return np.mean(np.linalg.norm(Y[None] - X[rows][:, None] - 0.5, axis=2) <= bound)
 
+
+class TestHoldOut(HeldOut):
     @pytest.mark.parametrize(("count", "expected"), [(3, 1.0), (10, 2.5), (40, 8.0), (1, 0.5)])
     def test_the_tail(self, count, expected):
         assert log_poisson_tail(count, expected) == pytest.approx(poisson.logsf(count - 1, expected), rel=1e-9)
@@ -428,3 +530,139 @@ class TestPolish:
         evidence = replace(STRONG, by_chance=0.0, n_supporting=n_near, n_pairs=n)
         Refiner(MapModel("rigid", 3), Steps([1.0]), None, 1000).polish(columns(X, Y), Candidate(SHIFT, evidence))
         assert sizes == ([] if taken is None else [taken])
+
+
+class TestHoldOutMore(HeldOut):
+    """The same on pairs of which supporters have companions."""
+
+    def companions(self, apart):
+        """Forty right pairs, and beside each another, so far apart; the companions are a fold."""
+        rng = np.random.default_rng(0)
+        X = 3 * rng.random((200, 3))
+        Y = 3 * rng.random((200, 3))
+        X[40:80] = X[:40]
+        X[40:80, 0] += apart
+        Y[:80] = X[:80] + 0.5
+        fold = np.zeros(200, dtype=bool)
+        fold[40:120] = True
+        return X, Y, fold
+
+    @pytest.mark.parametrize(("apart", "counted"), [(0.07, 0), (0.08, 40)])
+    def test_companions_within_a_quarter_of_the_length_do_not_count(self, apart, counted):
+        X, Y, fold = self.companions(apart)
+        assert self.held_out(X, Y)._votes_of(fold, SHIFT, 0.05)[0] == pytest.approx(counted, abs=2)
+
+    @pytest.mark.parametrize(("apart", "votes"), [(0.11, 40), (0.13, 80)])
+    def test_companions_within_two_fifths_share_a_vote(self, apart, votes):
+        X, Y, _ = self.companions(apart)
+        everyone = np.ones(200, dtype=bool)
+        assert self.held_out(X, Y)._votes_of(everyone, SHIFT, 0.05)[0] == pytest.approx(votes, abs=3)
+
+    @pytest.mark.parametrize(("off", "counted"), [(0.09, 0), (0.11, 40)])
+    def test_who_lies_within_two_bounds_supports_elsewhere(self, off, counted):
+        X, Y, fold = self.companions(0.05)
+        Y[:40, 1] += off  # those that are not of the fold
+        Y[40:80, 1] += 0.04
+        found = self.held_out(X, Y)._votes_of(fold, SHIFT, 0.05)[0]
+        assert found == pytest.approx(counted, abs=3)
+
+    def test_votes_within_a_bound_and_how_unlikely_they_are(self):
+        X, Y = spots()
+        votes = votes_by_definition(X, Y, np.ones(len(X), dtype=bool), 0.5 * self.LENGTH)
+        here = votes[self.residuals(X, Y) <= 0.2].sum()
+        rate = self.rate(X, Y, np.arange(len(X)), 0.2)
+        found, log_p = self.held_out(X, Y)._votes_within(SHIFT, 0.2)
+        assert found == pytest.approx(here)
+        assert log_p == pytest.approx(log_poisson_tail(here, votes.sum() * rate), rel=0.1)
+
+    @pytest.mark.parametrize(("n_right", "n_deals"), [(300, 1), (25, 2), (0, 1)])
+    def test_a_second_deal_where_the_first_leaves_it_open(self, n_right, n_deals):
+        X, Y = spots(n=600, n_right=n_right)
+        test, dealt = self.held_out(X, Y), []
+        deal = test._deal
+        test._deal = lambda: dealt.append(0) or deal()
+        log_p = test.judge(SHIFT, 0.05).log_p_value
+        assert len(dealt) == n_deals
+        assert log_p < -60 if n_right == 300 else -60 < log_p < -0.7 if n_right == 25 else log_p >= -0.7
+
+    @pytest.mark.parametrize(("distance", "named"), [(0.58, False), (0.7, True)])
+    def test_another_map_is_looked_for_beyond_two_lengths(self, distance, named):
+        X, Y = spots(n=600, n_right=300)
+        rows = np.flatnonzero(self.residuals(X, Y) < 0.1)[:150]
+        Y[rows] = X[rows] + 0.5 + [[distance, 0, 0]]
+        second, asked = Maps(np.eye(3)[None], np.array([[0.5 + distance, 0.5, 0.5]])), []
+
+        def look(some):
+            asked.append(np.linalg.norm(some.y - some.x - 0.5, axis=0).min())
+            return second
+
+        found = self.held_out(X, Y, look).runner_up(SHIFT, 0.05)
+        assert min(asked) > 2 * self.LENGTH
+        assert (found is not None) == named
+
+    def test_first_among_pairs_that_are_no_neighbours_and_last_among_all(self):
+        rng = np.random.default_rng(0)
+        X = Y = 0.6 * rng.random((300, 3))  # so that there are neighbours at all distances
+        sizes = []
+        self.held_out(X, Y, lambda some: sizes.append(some.n_pairs)).best(None)
+        neighbours = [0.2, 0.35, 0.0, 0.1, 0.25]  # of the length, that no two of them are within
+        assert len(sizes) == len(neighbours)
+        assert [size == len(X) for size in sizes] == [separation == 0 for separation in neighbours]
+        assert sizes[1] < sizes[4] < sizes[0] < sizes[3] < len(X)
+
+
+class TestConsensus:
+    def consensus(self, evidence, motion):
+        asked = []
+        pairs = SimpleNamespace(
+            n_pairs=1000,
+            squared_residuals=lambda maps: np.array([4.0, 9.0]),
+            any_repeats=lambda residuals, bound, n: asked.append((residuals.tolist(), bound, n)) or True,
+        )
+        ends = (np.zeros(3), np.zeros(3))
+        found = Consensus(MapModel("rigid", 3), evidence, IDENTITY, pairs, ends, (0.0, 0.0), np.ones(3), None, False)
+        vars(found)["motion"] = motion
+        assert found.has_repeats
+        return asked[0]
+
+    def test_repeats_are_looked_for_among_the_supporters(self):
+        evidence = replace(STRONG, n_supporting=500, n_pairs=1000, by_chance=0.0, bound=0.1)
+        assert self.consensus(evidence, (None, np.array([1.0, 5.0]))) == ([1.0, 5.0], 0.1, 500)
+        assert self.consensus(evidence, None) == ([2.0, 3.0], 0.1, 500)
+
+    def test_repeats_are_looked_for_everywhere_where_nothing_was_found(self):
+        evidence = replace(STRONG, log_false_alarms=0.0)
+        assert self.consensus(evidence, (None, np.array([1.0, 5.0]))) == ([2.0, 3.0], np.inf, 1000)
+
+    def test_narrowing_starts_with_the_spread_and_ends_at_a_fifteenth_of_it(self):
+        asked = []
+        pairs = SimpleNamespace(is_wide=False, spread=2.0, refit=lambda *given: asked.append(given) or "narrowed")
+        refiner = Refiner(MapModel("rigid", 3), Steps([1.0]), None, 1000)
+        assert refiner.narrow(pairs, IDENTITY) == "narrowed"
+        model, maps, reach, sharpness = asked[0]
+        assert (model.name, maps, reach) == ("rigid", IDENTITY, np.inf)
+        np.testing.assert_allclose(sharpness, [1 / (2.0 / 1.4**k) ** 2 for k in range(9)])
+        assert pytest.approx(1.4**-9) == NARROWEST
+        for name, is_wide in (("rigid", True), ("similarity", False)):
+            pairs.is_wide = is_wide
+            assert replace(refiner, model=MapModel(name, 3)).narrow(pairs, IDENTITY) is IDENTITY
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize("noise_bound", [None, 0.3])
+    def test_a_map_is_weighed_at_fine_bounds_or_up_to_the_known_one(self, noise_bound):
+        X, Y = spots()
+        given = []
+
+        class Asked:
+            def weigh(self, counts, maps, most_by_chance=1.0):
+                given.append((counts.bounds.max(), most_by_chance, counts.n_re_pairings))
+                return STRONG
+
+        refiner = Refiner(MapModel("rigid", 3), Asked(), noise_bound, 1000)
+        found = refiner.weigh(columns(X, Y), SHIFT)
+        refiner.weigh(columns(X, Y), SHIFT, 50_000)
+        assert (found.map, found.evidence) == (SHIFT, STRONG)
+        (largest, most, few), (_, _, many) = given
+        assert most == (0.01 if noise_bound is None else 1.0)
+        assert largest <= 0.31 if noise_bound else largest > 1
+        assert 1000 <= few < 50_000 <= many

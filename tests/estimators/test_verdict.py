@@ -73,13 +73,14 @@ class Misses:
         return residuals > bound
 
 
-@pytest.mark.parametrize("bound", [0.8, 1.2, 2.0])
-def test_told_from_near_misses(bound):
-    before = verdict()
+@pytest.mark.parametrize("noise_bound", [1.0, 2.0])
+@pytest.mark.parametrize("bound", [0.8, 1.2, 2.6, 3.5])
+def test_told_from_near_misses(bound, noise_bound):
+    before = verdict(noise_bound_=noise_bound)
     found = before.told_from(Misses(bound))
-    limit = min(1.5 * 1.0, bound)
+    limit = min(1.5 * noise_bound, bound)
     core, misses = 2.0 * limit / N, 1.0 * limit / N
-    assert found.noise_bound_ == min(1.0, bound)
+    assert found.noise_bound_ == min(noise_bound, bound)
     np.testing.assert_array_equal(found.q_values_, np.maximum(before.q_values_, np.where(bound < RESIDUALS, 0.7, 0)))
     np.testing.assert_array_equal(found.near_miss_mask_, bound < RESIDUALS)
     assert found.inlier_fraction_ == pytest.approx(core)
@@ -161,6 +162,7 @@ def test_why_not_of_few_pairs():
     fewest = MapModel("rigid", 3).fewest_pairs
     assert f"{fewest + 1} pairs are too few to tell: any {fewest} fit some rigid" in said(n=fewest + 1)
     assert "of 3-dimensional points" in said(n=fewest + 1)
+    assert "2 pairs are too few to tell" in said(n=2)
     assert "too few" not in said(n=fewest + 2)
 
 

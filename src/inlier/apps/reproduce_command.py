@@ -112,9 +112,11 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, **
 
     from inlier.apps.reproduce import run_all
 
-    console = Console(stderr=True)
+    console, say = Console(stderr=True), partial(click.echo, err=True)
+    if not console.is_terminal:
+        return run_all(experiments, sources, out, on_missing_library=say, **how)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console) as bar:
         tasks: dict[str, Any] = {}
 
         def show(name: str, done: int, total: int) -> None:
@@ -122,7 +124,6 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, **
                 tasks[name] = bar.add_task(name, total=total)
             bar.update(tasks[name], completed=done)
 
-        say = partial(click.echo, err=True)
         return run_all(experiments, sources, out, progress=show, on_missing_library=say, **how)
 
 

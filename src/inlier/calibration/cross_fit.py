@@ -45,6 +45,7 @@ class CrossFit:
     null_fraction: tuple[float, float] | None = None
     counts: Array | None = None  # how many pairs have each score, where they are counted
     by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
+    rows_depend: bool = False  # whether rows seem to depend on each other
     judges: tuple[PairScorer, ...] = ()  # what was learned, each without a part of the pairs: for pairs that come later
     standardised: bool = False  # whether scores are in units of what re-pairings did where each was learned
 

@@ -28,7 +28,7 @@ from inlier.rows.threads import pieces
 _GENTLE, _SHARP = 1.25, 2.0
 _FROM_ALL_PAIRS = (_GENTLE,) * 4 + (_SHARP,) * 8
 _FROM_A_START = (_SHARP,) * 8  # where good weights to start from are known
-_RE_PAIRINGS = 4  # of each pair, in each iteration
+_RE_PAIRINGS, _MOST_RE_PAIRINGS = 4, 20_000  # of each pair, in each iteration; at most about so many in all
 _FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
@@ -112,7 +112,8 @@ def learn_map(
 def _significance(fit: _WeightedFit, noise: _Noise, points: Array, rng: np.random.RandomState) -> Significance:
     """The pairs beside their re-pairings, both scored by fits that have not seen them."""
     scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
-    i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)
+    n_shifts = int(np.clip(_MOST_RE_PAIRINGS // points.shape[1], 1, _RE_PAIRINGS))
+    i, j = np.concatenate(list(re_pairings(points, n_shifts, rng)), axis=1)
     null = namespace(scores).concat([scores[:0], *fit.re_paired_scores(i, j, noise)])
     return Significance.of(scores, null)
 

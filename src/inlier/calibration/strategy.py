@@ -32,8 +32,9 @@ from inlier.rows.backend import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
 from inlier.transforms import MapModel
 
-_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 200  # a map learned on more is hardly better
-_GROWTH, _MOST_GROWTH = 4, 16  # of the training pairs, when what they found is not confirmed
+_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 25  # if a good part is real, more make hardly a better map
+_AMPLE = 10.0  # real pairs per dimension that a map is well learned from
+_GROWTH, _MOST_GROWTH = 4, 64  # of the training pairs, when what they found is not confirmed
 _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
 _CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chance reaches 12 to 23
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
@@ -106,7 +107,8 @@ class Learner:
         size, thorough = self._size, True
         while size < shuffled.size:
             learned = self.learn_from(shuffled[:size], thorough=thorough)
-            if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
+            enough = learned is not None and learned.support >= min(_AMPLE * max(self._pairs.dimensions), size / 2)
+            if learned is not None and enough and self._is_confirmed(learned, shuffled[size : 2 * size]):
                 self._size = size  # what one fold needed, the next will
                 return learned
             if size >= self._largest:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain
-from inlier.exceptions import ParameterError, ParameterWarning
+from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from inlier.report import MatchSummary, Origin
 
 _MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "#n/a")  # that text files may hold in place of a number
+_OUR_WARNINGS = (UserWarning, ParameterWarning, DependenceWarning)
 NOTHING_FOUND = 1
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 STDOUT = Path("-")
@@ -162,14 +163,16 @@ class Job:
             except ParameterError as error:
                 raise BadInput(self._in_words(error)) from error
             finally:
-                said = [warning.message for warning in caught if warning.category in (UserWarning, ParameterWarning)]
+                said = [warning.message for warning in caught if warning.category in _OUR_WARNINGS]
                 self.notes.extend(dict.fromkeys(map(self._in_words, said)))
 
     def _in_words(self, said: Exception | str) -> str:
         if not isinstance(said, (ParameterError, ParameterWarning)):
             return str(said)
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
-        tables = {"X": self.sources[0], "y": self.sources[1], "Y": self.sources[1]}
+        tables = dict(
+            zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
+        )
         return said.naming({**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter))
 
     @property

@@ -264,9 +264,21 @@ def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted) -> MatchS
             matcher.set_params(same_columns=wanted.columns(first, second))
         matcher.fit(pairing.X, pairing.Y, **given)
         wanted.write(matcher, first, second, pairing)
+        job.notes.extend(_on_maps(matcher))
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
     job.write_pairs(summary)
     return summary
+
+
+def _on_maps(matcher: PairMatcher) -> Iterator[str]:
+    """Say so where pairs follow several maps."""
+    labels = getattr(matcher, "map_labels_", None)
+    if labels is not None and matcher.n_maps_ > 1:
+        others = int((labels > 0).sum())
+        yield (
+            f"{others:,} pairs follow another map than those that are called real: a second motion, another batch? To "
+            f"see them, match the pairs that are left."
+        )
 
 
 def _match_stored(chosen: _Settings, job: Job, tables: tuple[StoredRows, StoredRows]) -> MatchSummary:

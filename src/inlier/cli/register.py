@@ -20,13 +20,14 @@ from inlier.cli._common import (
 from inlier.cli._outputs import BadInput, Output, is_transformation, never
 from inlier.cli._progress import stages
 from inlier.cli._tables import noting_odd_values, read_ends
+from inlier.cli.raw_clouds import are_clouds, check_columns, check_no_pair_options, conclude, fit_clouds, summary_of
 from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
     from inlier._typing import Array, FloatArray
     from inlier.estimators.registration import Registration
     from inlier.io import Pairing, Table
-    from inlier.report import RegistrationSummary
+    from inlier.report import CloudSummary, RegistrationSummary
 
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
 _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
@@ -40,6 +41,13 @@ _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
     metavar="PAIRS",
     help="Table of supposed matches: row in SOURCE and row in TARGET, counted from 0, in two columns or in those "
     "named source and target.",
+)
+@click.option(
+    "--paired/--clouds",
+    "paired",
+    default=None,
+    help="Row i of SOURCE belongs with row i of TARGET; or the rows are points of two raw clouds, in any order. If "
+    "neither is given, point clouds (ply, pcd, xyz, las, laz, gii) are raw, and tables are paired.",
 )
 @click.option(
     "--key",
@@ -95,6 +103,7 @@ def register(
     source: str,
     target: str,
     pairs: str | None,
+    paired: bool | None,
     keys: tuple[str, ...],
     columns: tuple[str, ...],
     weights: str | None,
@@ -109,16 +118,18 @@ def register(
 ) -> None:
     """Find the transformation that carries SOURCE onto TARGET, and which pairs are real.
 
-    Most of the pairs may be wrong. Point i of file SOURCE belongs with point i of file TARGET, or a table says which
-    points belong together (--pairs), or points with the same id do (--key). The suffix says how a file is read: npy,
-    npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii. Rows count from 0.
+    Two point clouds are taken as they are, and nothing has to be set: no pairs, no voxel size. Or most of some pairs
+    may be wrong: a table says which points belong together (--pairs), or points with the same id do (--key), or point i
+    of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is read: npy, npz, csv, tsv, txt
+    (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii. Rows count from 0.
 
-    Exit code 0: a transformation was found; 1: the pairs agree on none, and nothing was written; 2: something was
-    wrong with the input.
+    Exit code 0: a transformation was found; 1: none is sure, and nothing was written; 2: something was wrong with the
+    input.
 
     \b
     Example:
       inlier demo --save-scans scans
+      inlier register scans/source.ply scans/target.ply
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
@@ -130,8 +141,12 @@ def register(
             raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")
         if pairs is not None and keys:
             raise BadInput("--pairs and --key both say which points belong together. Give one of them.")
+        if paired is not None and (pairs is not None or keys):
+            raise BadInput("--pairs and --key say which points belong together. Leave out --paired and --clouds.")
         _check_outputs(transform, moved)
         job.check_outputs(*(name for name in (pairs, weights) if name is not None and _is_file(name)))
+        if pairs is None and not keys and (are_clouds(job.sources) if paired is None else not paired):
+            return _register_clouds(job, columns, settings["seed"], transform, moved)
         with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
@@ -148,6 +163,25 @@ def register(
             _write_moved(summary.transformation, problem.source, keys, moved)
         job.write_pairs(summary)
         job.conclude(summary)
+    return None
+
+
+def _register_clouds(job: Job, columns: tuple[str, ...], seed: int, transform: Path | None, moved: Path | None) -> None:
+    """Register two raw clouds, and write what is asked for."""
+    check_no_pair_options(job.context)
+    with stages(quiet=job.quiet) as stage, job.noting():
+        stage(f"reading {job.sources[0]} and {job.sources[1]}")
+        tables = read_both(*job.sources, (), columns)
+        check_columns(tables, job.sources)
+        stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
+        registration = fit_clouds(job, *tables, seed)
+    summary = summary_of(registration, *tables, job)
+    if transform is not None:
+        _write_transformation(summary, transform)
+    if moved is not None:
+        _write_moved(registration.transformation_, tables[0], (), moved)
+    written = [(what, path) for what, path in (("Transformation", transform), ("Moved", moved)) if path is not None]
+    conclude(job, summary, written)
 
 
 def _check_outputs(transform: Path | None, moved: Path | None) -> None:
@@ -190,6 +224,12 @@ def _read_problem(
     from inlier.io import Pairing, pair_tables
 
     first, second = read_both(*sources, keys, columns)
+    if pairs is None and not keys and len(first) != len(second):
+        raise BadInput(
+            f"{sources[0]} has {len(first):,} rows and {sources[1]} has {len(second):,}, so that row i of one cannot "
+            f"belong with row i of the other. Say which points belong together with --pairs or --key; or, if they are "
+            f"the points of two raw clouds, in any order, say --clouds."
+        )
     if pairs is None:
         pairing, ends = pair_tables(first, second), None
         check_numbers(pairing, sources, (first, second))
@@ -261,7 +301,10 @@ def _what_to_check(problem: _Problem, source: str, target: str) -> str:
         return f"The first column of --pairs names rows of {source}, the second rows of {target}; check that they do."
     if problem.pairing.keys is not None:
         return f"Rows with the same id were paired; check that it means the same in {source} and {target}."
-    return f"Row i of {source} was taken for the partner of row i of {target}; if it is not, say who is with --pairs."
+    return (
+        f"Row i of {source} was taken for the partner of row i of {target}; if it is not, say who is with --pairs, or "
+        f"that they are raw clouds with --clouds."
+    )
 
 
 def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
@@ -280,13 +323,14 @@ def _summary(registration: Registration, problem: _Problem, job: Job) -> Registr
     )
 
 
-def _write_transformation(summary: RegistrationSummary, path: Path) -> None:
+def _write_transformation(summary: RegistrationSummary | CloudSummary, path: Path) -> None:
     """Write all about it as JSON, or its matrix."""
     from inlier.io import write_file, write_table
 
-    assert summary.transformation is not None
+    found = summary.registration.transformation_
+    assert found is not None
     if path.suffix.lower() != ".json":
-        write_table(path, summary.transformation.matrix)
+        write_table(path, found.matrix)
         return
     origin = {"sources": summary.origin.sources, "command": summary.origin.command}
     content = {**summary.transformation_dict(), **origin}

@@ -14,7 +14,7 @@ from inlier._checks import check_count, check_flag, check_labels, check_number, 
 from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence, blanks
-from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
+from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail, some_stand_out
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
@@ -34,6 +34,11 @@ _CURVED = (
     "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "
     "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
     "parts one by one."
+)
+_NONE_STANDS_OUT = (
+    "The pairs score higher than strangers do, but no higher than pairs like them: rows resemble each other in "
+    "clusters, and inside of these nothing tells who belongs to whom. The share of real pairs is only bounded from "
+    "above. Say what the clusters are: fit(X, y, strata=...), or --stratum COLUMN."
 )
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
@@ -312,6 +317,11 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         accepted = judged.accepted(_INTERVAL_RATE)
         if has_heavy_tail(fit.levels[accepted], None if fit.counts is None else fit.counts[accepted]):
             high = 1.0  # of pairs with so much noise, some are like wrong ones: a bound from below
+        stand_out = some_stand_out(judged.p_values, fit.counts)
+        if not stand_out:
+            warn(_NONE_STANDS_OUT, DependenceWarning)
+        if fit.rows_depend or not stand_out:
+            low = 0.0  # what is better than strangers need not be real: a bound from above
         self.inlier_fraction_interval_ = low, high
         if rivals is None:
             return judged
@@ -319,7 +329,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             warn(_swapped_neighbours(judged.inlier_fraction, rivals.share[0]), DependenceWarning)
             share, error = rivals.share
             judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
-            self.inlier_fraction_interval_ = 0.0, judged.interval()[1]  # not all swaps can be told: a bound from above
+            self.inlier_fraction_interval_ = 0.0, max(judged.interval()[1], high)  # not all swaps can be told, likewise
         return judged.doubting(rivals.chance_wrong)
 
     def _beside_other_maps(
@@ -378,11 +388,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         if rows is None:
             return sampled_fit(prepared, self.n_folds, rng), rng.randint(2**31 - 1)
         labels = pair_labels(prepared.X, prepared.Y, groups, strata)
-        if groups is None and strata is None:
-            _warn_of_dependence(*rows, labels, rng)
+        depend = groups is None and strata is None and _warn_of_dependence(*rows, labels, rng)
         helped = beside.helper(prepared, labels, rng)
         fit = cross_fit(prepared, labels, self.n_folds, rng, rows, helped, beside.most_deals)
-        return fit, rng.randint(2**31 - 1)
+        return replace(fit, rows_depend=depend), rng.randint(2**31 - 1)
 
     def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
@@ -407,8 +416,8 @@ def _crossed(strata: Array | None, classes: Array | None) -> Array | None:
     return np.unique(np.stack([strata, classes]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def _warn_of_dependence(x: Any, y: Any, labels: Array, rng: np.random.RandomState) -> None:
-    """Look for rows that tell each other's answer, and say so."""
+def _warn_of_dependence(x: Any, y: Any, labels: Array, rng: np.random.RandomState) -> bool:
+    """Look for rows that tell each other's answer, and say so; return whether there are any."""
     rows = slice(0, min(labels.shape[1], MOST_LOOKED_AT))
     x, y = (to_host(take_rows(side, rows)) for side in (x, y))
     seen = Dependence.between(x, y, np.unique(labels[:2, rows], axis=1, return_inverse=True)[1].reshape(-1), rng)
@@ -427,6 +436,7 @@ def _warn_of_dependence(x: Any, y: Any, labels: Array, rng: np.random.RandomStat
             "bounded. Say which rows are neighbours: fit(X, y, strata=...), or --stratum COLUMN.",
             DependenceWarning,
         )
+    return bool(seen.replicates or seen.in_order)
 
 
 def _blank_rows(x: Any, y: Any) -> Mask | None:
