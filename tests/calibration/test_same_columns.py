@@ -32,6 +32,9 @@ def test_wrong_rows_are_the_lowest_where_columns_correspond(n):
     lowest = np.argsort(matcher.scores_)[:7]
     assert (~right[lowest]).sum() >= 6
     assert matcher.inlier_mask_[right].sum() >= n - 10
+    suspects = matcher.q_values_ > 0.5  # more likely wrong than real
+    assert (suspects & ~right).sum() >= 6
+    assert (suspects & right).sum() <= 1
     alone = CalibratedMatcher(alpha=0.1, random_state=0).fit(X, Y)
     assert (~right[np.argsort(alone.scores_)[:7]]).sum() < (~right[lowest]).sum()  # the map alone sees less
 
