@@ -263,8 +263,8 @@ def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted) -> MatchS
         if wanted.same_columns:
             matcher.set_params(same_columns=wanted.columns(first, second))
         matcher.fit(pairing.X, pairing.Y, **given)
-        wanted.write(matcher, first, second, pairing)
         job.notes.extend(_on_maps(matcher))
+        wanted.write(matcher, first, second, pairing)
     summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
     job.write_pairs(summary)
     return summary

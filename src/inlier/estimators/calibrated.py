@@ -325,7 +325,9 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.inlier_fraction_interval_ = low, high
         if rivals is None:
             return judged
-        if rivals.contradicts(judged.inlier_fraction, judged.inlier_fraction_error):
+        if judged.accepted(self.alpha).any() and rivals.contradicts(
+            judged.inlier_fraction, judged.inlier_fraction_error
+        ):
             warn(_swapped_neighbours(judged.inlier_fraction, rivals.share[0]), DependenceWarning)
             share, error = rivals.share
             judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
