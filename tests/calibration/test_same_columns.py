@@ -36,6 +36,15 @@ def test_wrong_rows_are_the_lowest_where_columns_correspond(n):
     assert (~right[np.argsort(alone.scores_)[:7]]).sum() < (~right[lowest]).sum()  # the map alone sees less
 
 
+@pytest.mark.seeds
+def test_wrong_rows_are_suspects(seed, promise):
+    """In most draws all seven, in some five or six: the rates are over many draws."""
+    X, Y, right = genes_and_proteins(60, 100 + seed)
+    suspects = CalibratedMatcher(random_state=0, same_columns=True).fit(X, Y).q_values_ > 0.5
+    promise("innocent suspects", int((suspects & right).sum()), int(right.sum()), 1 / 53)
+    promise("wrong rows that are no suspects", int((~suspects & ~right).sum()), 7, 1 / 7)
+
+
 def test_columns_are_found_by_their_names():
     pandas = pytest.importorskip("pandas")
     X, Y, right = genes_and_proteins(60, seed=1)
