@@ -65,9 +65,9 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
     are not two pairs, or groups, for each.
     """
     n = pairs.n_pairs
-    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
+    n_deals = how_many_deals(n)
     learner = Learner(pairs, labels, rng)
-    n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
+    n_folds = how_many_folds(n_folds, learner)
     per_pair = RE_PAIRINGS // (n * n_deals)
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         rivals = Rivals.of(*prepared_rows(pairs, np.arange(n)), labels, rng)
@@ -84,7 +84,7 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
             ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
             return _Fold(deal, own, learned, scores, null, ratio)
 
-        deals = [_deal(labels, n_folds, rng) for _ in range(n_deals)]
+        deals = [deal_folds(labels, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
         folds = [scored(*stretch) for stretch in stretches]
         if learner.ridge_is_better:  # which the first folds may not have known
@@ -94,6 +94,16 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
     if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
         return CrossFit(np.zeros(n), np.zeros(1))
     return _together(parts, n_deals, labels)
+
+
+def how_many_deals(n: int) -> int:
+    """How often so many pairs are dealt into folds: once, unless they are few."""
+    return int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
+
+
+def how_many_folds(n_folds: int, learner: Learner) -> int:
+    """How many folds there are if so many were asked for."""
+    return n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +156,7 @@ def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array)
     return estimate, min(1.0, error * (len(of_deals) * float(np.sum(sizes**2) / np.sum(sizes))) ** 0.5)
 
 
-def _deal(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:
+def deal_folds(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:
     """Deal the pairs into folds of similar size; equal pairs and pairs of one group go together.
 
     Otherwise they would know each other's answer. Strata are spread over the folds, two at a time, which can be

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_labels, check_number, warn
 from inlier._typing import Array, Mask
@@ -14,6 +15,7 @@ from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence
 from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
+from inlier.estimators.repair import Repair, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
@@ -146,6 +148,59 @@ class CalibratedMatcher(PairMatcher):
             self._leave_out(np.any(empty, axis=0))
         return self
 
+    def repair(self, X: Any, y: Any, groups: Any = None, strata: Any = None, alpha: float | None = None) -> Repair:
+        """Say which rows are with a wrong partner, and with whom they belong instead.
+
+        Estimators keep no rows, so the tables are given again, as they were to `fit`.
+
+        Parameters
+        ----------
+        X, y, groups, strata : as in `fit`
+            The same tables and labels.
+        alpha : float, optional
+            Largest expected share of wrong names among those given; that of the matcher by default.
+
+        Returns
+        -------
+        Repair
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from inlier import CalibratedMatcher
+        >>> from inlier.datasets import make_gaussian_pairs
+        >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
+        >>> y = data.Y.copy()
+        >>> y[[3, 7]] = y[[7, 3]]
+        >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
+        >>> repaired.kind[[3, 7]].tolist(), repaired.partner[[3, 7]].tolist()
+        (['swapped', 'swapped'], [7, 3])
+        >>> bool((repaired.apply(y) == data.Y).all())
+        True
+        """
+        check_is_fitted(self, "q_values_")
+        alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
+        labels = _row_labels(X, y)
+        X, Y = self._read_pairs(X, y)
+        n = X.shape[0]
+        if self.q_values_.shape != (n,):
+            raise ValueError(
+                f"The matcher was fitted to {self.q_values_.shape[0]} pairs, but repair was given {n}. "
+                f"Give the tables that it was fitted to."
+            )
+        groups, strata = self._read_labels(n, groups, strata)
+        filled_x, filled_y = (fill_gaps(t) if isinstance(t, np.ndarray) else Filled(t) for t in (X, Y))
+        gaps = np.zeros(n, dtype=np.int64)
+        for filled in (filled_x, filled_y):
+            gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
+        pairs = self.prepare(filled_x.values, filled_y.values)
+
+        def common(rows: Array) -> Array:
+            near = pairs.near(rows)
+            return pair_labels(near.X, near.Y, *(None if of is None else of[rows] for of in (groups, strata)))
+
+        return repair_pairs(self, pairs, common, gaps, alpha, labels)
+
     def _leave_out(self, empty: Mask) -> None:
         """Accept no pair of which one row holds no value at all."""
         self.q_values_[empty], self.p_values_[empty] = 1.0, 1.0
@@ -230,6 +285,12 @@ class CalibratedMatcher(PairMatcher):
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
+
+
+def _row_labels(X: Any, y: Any) -> tuple[Any, Any] | None:
+    """Labels of the rows of two data frames, if both have any."""
+    indexes = [getattr(table, "index", None) for table in (X, y)]
+    return None if any(index is None or callable(index) for index in indexes) else (indexes[0], indexes[1])
 
 
 def _without_gaps(table: Any, name: str) -> Filled:
