@@ -105,7 +105,20 @@ def lineup(X, Y, n_columns=100, k=5):
 def tables(seeds, only, alpha, aside):
     """Planted mistakes: partners named, by the oracle too; wrong names; names given to lost rows."""
     print(f"alpha {alpha}; sums over the seeds")
-    keys = ("nameable", "oracle", "both", "named", "wrong", "FDP", "lost", "falsely", "copies", "called", "lineup", "wrong")
+    keys = (
+        "nameable",
+        "oracle",
+        "both",
+        "named",
+        "wrong",
+        "FDP",
+        "lost",
+        "falsely",
+        "copies",
+        "called",
+        "lineup",
+        "wrong",
+    )
     print(f"{'':24s} " + " ".join(f"{key:>8s}" for key in keys))
     total = np.zeros(12)
     for name, X, Y, _strata, groups in real_tables(only):
@@ -160,8 +173,11 @@ def real(alpha):
                 same[i] |= bool(np.array_equal(Y[truth[i]], Y[found.partner[i]]))
             counts = {kind: int((found.kind == kind).sum()) for kind in np.unique(found.kind)}
             print(f"{name} seed {seed}: {(named & same).sum()} right names, {(named & ~same).sum()} wrong; {counts}")
-            print(f"    suspects {found.suspects.sum()}, innocent stated {found.n_innocent:.1f}, true "
-                  f"{(found.suspects & (truth == own)).sum()}; wrong rows {(truth != own).sum()}", flush=True)
+            print(
+                f"    suspects {found.suspects.sum()}, innocent stated {found.n_innocent:.1f}, true "
+                f"{(found.suspects & (truth == own)).sum()}; wrong rows {(truth != own).sum()}",
+                flush=True,
+            )
 
 
 def mixed_up(n, d, noise, wrong, rng):
@@ -186,9 +202,12 @@ def suspects(seeds):
                 count[seed], stated[seed] = found.suspects.sum(), found.n_innocent
                 true[seed], missed[seed] = (found.suspects & is_right).sum(), (~found.suspects & ~is_right).sum()
             all_of_them = max(count.sum(), 1)
-            print(f"n {n}, d {d}, noise {noise}, {wrong:.1%} wrong".ljust(36)
-                  + f" {count.mean():8.1f} {stated.sum() / all_of_them:7.3f} {true.sum() / all_of_them:7.3f}"
-                  + f" {missed.mean():7.1f}", flush=True)
+            print(
+                f"n {n}, d {d}, noise {noise}, {wrong:.1%} wrong".ljust(36)
+                + f" {count.mean():8.1f} {stated.sum() / all_of_them:7.3f} {true.sum() / all_of_them:7.3f}"
+                + f" {missed.mean():7.1f}",
+                flush=True,
+            )
 
 
 def permuted(seeds):
@@ -207,8 +226,14 @@ def permuted(seeds):
             found = quiet(matcher.repair, X, Y[partner])
             named = (found.partner >= 0) & (found.partner != np.arange(n))
             right = found.partner == truth
-            lines.append([(mask & real_pair).sum() / real_pair.sum(), (mask & ~real_pair).sum() / max(mask.sum(), 1),
-                          (named & right).sum(), (named & ~right).sum()])
+            lines.append(
+                [
+                    (mask & real_pair).sum() / real_pair.sum(),
+                    (mask & ~real_pair).sum() / max(mask.sum(), 1),
+                    (named & right).sum(),
+                    (named & ~right).sum(),
+                ]
+            )
         means = np.mean(lines, axis=0)
         print(f"{name:36s} {means[0]:7.3f} {means[1]:7.3f} {means[2]:7.1f} {means[3]:7.1f}", flush=True)
 
@@ -244,7 +269,9 @@ def copies(seeds):
             Y[87] = Y[12] + noise * rng.normal(size=10)
             matcher = quiet(CalibratedMatcher(random_state=seed).fit, X, Y)
             found = quiet(matcher.repair, X, Y)
-            lines.append([matcher.inlier_mask_[12], found.kind[12] == "kept", found.kind[87] == "copy", found.copy_of[87] == 12])
+            lines.append(
+                [matcher.inlier_mask_[12], found.kind[12] == "kept", found.kind[87] == "copy", found.copy_of[87] == 12]
+            )
         owner, kept, called, of = np.mean(lines, axis=0)
         print(f"noise {noise} sd".ljust(24) + f" {owner:9.3f} {kept:7.3f} {called:15.3f} {of:14.3f}", flush=True)
 
@@ -260,9 +287,12 @@ def speed():
         end = perf_counter()
         wrong = partner != np.arange(n)
         right = found.partner == np.argsort(partner)
-        print(f"{n:,} x {d}: repair / fit = {(end - middle) / (middle - start):.2f} (fit {middle - start:.1f} s); "
-              f"{(right & wrong).sum():,} of {wrong.sum():,} partners named, "
-              f"{((found.partner >= 0) & ~right).sum():,} wrong", flush=True)
+        print(
+            f"{n:,} x {d}: repair / fit = {(end - middle) / (middle - start):.2f} (fit {middle - start:.1f} s); "
+            f"{(right & wrong).sum():,} of {wrong.sum():,} partners named, "
+            f"{((found.partner >= 0) & ~right).sum():,} wrong",
+            flush=True,
+        )
 
 
 def main():

@@ -11,7 +11,8 @@ do, whichever is less:
     a_ij - log mean_k exp(a_ik),   k other than j and i, and one more that fits as a typical real pair does;
 
 a_ij are the scores in the unit in which they tell best which row of y belongs to x_i. The one more keeps rows far out,
-where there is nothing else, from being sure of the first that comes near.
+where there is nothing else, from being sure of the first that comes near; and the best of c rows has log odds of at
+most log c.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
 _FEWEST_FOR_UNITS = 4
+_BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +145,24 @@ class AnyPairs:
         counted = self.allowed(i, j)
         beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j][None, :])
         beside_y = self._without(self._of_y[j][None, :], evidence, counted & self._is_rival[i][:, None])
-        return evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j][None, :])
+        odds = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j][None, :])
+        return _capped(odds, np.minimum(self._n_x[i][:, None], self._n_y[j][None, :]))
 
     def own_log_odds(self, rows: Array) -> FloatArray:
         """Log odds of pairs as they are."""
         beside = np.maximum(self._of_x[rows] - self._n_x[rows], self._of_y[rows] - self._n_y[rows])
-        return self._unit * self.own_scores(rows) - beside
+        return _capped(self._unit * self.own_scores(rows) - beside, np.minimum(self._n_x[rows], self._n_y[rows]))
 
     @staticmethod
     def _without(total: FloatArray, evidence: FloatArray, counted: Mask) -> FloatArray:
         """Log of the sum without what the pair itself contributes to it."""
         own = np.where(counted, np.exp(np.minimum(evidence - total, 0.0)), 0.0)
         return total + np.log1p(-np.minimum(own, 1 - 1e-12))
+
+
+def _capped(odds: FloatArray, highest: FloatArray) -> FloatArray:
+    """Log odds up to the highest that there can be; beyond, only their order is kept."""
+    return np.where(odds > highest, highest + _BEYOND * (odds - highest), odds)
 
 
 def unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:

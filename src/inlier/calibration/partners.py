@@ -2,9 +2,11 @@
 
 Each suspect's x_i is tried with the y of all suspects. What a name is worth is told by pairs that are surely right:
 they have their partner, so that the best that *they* find among the same y, their own left out, is the best of m wrong
-partners. Three kinds of evidence are looked at, for a mix-up is seldom alone: x_i with y_j; that and x_j with y_i
-(a swap); that and the best x for y_i (any cycle). The strongest counts, each in units of what the surely right pairs
-reach by chance, and so does the strongest of theirs: the p-values hold for whatever was chosen.
+partners. Two kinds of evidence are looked at, for a mix-up is seldom alone: x_i with y_j; and where the two were
+swapped, the weaker of x_i with y_j and x_j with y_i. The stronger counts, each in units of what the surely right pairs
+reach by chance, and so does the stronger of theirs: the p-values hold for whichever was chosen. In a cycle of three,
+x_j may fit y_i for good reasons while x_i with y_j is chance; so for each surely right pair one j, drawn at random, is
+taken to be such.
 
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
@@ -90,7 +92,7 @@ def find_owners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask, *, of
     m = suspects.size
     if m == 0 or right.size < FEWEST_SURE:
         return Owners(np.full(m, -1), np.ones(m))
-    total, count, null = np.zeros((m, right.size)), np.zeros((m, 1)), []
+    total, count, null = np.zeros((m, right.size + 1)), np.zeros((m, 1)), []
     place = np.full(sure.size, -1)
     place[suspects] = np.arange(m)
 
@@ -102,12 +104,13 @@ def find_owners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask, *, of
         own = fold.fold.rows[place[fold.fold.rows] >= 0]
         for start in range(0, own.size, _ROWS_AT_ONCE):
             rows = own[start : start + _ROWS_AT_ONCE]
-            total[place[rows]] += log_odds(fold, rows)
+            total[place[rows]] += np.column_stack([log_odds(fold, rows), fold.own_log_odds(rows)])
             count[place[rows]] += 1
         null.append(log_odds(fold, np.intersect1d(fold.fold.rows, right)).max(axis=1, initial=IMPOSSIBLE))
-    mean = np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE)
+    mean, own_partner = np.split(np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE), [right.size], axis=1)
     judged = calibrate(mean.max(axis=1), np.concatenate(null), (1.0, 0.0))
-    return Owners(right[mean.argmax(axis=1)], judged.q_values)
+    fits_better = mean.max(axis=1) > own_partner[:, 0]
+    return Owners(right[mean.argmax(axis=1)], np.where(fits_better, judged.q_values, 1.0))
 
 
 def _mean_log_odds(compared: Sequence[AnyPairs], suspects: Array) -> Iterator[tuple[Array, FloatArray, FloatArray]]:
@@ -133,8 +136,8 @@ def _mean_log_odds(compared: Sequence[AnyPairs], suspects: Array) -> Iterator[tu
 
 
 def _kinds_of_evidence(onward: FloatArray, back: FloatArray) -> list[FloatArray]:
-    """x_i with y_j; that and x_j with y_i; that and the best x for y_i."""
-    return [onward, onward + back, onward + back.max(axis=1, keepdims=True)]
+    """x_i with y_j; the weaker of that and x_j with y_i."""
+    return [onward, np.minimum(onward, back)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +153,7 @@ class _Chance:
         right = np.flatnonzero(sure)[:: max(1, int(sure.sum()) // _MOST_SURE)]
         if right.size < FEWEST_SURE or suspects.size == 0:
             return None
-        kinds: list[list[FloatArray]] = [[], [], []]
+        kinds: list[list[FloatArray]] = [[], []]
         own = []
         for fold in compared:
             rows = np.intersect1d(fold.fold.rows, right)
@@ -159,6 +162,7 @@ class _Chance:
                 possible = fold.allowed(some, suspects)
                 onward = np.where(possible, fold.log_odds(some, suspects), IMPOSSIBLE)
                 back = np.where(possible, fold.log_odds(suspects, some).T, IMPOSSIBLE)
+                back[np.arange(some.size), some % suspects.size] = -IMPOSSIBLE  # as if it were so for good reasons
                 for kind, evidence in zip(kinds, _kinds_of_evidence(onward, back), strict=True):
                     kind.append(evidence.max(axis=1))
                 own.append(fold.own_log_odds(some))

@@ -193,6 +193,7 @@ class CalibratedMatcher(PairMatcher):
         gaps = np.zeros(n, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
+        strata = _crossed(strata, gap_classes(filled_x.share_missing, filled_y.share_missing))
         pairs = self.prepare(filled_x.values, filled_y.values)
 
         def common(rows: Array) -> Array:

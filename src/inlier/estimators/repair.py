@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 KINDS = ("kept", "swapped", "moved", "copy", "lost", "poor", "doubtful")
 KEPT, SWAPPED, MOVED, COPY, LOST, POOR, DOUBTFUL = range(len(KINDS))
 _MORE_LIKELY = 0.5  # chance from which a row is a suspect, or lost
+_CANDIDATE = 0.25  # chance of being wrong from which a row is tried with others
 _SURE = 0.05  # chance of being wrong up to which a pair tells what right pairs do
 _MOST_LOOKED_AT = 5_000  # pairs up to which all are looked at; of more, those not accepted, and so many beside them
 _BESIDE_THEM = 3_000
+_CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
 _FEWEST_TRUSTED = 20  # pairs that are learned from; if the fit trusts fewer, all are
 
 
@@ -184,20 +186,23 @@ def repair_pairs(
         trusted[:] = True
     # first: who is a suspect, by the rank of the own partner; then learn without all suspects, and ask again
     wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng), looked_at.size)
-    suspects = np.flatnonzero(wrong > _MORE_LIKELY)
-    if suspects.size < looked_at.size - _FEWEST_TRUSTED:
-        trusted = wrong <= _MORE_LIKELY
+    suspects = np.flatnonzero(wrong > _CANDIDATE)
+    aside = (wrong > _CANDIDATE) | (q[looked_at] > _MORE_LIKELY)
+    if (~aside).sum() >= _FEWEST_TRUSTED:
+        trusted = ~aside
     compared = compare_any(near, common, trusted, matcher.n_folds, rng)
     wrong_again, rank = _judged(compared, looked_at.size)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
     for fold in compared:
         fold.weigh()
+    perhaps = np.flatnonzero(aside & (rank != 1))
     found = _Found(
         name_partners(compared, suspects, sure),
-        find_owners(compared, suspects, sure, of_y=True),
-        find_owners(compared, suspects, sure, of_y=False),
-        nearly_equal(near, suspects, sure),
         suspects,
+        find_owners(compared, perhaps, sure, of_y=True),
+        find_owners(compared, perhaps, sure, of_y=False),
+        nearly_equal(near, perhaps, sure),
+        perhaps,
     )
     verdict = _Verdict(q[looked_at], wrong_again, rank, found, alpha)
     return verdict.repair(looked_at, q, gaps, alpha, labels)
@@ -226,10 +231,11 @@ class _Found:
     """What was found about the suspects."""
 
     names: Names
+    suspects: Array
     owners_of_y: Owners
     owners_of_x: Owners
-    equal: Array  # a row of y nearly equal to that of each suspect, -1 where there is none
-    suspects: Array
+    equal: Array  # a row of y nearly equal to that of each that may be a copy, -1 where there is none
+    perhaps: Array  # rows that may be copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,15 +312,15 @@ class _Verdict:
         self, kind: Array, named: Mask, copy_of: Array, partner: Array, q: FloatArray, is_wrong: Mask
     ) -> None:
         """Suspects without a name whose y, or x, is that of a right pair; an x so has its owner's partner."""
-        s = self.found.suspects
+        s, equal = self.found.perhaps, self.found.equal
         of_y, of_x = self.found.owners_of_y, self.found.owners_of_x
-        free = ~named[s] & is_wrong[s]
-        x_copy = free & (of_x.q_values <= self.alpha) & (of_x.of >= 0)
-        y_copy = free & ~x_copy & (((of_y.q_values <= self.alpha) & (of_y.of >= 0)) | (self.found.equal >= 0))
-        owner = np.where(self.found.equal >= 0, self.found.equal, of_y.of)
+        x_copy = ~named[s] & is_wrong[s] & (of_x.q_values <= self.alpha) & (of_x.of >= 0)
+        y_copy = ~named[s] & ~x_copy & (((of_y.q_values <= _CALLED_COPY) & (of_y.of >= 0)) | (equal >= 0))
+        owner = np.where(equal >= 0, equal, of_y.of)
         copy_of[s[y_copy]], copy_of[s[x_copy]] = owner[y_copy], of_x.of[x_copy]
         partner[s[x_copy]], q[s[x_copy]] = of_x.of[x_copy], of_x.q_values[x_copy]
         kind[s[x_copy | y_copy]] = COPY
+        partner[s[y_copy]] = -1
 
 
 def _local_rate(p: FloatArray) -> FloatArray:
