@@ -15,15 +15,17 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
+from inlier.calibration.true_partners import FoldScores, clearly_real, without_true_partners
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
+from inlier.rows.null_pairs import are_re_pairings
 from inlier.rows.threads import single_threaded_blas
 
 RE_PAIRINGS = 1_000_000  # about, in all
@@ -90,10 +92,14 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
         if learner.ridge_is_better:  # which the first folds may not have known
             again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
             folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]
-    parts = [fold for fold in folds if fold is not None]
-    if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
-        return CrossFit(np.zeros(n), np.zeros(1))
-    return _together(parts, n_deals, labels)
+        parts = _on_one_scale([fold for fold in folds if fold is not None])
+        if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
+            return CrossFit(np.zeros(n), np.zeros(1))
+        fit = _together(parts, n_deals, labels)
+        real = clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
+        if real is None:
+            return fit
+        return _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
 
 
 def how_many_deals(n: int) -> int:
@@ -116,19 +122,42 @@ class _Fold:
     scores: FloatArray
     null_scores: FloatArray
     log_ratio: FloatArray | None  # how much better others fit, by a map
+    centre: float = 0.0  # and unit of the scores
+    spread: float = 1.0
 
     def standardised(self) -> _Fold:
         """In units of what re-pairings did where this was learned."""
         null = self.by.significance
         scores, null_scores = ((s - null.centre) / null.spread for s in (self.scores, self.null_scores))
-        return replace(self, scores=scores, null_scores=null_scores)
+        return replace(self, scores=scores, null_scores=null_scores, centre=null.centre, spread=null.spread)
+
+
+def _on_one_scale(folds: list[_Fold]) -> list[_Fold]:
+    """Maps' scores are on one scale, and so are cosines, but not on the same; those of anchors are on none."""
+    kinds = {type(fold.by) for fold in folds}
+    return [fold.standardised() for fold in folds] if len(kinds) > 1 or AnchorPairs in kinds else folds
+
+
+def _without_partners(
+    folds: list[_Fold], real: Mask, pairs: PairedRows, labels: Array, rng: np.random.RandomState
+) -> list[_Fold]:
+    """The same, with true partners left out of the re-pairings."""
+    all_pairings = []
+    for fold in folds:
+        scores = to_host(fold.by.scores_of_all_pairings(*prepared_rows(pairs, fold.rows)))
+        scores = (scores - fold.centre) / fold.spread
+        may = are_re_pairings(labels[:, fold.rows], np.arange(fold.rows.size), rng)
+        all_pairings.append(FoldScores(fold.rows, scores, may))
+    kept = without_true_partners(all_pairings, real, rng)
+    return [
+        replace(fold, null_scores=all_of.scores[mask])
+        for fold, all_of, mask in zip(folds, all_pairings, kept, strict=True)
+    ]
 
 
 def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     """The median score over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
-    n, kinds = labels.shape[1], {type(fold.by) for fold in folds}
-    if len(kinds) > 1 or AnchorPairs in kinds:  # maps' scores are on one scale, and so are cosines, but not on the same
-        folds = [fold.standardised() for fold in folds]
+    n = labels.shape[1]
     of_deals, log_ratio = np.full((2, n_deals, n), np.nan)
     for fold in folds:
         of_deals[fold.deal, fold.rows] = fold.scores
