@@ -238,13 +238,13 @@ def permuted(seeds):
         print(f"{name:36s} {means[0]:7.3f} {means[1]:7.3f} {means[2]:7.1f} {means[3]:7.1f}", flush=True)
 
 
-def _like_genes(rng, n=497, d=50, noise=0.5):
+def _like_genes(rng, n=497, d=50, noise=0.1):
     latent = rng.normal(size=(n, 20))
     return tuple(latent @ rng.normal(size=(20, d)) + noise * rng.normal(size=(n, d)) for _ in range(2))
 
 
 def _like_connectome(rng, n=400, d=30):
-    with np.load(REAL_TABLES.parent / "highd" / "connectome_schaefer400.npz", allow_pickle=False) as arrays:
+    with np.load(REAL_TABLES.parent / "highd" / "connectome_schaefer400_d30.npz", allow_pickle=False) as arrays:
         first, second = (arrays[key] for key in arrays.files[:2])
     return first.astype(float), second.astype(float)
 
@@ -253,7 +253,7 @@ PERMUTED = {
     "Gaussian 500 x 50, noise .3": lambda rng: mixed_up(500, 50, 0.3, 0.0, rng)[:2],
     "Gaussian 500 x 20, noise .1": lambda rng: mixed_up(500, 20, 0.1, 0.0, rng)[:2],
     "factors 497 x 50": _like_genes,
-    "connectome 400": _like_connectome,
+    "connectome 400 x 30": _like_connectome,
 }
 
 
