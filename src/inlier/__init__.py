@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from inlier.estimators.calibrated import CalibratedMatcher
     from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
     from inlier.estimators.registration import Registration
+    from inlier.estimators.repair import Repair
     from inlier.estimators.split import SplitMatcher
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
@@ -35,6 +36,7 @@ __all__ = [
     "MatchResult",
     "NoConsensusError",
     "Registration",
+    "Repair",
     "RowSumMatcher",
     "SimilarityTransformation",
     "SplitMatcher",
@@ -53,6 +55,7 @@ __getattr__, __dir__ = attach(
         "estimators.calibrated": "CalibratedMatcher",
         "estimators.paper": "EigenvectorMatcher RowSumMatcher eigenvector_threshold row_sum_threshold",
         "estimators.registration": "Registration",
+        "estimators.repair": "Repair",
         "estimators.split": "SplitMatcher",
         "exceptions": "DegenerateConfigurationError NoConsensusError",
         "metrics": "metrics",

@@ -18,7 +18,7 @@ from scipy.special import expit, gammaln, ndtr, ndtri, stdtr
 from inlier._typing import FloatArray
 from inlier.calibration.any_pairs import AnyPairs
 
-_LEAST_LOOKED_AT = 0.01  # p-value from which on the distribution is looked at
+_FLOORS = 2.0  # times the least share that there can be, from which on the distribution of ranks is looked at
 _FREEDOM = 15  # degrees, of the Student t of real pairs' z
 _BINS = 100
 _STARTS = ((-4.0, 2.5, 0.0), (-4.0, 5.0, 0.7), (-1.0, 4.0, 0.3))  # logit of the share, centre, log scale
@@ -27,9 +27,9 @@ _MOST_FOR_CORRELATION = 300  # rows of a fold, each with each
 
 
 def own_rank_scores(compared: Sequence[AnyPairs], n_pairs: int) -> tuple[FloatArray, FloatArray, float]:
-    """Normal score of where each pair's partner ranks, the share of others that fit better, and the least such share.
+    """Normal score of where each pair's partner ranks, the share of others that fit better, and the least of scores.
 
-    NaN where a pair could not be compared.
+    The last is what counts as the share of others where none fits better. NaN where a pair could not be compared.
     """
     beaten, met = np.zeros((2, n_pairs)), np.zeros(n_pairs)
     correlations = []
@@ -45,7 +45,8 @@ def own_rank_scores(compared: Sequence[AnyPairs], n_pairs: int) -> tuple[FloatAr
     shares[:, known] = (beaten[:, known] + 0.5) / (met[known] + 1)
     correlation = float(np.nanmean(correlations)) if np.isfinite(correlations).any() else 1.0
     z = -ndtri(shares).sum(axis=0) / np.sqrt(2 * (1 + correlation))
-    return z, shares.mean(axis=0), float(np.median(0.5 / (met[known] + 1))) if known.any() else 1.0
+    better = np.where(known, beaten.mean(axis=0) / np.maximum(met, 1), np.nan)
+    return z, better, float(np.median(0.5 / (met[known] + 1))) if known.any() else 1.0
 
 
 def _student(z: FloatArray) -> FloatArray:
@@ -66,12 +67,12 @@ def _correlation_of_wrong(fold: AnyPairs) -> float:
     return float(np.clip(np.corrcoef(of_x[may], of_y.T[may])[0, 1], 0.0, 1.0))
 
 
-def chance_wrong(z: FloatArray, least_share: float = 0.0) -> tuple[FloatArray, float]:
+def chance_wrong(z: FloatArray, least_share: float) -> tuple[FloatArray, float]:
     """Chance that each pair is wrong, from its z, and the share of wrong pairs; 1 where z is NaN."""
     known = np.isfinite(z)
     if not known.any():
         return np.ones(z.size), 1.0
-    ceiling = -float(ndtri(max(_LEAST_LOOKED_AT, 2 * least_share)))
+    ceiling = -float(ndtri(min(_FLOORS * least_share, 0.5)))
     edges = np.linspace(-4.0, ceiling, _BINS + 1)
     clipped = np.clip(z[known], -4.0, None)
     counts = np.histogram(clipped, edges)[0]

@@ -24,7 +24,7 @@ from inlier.cli._common import (
     read_both,
     without_codes,
 )
-from inlier.cli._outputs import BadInput
+from inlier.cli._outputs import BadInput, Output, is_repaired
 from inlier.cli._progress import bytes_read, stages
 
 if TYPE_CHECKING:
@@ -99,6 +99,12 @@ class _Settings:
     metavar="CODE,...",
     help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
 )
+@click.option(
+    "--repair",
+    type=click.Path(path_type=Path),
+    metavar="FIXED",
+    help="Also say with whom wrong rows belong, and write Y in the order of X to this file (calibrated).",
+)
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
@@ -111,6 +117,7 @@ def match(
     group: str | None,
     stratum: str | None,
     missing: str | None,
+    repair: Path | None,
     output: Path | None,
     report: Path | None,
     force: bool,
@@ -134,17 +141,19 @@ def match(
       inlier demo --pairs 3000 --save-pairs example
       inlier match example/x.csv example/y.csv --key id --report report.html
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
+      inlier match example/x.csv example/y.csv --key id --repair fixed.csv
     """
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
-    job = Job(context, (x, y), output, report, as_json, quiet, force)
+    others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
+    job = Job(context, (x, y), output, report, as_json, quiet, force, others)
     with answering():
-        _check_options(context, chosen, labels)
+        _check_options(context, chosen, labels, repair)
         job.check_outputs()
         codes = missing_codes(missing)
-        stored = None if keys or labels or codes else _stored_tables(chosen, job, columns)
+        stored = None if keys or labels or codes or repair else _stored_tables(chosen, job, columns)
         if stored is None:
-            summary = _match(chosen, job, keys, columns, labels, codes)
+            summary = _match(chosen, job, keys, columns, labels, codes, repair)
         else:
             summary = _match_stored(chosen, job, stored)
         job.conclude(summary)
@@ -159,8 +168,11 @@ def _match(
     columns: tuple[str, ...],
     labels: dict[str, str],
     codes: list[float],
+    fixed: Path | None,
 ) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
+    from inlier.cli._repaired import write_repaired
+    from inlier.estimators.calibrated import CalibratedMatcher
     from inlier.io import notes_on_values, pair_tables
     from inlier.report.match_summary import summarise
 
@@ -174,8 +186,15 @@ def _match(
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in labels.items()}
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)
-    summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
+        repaired = None
+        if fixed is not None and isinstance(matcher, CalibratedMatcher):
+            stage("looking for partners")
+            repaired = matcher.repair(pairing.X, pairing.Y, given.get("groups"), given.get("strata"))
+    facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
+    summary = summarise(matcher, **facts, repair=repaired)
     job.write_pairs(summary)
+    if fixed is not None and repaired is not None:
+        write_repaired(fixed, repaired, pairing, tables[1].columns)
     return summary
 
 
@@ -264,8 +283,14 @@ def _most_at_once(method: str) -> int:
     return MOST_ONE_BY_ONE
 
 
-def _check_options(context: click.Context, chosen: _Settings, labels: dict[str, str]) -> None:
+def _check_options(context: click.Context, chosen: _Settings, labels: dict[str, str], repair: Path | None) -> None:
     """Refuse what does not go together, before the work is done."""
+    if repair is not None and (chosen.method != "calibrated" or chosen.splits > 1):
+        raise BadInput("--repair belongs to --method calibrated without --splits.")
+    if repair is not None:
+        from inlier.io import check_can_hold_columns
+
+        check_can_hold_columns(repair)
     if labels and (chosen.method != "calibrated" or chosen.splits > 1):
         option = "--group" if "groups" in labels else "--stratum"
         raise BadInput(f"{option} belongs to --method calibrated without --splits.")

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import AnyPairs, compare_any
 from inlier.calibration.near_copies import nearly_equal
-from inlier.calibration.p_values import estimate_null_fraction, p_value_density
 from inlier.calibration.partners import Names, Owners, find_owners, name_partners
 from inlier.calibration.suspects import chance_wrong, own_rank_scores
 from inlier.rows import PairedRows
@@ -27,6 +26,7 @@ _SURE = 0.05  # chance of being wrong up to which a pair tells what right pairs 
 _MOST_LOOKED_AT = 5_000  # pairs up to which all are looked at; of more, those not accepted, and so many beside them
 _BESIDE_THEM = 3_000
 _CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
+_AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
 _FEWEST_TRUSTED = 20  # pairs that are learned from; if the fit trusts fewer, all are
 
 
@@ -222,7 +222,7 @@ def _judged(compared: list[AnyPairs], n: int) -> tuple[FloatArray, Array]:
     if not compared:
         return np.ones(n), np.zeros(n, dtype=np.int64)
     z, share, least = own_rank_scores(compared, n)
-    rank = np.where(np.isfinite(share), np.maximum(np.ceil(share * n - 1), 1), 0)
+    rank = np.where(np.isfinite(share), 1 + np.round(np.nan_to_num(share) * (n - 1)), 0)
     return chance_wrong(z, least)[0], rank.astype(np.int64)
 
 
@@ -274,17 +274,16 @@ class _Verdict:
         partner[s] = np.where(named[s], names.partner, s)
         q[s] = np.where(named[s], names.q_values, np.maximum(q[s], names.q_values))
         probability = 1 - wrong
-        probability[s] = np.where(named[s], 1 - _local_rate(names.p_values), probability[s])
+        probability[s] = np.where(named[s], 1 - np.minimum(_AT_THE_EDGE * names.q_values, 1.0), probability[s])
         given_away = np.zeros(n, dtype=bool)
         given_away[partner[named]] = True  # its y belongs to another x
         wrong[named | given_away] = np.maximum(wrong, 1 - self.alpha)[named | given_away]
         is_wrong = wrong > _MORE_LIKELY
-        kind = self._unnamed(is_wrong, s, names, probability, wrong)
+        kind = self._unnamed(is_wrong, named, probability, wrong)
         cycle = partner[partner] == np.arange(n)
         kind[named] = np.where(cycle[named], SWAPPED, MOVED)
         self._mark_copies(kind, named, copy_of, partner, q, is_wrong)
-        gone = ~named & is_wrong & ~((kind == COPY) & (partner != np.arange(n)))
-        partner[gone] = -1
+        partner[~named & is_wrong & (partner == np.arange(n))] = -1
         return {
             "kind": kind,
             "partner": partner,
@@ -295,16 +294,16 @@ class _Verdict:
             "runner_up": runner_up,
         }
 
-    def _unnamed(self, is_wrong: Mask, s: Array, names: Names, probability: FloatArray, wrong: FloatArray) -> Array:
+    def _unnamed(self, is_wrong: Mask, named: Mask, probability: FloatArray, wrong: FloatArray) -> Array:
         """Verdicts of rows without a name; the chance that a suspect's partner is not here is its probability."""
-        not_here = np.zeros(self.q.size)
-        not_here[s] = names.not_here * wrong[s]
+        s, not_here = self.found.suspects, np.zeros(self.q.size)
+        not_here[s] = self.found.names.not_here * wrong[s]
         accepted = self.q <= self.alpha
         poor = ~accepted & ~is_wrong & ((wrong <= _SURE) | (self.rank == 1))
         kind = np.where(accepted & ~is_wrong, KEPT, np.where(poor, POOR, DOUBTFUL))
         lost = is_wrong & (not_here > _MORE_LIKELY)
         kind[lost] = LOST
-        without_name = is_wrong & (kind != KEPT)
+        without_name = is_wrong & ~named
         probability[without_name] = np.maximum(not_here, wrong * (1 - not_here))[without_name]
         return kind
 
@@ -321,10 +320,3 @@ class _Verdict:
         partner[s[x_copy]], q[s[x_copy]] = of_x.of[x_copy], of_x.q_values[x_copy]
         kind[s[x_copy | y_copy]] = COPY
         partner[s[y_copy]] = -1
-
-
-def _local_rate(p: FloatArray) -> FloatArray:
-    """Chance that a name with this very p-value is wrong."""
-    if not p.size:
-        return np.ones(0)
-    return np.minimum(estimate_null_fraction(p)[0] / np.maximum(p_value_density(p), 1e-12), 1.0)
