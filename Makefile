@@ -11,7 +11,8 @@ LOWEST := tests/io tests/cli tests/transforms tests/estimators/test_registration
 PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
 	tests/calibration/test_p_values_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
-.PHONY: demo reproduce test test-seeds test-promises test-plain test-lowest fuzz faults mutate lint clean
+.PHONY: demo reproduce test test-seeds test-promises test-plain test-lowest fuzz faults mutate lint clean \
+	docs test-docs check-results package check-package-files
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -30,9 +31,10 @@ test-seeds: .venv/.installed-test
 test-promises: .venv/.installed-test
 	$(BIN)/python -m pytest -n auto --seeds 100 --promises tests/seeds
 
-# The core with the lowest versions that pyproject.toml allows, in an environment of its own.
+# The core with the lowest versions that pyproject.toml allows, in an environment of its own. Old packages beside new ones
+# warn of what is deprecated there: that is not asked about.
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n auto -q -p no:cacheprovider $(LOWEST)
+	.venv-lowest/bin/python -m pytest -n auto -q -p no:cacheprovider -W ignore::DeprecationWarning $(LOWEST)
 
 .venv-lowest/.installed: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -56,15 +58,37 @@ fuzz: .venv/.installed-test
 faults: .venv/.installed-test
 	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.faults
 
-# Small mistakes in what decides, MUTATIONS of each module, drawn at random: which of them does no test notice?
+# Small mistakes in what decides, MUTATIONS of each module, drawn at random: which of them does no quick test notice?
 mutate: .venv/.installed-mutate
-	$(BIN)/python tools/mutate.py --mutations $(MUTATIONS)
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python tools/mutate.py --mutations $(MUTATIONS) --slowest 3
 
 lint: .venv/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The site, from nothing: examples run, warnings are errors, links inside of it are checked. Open docs/_build/html/index.html.
+docs: .venv/.installed-docs
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated docs/api/all.md
+	$(BIN)/python -m sphinx -W --keep-going -T -q -j auto -b html docs docs/_build/html
+	$(BIN)/python tools/check_links.py docs/_build/html
+
+# The built site in a browser: navigation, search, a gallery page, dark and light, a phone, no message on the console.
+test-docs: .venv/.installed-test
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/site
+
+# Which pages show results of an older commit than the code they speak of?
+check-results: .venv/bin/python
+	$(BIN)/python tools/check_results.py
+
+# Wheel and sdist, each installed into an empty environment and tried there.
+package: .venv/.installed-release
+	$(BIN)/python tools/try_package.py
+
+# Workflows, templates, citation and conda recipe against their schemas.
+check-package-files: .venv/.installed-release
+	$(BIN)/python tools/check_package_files.py
 
 # One stamp per extra: make demo need not wait for the test tools.
 .venv/.installed-%: .venv/bin/python pyproject.toml
@@ -76,4 +100,5 @@ lint: .venv/.installed-lint
 	$(PYTHON) -m venv .venv
 
 clean:
+	rm -rf docs/_build docs/gallery docs/api/generated docs/_static/generated docs/api/all.md
 	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache inlier-demo inlier-reproduction

@@ -31,7 +31,7 @@ from time import process_time
 
 from traces import named_numbers
 
-ROOMS = ("estimators", "calibration", "consensus", "overlap", "rows", "transforms")
+ROOMS = ("estimators", "calibration", "clouds", "consensus", "overlap", "rows", "transforms")
 SKIP = {  # numbers that are no choice: bits of a format, limits of a type
     "rows._cuda",
     "rows._cuda_kernels",

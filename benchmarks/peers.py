@@ -65,7 +65,7 @@ def main() -> None:
         table.summarise(RUNS, RESULTS)
     elif options.what == "negatives":
         methods = chosen_methods(options.methods, [OURS, *WITH_A_SCORE])
-        text = negatives.run(REAL_DATA, methods, options.draws or 200, options.seeds)
+        text = negatives.run(REAL_DATA, methods, options.draws or 200, options.seeds, options.jobs)
         if not options.methods:
             (RESULTS / "negatives.txt").write_text(text)
         print(text)

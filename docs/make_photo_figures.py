@@ -5,7 +5,6 @@ python docs/make_photo_figures.py
 
 from __future__ import annotations
 
-import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -17,11 +16,16 @@ from inlier.images import detect_changes
 from inlier.images.pictures import overlay_png
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "examples"))
-
-from what_changed import an_hour_later  # noqa: E402
-
 _WIDTH, _GAP, _CAPTION = 640, 12, 34
+
+
+def an_hour_later(photo: np.ndarray, seed: int = 0) -> np.ndarray:
+    """The photo in other light, from two pixels further to the right and one down, with noise; as in the example."""
+    moved = np.roll(photo, (-1, -2), axis=(0, 1)).astype(float)
+    to_one_side = np.exp(np.linspace(0.15, -0.35, photo.shape[1]))[None, :, None]
+    light = 255 * (moved / 255) ** 1.15 * np.array([0.9, 0.78, 0.62]) * to_one_side
+    noise = 4 * np.random.default_rng(seed).standard_normal(photo.shape)
+    return np.clip(np.round(light + noise), 0, 255).astype(np.uint8)
 
 
 def panels(pictures: list[tuple[str, np.ndarray]], columns: int) -> Image.Image:

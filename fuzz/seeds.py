@@ -27,6 +27,7 @@ def make_seeds(folder: Path) -> list[Path]:
     _clouds(folder)
     _pictures(folder)
     _brains(folder)
+    _texts(folder)
     return sorted(path for path in folder.iterdir() if path.suffix)
 
 
@@ -95,3 +96,9 @@ def _brains(folder: Path) -> None:
     scalars = nibabel.cifti2.ScalarAxis(["a", "b", "c"])
     nibabel.Cifti2Image(TABLE.T.astype(np.float32), (scalars, axis)).to_filename(folder / "maps.dscalar.nii")
     nibabel.Nifti2Image(TABLE.reshape(5, 8, 1, 3), np.eye(4)).to_filename(folder / "second.nii")
+
+
+def _texts(folder: Path) -> None:
+    rows = "\n".join(f'"s{number}" {a!r} {b!r}' for number, (a, b) in enumerate(TABLE[:, :2].tolist()))
+    (folder / "from-r.txt").write_text(f'"a" "b"\n{rows}\n')
+    write_table(folder / "words.vec", {"word": COLUMNS["id"], "0": TABLE[:, 0], "1": TABLE[:, 1]})

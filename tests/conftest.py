@@ -17,6 +17,7 @@ from hypothesis import settings
 from scipy.stats import binom
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=60, print_blob=True)
+settings.register_profile("quick", derandomize=True, deadline=None, max_examples=10, print_blob=True)
 settings.register_profile("random", deadline=None, max_examples=200, print_blob=True)
 
 NEVER = 1e-6  # chance that a promise that is kept is called broken

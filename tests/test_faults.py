@@ -131,3 +131,42 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path, monkeypatch, streamed):
     assert "mistake of its own" not in outcome.output
     assert not streamed or "y.npy was cut short while it was read" in outcome.stderr
     assert outcome.exit_code == 0 or Path("out.csv").read_text() == "row,score,inlier\n0,1,1\n"
+
+
+def test_laz_where_the_process_may_take_little_memory(tmp_path):
+    """As under ``ulimit -v`` on clusters: damaged files end in a sentence there too, not in an abort of the library."""
+    program = """
+import resource, sys, warnings
+from pathlib import Path
+import numpy as np
+from fuzz.mutations import damaged
+from inlier.io import UnusableFileError, read_table, write_table
+import laspy, lazrs
+warnings.simplefilter("ignore")
+folder, corpus = Path(sys.argv[1]), Path(sys.argv[2])
+write_table(folder / "sound.laz", np.random.default_rng(0).normal(size=(2_000, 3)))
+sound = (folder / "sound.laz").read_bytes()
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + 300 * 2**20,) * 2)
+assert read_table(folder / "sound.laz").values.shape == (2_000, 3)
+rng, refused = np.random.default_rng(0), 0
+paths = sorted(corpus.glob("*.laz"))
+for number in range(60):
+    paths.append(folder / f"{number}.laz")
+    paths[-1].write_bytes(damaged(sound, rng, b""))
+for path in paths:
+    try:
+        read_table(path)
+    except UnusableFileError as error:
+        assert "\\n" not in str(error)
+        refused += 1
+print(refused, "of", len(paths))
+"""
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("the memory of a process is read from /proc, which is not here")
+    command = [sys.executable, "-c", program, str(tmp_path), str(ROOT / "fuzz" / "corpus")]
+    done = subprocess.run(command, cwd=ROOT, env=ALONE, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    refused, _, files = done.stdout.split()
+    assert int(refused) > 20
+    assert int(files) > 60

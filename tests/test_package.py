@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from inspect import ismodule
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +24,14 @@ print(*(name for name in sys.modules if name.partition(".")[0] == "inlier"))
 
 
 def test_every_public_name_is_there_and_has_an_example():
-    for name in inlier.__all__:
-        value = getattr(inlier, name)
+    values = [getattr(inlier, name) for name in inlier.__all__]
+    values += [
+        getattr(import_module(home), name) for home, names in public_names.ELSEWHERE.items() for name in names.split()
+    ]
+    for value in values:
         assert value.__doc__
-        if name[0].isupper() and name != "MatchResult":
-            assert ">>>" in value.__doc__, f"{name} has no example"
+        if not ismodule(value):
+            assert ">>>" in value.__doc__, f"{value} has no example"
     assert set(inlier.__all__) <= set(dir(inlier))
 
 

@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inlier import RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, RowSumMatcher, SplitMatcher, estimate_transformation
 from inlier.datasets import make_gaussian_pairs
-from inlier.plotting import as_png, new_figure, plot_points, plot_scores
+from inlier.plotting import as_png, new_figure, plot_accepted, plot_alignment, plot_points, plot_scores
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -74,5 +82,50 @@ def test_a_picture_has_the_size_of_its_figure_and_shows_something(data):
 def test_without_matplotlib_the_command_is_named(data, monkeypatch):
     result = RowSumMatcher().fit(data.X, data.Y).result_
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'inlier\[report\]'"):
-        plot_scores(result)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    for draw in (new_figure, lambda: plot_scores(result)):
+        with pytest.raises(ImportError, match=r"pip install 'inlier\[report\]'"):
+            draw()
+
+
+def test_as_many_pairs_are_accepted_at_alpha_as_the_mask_holds(data):
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    ax = plot_accepted(matcher.result_, alpha=0.01)
+    alphas, counts = ax.lines[0].get_data()
+    assert counts[np.searchsorted(alphas, 0.01, side="right") - 1] == matcher.inlier_mask_.sum()
+    assert ax.lines[1].get_xdata()[0] == 0.01
+    with pytest.raises(ValueError, match="RowSumMatcher gives no q-values"):
+        plot_accepted(RowSumMatcher().fit(data.X, data.Y).result_)
+
+
+@pytest.mark.parametrize(("d", "projection"), [(2, None), (3, None), (3, "3d"), (7, None), (1, None)])
+def test_a_set_that_is_carried_onto_the_other_is_drawn_on_top_of_it(d, projection):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, d))
+    Y = X + 3
+    move = estimate_transformation("rigid", X, Y)
+    ax = new_figure().add_subplot(projection=projection)
+    assert plot_alignment(X, Y, move, ax=ax) is ax
+
+    def drawn(points):
+        return np.ma.getdata(np.array(points._offsets3d if projection else points.get_offsets().T))
+
+    moved, target = ax.collections
+    np.testing.assert_allclose(drawn(moved), drawn(target), atol=1e-9)
+    as_it_came = plot_alignment(X, Y, ax=new_figure().add_subplot(projection=projection)).collections
+    assert np.ptp(drawn(as_it_came[0]) - drawn(as_it_came[1]), axis=1).max() < 1e-9
+    assert np.abs(drawn(as_it_came[0]) - drawn(as_it_came[1])).max() > 1
+
+
+def test_pairs_are_joined_real_ones_above_the_others(data):
+    mask = data.inlier_mask
+    ax = plot_alignment(data.X[:, :2], data.Y[:, :2], inlier_mask=mask)
+    ends = [line.get_xydata() for line in ax.lines]
+    assert len(ends) == len(mask)
+    np.testing.assert_array_equal(ends[0], [data.X[~mask][0, :2], data.Y[~mask][0, :2]])
+    np.testing.assert_array_equal(ends[-1], [data.X[mask][-1, :2], data.Y[mask][-1, :2]])
+
+
+def test_sets_of_different_spaces_cannot_be_drawn_together(data):
+    with pytest.raises(ValueError, match="X has 10 columns and y has 2"):
+        plot_alignment(data.X, data.Y[:, :2])

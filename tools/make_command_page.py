@@ -49,11 +49,19 @@ The suffix says how a file is read and written. Rows are points (pixels, voxels,
 """
 
 _FILES_TAIL = """
-- One of several arrays in a file is named after a colon: `data.npz:x`, `data.h5:group/x`.
+- One of several arrays or sheets in a file is named after a colon: `data.npz:x`, `data.h5:group/x`, `book.xlsx:Sheet2`.
+- `-` is standard input, for one of the two files of `match`; `--format csv` says what it holds.
 - Of point clouds and surfaces x, y and z are read, of pictures the colours; `--columns` chooses others.
 - csv may have a header or none, quotes, semicolons or tabs, decimal commas with semicolons; an empty field or `NA` is a
-  missing number, which the matchers refuse by row and column; so is an empty line in a file of one column. A note says
-  what may have been meant otherwise: a first line of numbers, decimal commas, points for thousands.
+  missing number, and so is an empty line in a file of one column: `match` fills it in (`--method calibrated`), other
+  methods refuse it by row and column. A note says what may have been meant otherwise: a first line of numbers, decimal
+  commas, points for thousands.
+- A header that is one field short, as R's `write.table` makes it, names all columns but the first, which names the rows
+  (`--key ''`). txt files may have a header, too.
+- Genes in rows, samples in columns: where the header of one file holds the ids of the other, the table is turned over,
+  with a note; `--transpose` does so for both.
+- Word vectors (vec) are a word and its numbers in each line; `--key word` joins on the words, and with `--pairs` a
+  dictionary says which word belongs to which.
 - npy files of 64 MiB or more stay on disk and are read as they are used. `inlier match` reads npy, zarr and hdf5 in
   stretches where both together hold 1 GiB or an eighth of the memory; the environment variable `INLIER_STREAM_FROM`
   (in GiB) changes that. [More](from-laptop-to-cluster.md).
@@ -61,7 +69,9 @@ _FILES_TAIL = """
 - A compressed file may unpack to half of the memory that the process may use (of the
   machine, or of its container); the environment variable `INLIER_MAX_UNPACKED` (in GiB) changes that.
 - png and tiff with 16 bits are read and written with all of them.
-- csv, parquet and most others need `pip install 'inlier[io]'`; npy, npz, txt, xyz, png and jpg do not.
+- npy, npz, csv, tsv, txt, xyz, vec, xlsx, ply, pcd (not compressed), png and jpg need nothing else; the others need a
+  package that the error names, or all of them `pip install '.[io]'` in a copy of this repository. With it, csv is read
+  faster.
 """
 
 

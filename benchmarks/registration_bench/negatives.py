@@ -8,6 +8,10 @@ and a half spacings of the scans, or 0.03 of the made sets, whose extent is abou
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -91,8 +95,13 @@ MADE = {
 }
 
 
-def run(data: Path, methods: list[str], draws: int, seeds: int) -> str:
+def run(data: Path, methods: list[str], draws: int, seeds: int, jobs: int = 1) -> str:
     """Both tables as text."""
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return "\n".join(_tables(pool, data, methods, draws, seeds)) + "\n"
+
+
+def _tables(pool: Executor, data: Path, methods: list[str], draws: int, seeds: int) -> list[str]:
     lines = []
     for name in methods:
         try:
@@ -100,32 +109,32 @@ def run(data: Path, methods: list[str], draws: int, seeds: int) -> str:
         except ImportError:
             lines.append(f"{name}: not installed (pip install '.[peers]')")
             continue
-        lines += [*on_made(name, draws), *on_scans(name, data / "matches", seeds), ""]
-    return "\n".join(lines) + "\n"
+        lines += [*on_made(pool, name, draws), *on_scans(pool, name, data / "matches", seeds), ""]
+    return lines
 
 
-def on_made(name: str, draws: int) -> list[str]:
+def on_made(pool: Executor, name: str, draws: int) -> list[str]:
     """Claims among mistakes that were made."""
     lines = [f"{name}: no rigid motion relates the sets{'claims':>22}{'of':>6}"]
-    for kind, make in MADE.items():
-        claims = sum(
-            answer(name, *make(np.random.default_rng(1000 + seed)), MADE_BOUND, seed) is not None
-            for seed in range(draws)
-        )
+    for kind in MADE:
+        claims = sum(pool.map(partial(claims_a_motion, name, kind), range(draws)))
         print(f"{name}: {kind}: {claims}", flush=True)
         lines.append(f"    {kind:<50}{claims:>12}{draws:>6}")
     return lines
 
 
-def on_scans(name: str, folder: Path, seeds: int) -> list[str]:
+def claims_a_motion(name: str, kind: str, seed: int) -> bool:
+    """Whether a method has an answer to mistakes alone."""
+    return answer(name, *MADE[kind](np.random.default_rng(1000 + seed)), MADE_BOUND, seed) is not None
+
+
+def on_scans(pool: Executor, name: str, folder: Path, seeds: int) -> list[str]:
     """Claims and errors on feature matches of scans."""
     paths = sorted(folder.glob("*.npz"))
     if not paths:
         return [f"    feature matches of scans are not there ({folder.name} beside the project)"]
-    counts = {"right": 0, "wrong": 0, "refused": 0, "claimed": 0, "not claimed": 0}
-    for path in paths:
-        for seed in range(seeds):
-            counts[verdict(name, path, seed)] += 1
+    turns = [(path, seed) for path in paths for seed in range(seeds)]
+    counts = Counter(pool.map(partial(verdict, name), *zip(*turns, strict=True)))
     with_motion, without = (sum(path.name.startswith(kind) for path in paths) * seeds for kind in ("pos_", "neg_"))
     return [
         f"    feature matches of scans with a motion: {counts['right']} right, {counts['wrong']} wrong and claimed, "

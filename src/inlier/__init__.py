@@ -11,12 +11,14 @@ from inlier._lazy import attach
 if TYPE_CHECKING:
     from inlier import datasets, metrics
     from inlier.estimators.calibrated import CalibratedMatcher
+    from inlier.estimators.clouds import CloudRegistration
     from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
     from inlier.estimators.registration import Registration
     from inlier.estimators.repair import Repair
     from inlier.estimators.split import SplitMatcher
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
+    from inlier.progress import set_progress
     from inlier.result import MatchResult
     from inlier.transforms import (
         AffineTransformation,
@@ -30,6 +32,7 @@ __version__ = version("inlier")
 __all__ = [
     "AffineTransformation",
     "CalibratedMatcher",
+    "CloudRegistration",
     "DegenerateConfigurationError",
     "EigenvectorMatcher",
     "GramOverlap",
@@ -46,6 +49,7 @@ __all__ = [
     "estimate_transformation",
     "metrics",
     "row_sum_threshold",
+    "set_progress",
 ]
 
 __getattr__, __dir__ = attach(
@@ -53,6 +57,7 @@ __getattr__, __dir__ = attach(
     {
         "datasets": "datasets",
         "estimators.calibrated": "CalibratedMatcher",
+        "estimators.clouds": "CloudRegistration",
         "estimators.paper": "EigenvectorMatcher RowSumMatcher eigenvector_threshold row_sum_threshold",
         "estimators.registration": "Registration",
         "estimators.repair": "Repair",
@@ -60,6 +65,7 @@ __getattr__, __dir__ = attach(
         "exceptions": "DegenerateConfigurationError NoConsensusError",
         "metrics": "metrics",
         "overlap": "GramOverlap",
+        "progress": "set_progress",
         "result": "MatchResult",
         "transforms": "AffineTransformation SimilarityTransformation Transformation estimate_transformation",
     },

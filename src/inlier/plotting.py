@@ -1,4 +1,4 @@
-"""Pictures of scores and pairs, drawn with matplotlib."""
+"""Pictures of scores, pairs and alignments, drawn with matplotlib: axes in, axes out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import numpy as np
 
 from inlier._typing import FloatArray, Mask
 from inlier.result import MatchResult
+from inlier.rows.backend import to_host
 
+_NEEDED = "Pictures need matplotlib; install it with: pip install matplotlib"
+_MOST_LINES = 300  # between pairs, beyond which nothing else could be seen
 REAL, WRONG, QUIET = "#0072B2", "#D55E00", "#B8B8B8"  # told apart by colour-blind readers too
+SOURCE, TARGET = "#A2308F", "#59636D"  # the colours of the page of a registration
 
 
 def new_figure(**options: Any) -> Any:
@@ -18,8 +22,19 @@ def new_figure(**options: Any) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("Pictures need matplotlib; install it with: pip install 'inlier[report]'") from error
+        raise ImportError(_NEEDED) from error
     return Figure(layout="constrained", **options)
+
+
+def _or_new(ax: Any, figsize: tuple[float, float]) -> Any:
+    """The axes given, or those of a new pyplot figure, which notebooks show."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(_NEEDED) from error
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
 def plot_scores(result: MatchResult, true_mask: Mask | None = None, ax: Any = None) -> Any:
@@ -37,9 +52,18 @@ def plot_scores(result: MatchResult, true_mask: Mask | None = None, ax: Any = No
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from inlier import RowSumMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.plotting import plot_scores
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, rng=0)
+    >>> ax = plot_scores(RowSumMatcher().fit(data.X, data.Y).result_, data.inlier_mask)
+    >>> ax.get_ylabel()
+    'number of pairs'
     """
-    if ax is None:
-        ax = new_figure(figsize=(5, 3.2)).subplots()
+    ax = _or_new(ax, (5, 3.2))
     scores, clipped = _within_sight(result)
     edges = np.histogram_bin_edges(scores, bins=60)
     if true_mask is None:
@@ -82,15 +106,132 @@ def plot_points(points: FloatArray, highlighted: Mask, label: str, ax: Any = Non
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.plotting import plot_points
+    >>> points = np.random.default_rng(0).normal(size=(100, 2))
+    >>> ax = plot_points(points, points[:, 0] > 1, "to the right")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['to the right']
     """
-    if ax is None:
-        ax = new_figure(figsize=(5, 4)).subplots()
+    ax = _or_new(ax, (5, 4))
     ax.scatter(*points[~highlighted].T, s=2, color=QUIET, linewidths=0, rasterized=True)
     ax.scatter(*points[highlighted].T, s=3, color=WRONG, linewidths=0, rasterized=True, label=label)
     ax.set_aspect("equal")
     ax.axis("off")
     ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.02), markerscale=3)
     return ax
+
+
+def plot_accepted(result: MatchResult, alpha: float | None = None, ax: Any = None) -> Any:
+    """Draw how many pairs would be accepted at each alpha.
+
+    Parameters
+    ----------
+    result : MatchResult
+        From the ``result_`` of a calibrated matcher or a registration.
+    alpha : float, optional
+        Marked, if it is given.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.plotting import plot_accepted
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
+    >>> ax = plot_accepted(CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_, alpha=0.01)
+    >>> ax.get_xscale()
+    'log'
+    """
+    if result.q_values is None:
+        raise ValueError(f"{result.method} gives no q-values; CalibratedMatcher and Registration do.")
+    ax = _or_new(ax, (5, 3.2))
+    q = np.sort(to_host(result.q_values))
+    lowest = max(float(q[0]), 1e-9)
+    ax.step(np.maximum(q, lowest), np.arange(1, q.size + 1), where="post", color=REAL)
+    if alpha is not None:
+        ax.axvline(alpha, color="black", linestyle="--", linewidth=1.2, label=f"alpha = {alpha:g}")
+        ax.legend(frameon=False)
+    ax.set(xscale="log", xlabel="alpha: share of wrong pairs put up with", ylabel="pairs accepted")
+    ax.set_ylim(bottom=0)
+    return ax
+
+
+def plot_alignment(X: Any, y: Any, transformation: Any = None, inlier_mask: Mask | None = None, ax: Any = None) -> Any:
+    """Draw two sets of points on top of each other, the first as it came or moved by a transformation.
+
+    Parameters
+    ----------
+    X, y : array-like of shape (n_x, d_x), (n_y, d_y)
+        The points. Rows are joined by lines only where ``inlier_mask`` says which of them are pairs.
+    transformation : callable, optional
+        What carries ``X`` onto ``y``: the ``transformation_`` of a registration, for one.
+    inlier_mask : ndarray of bool, optional
+        True where row i of ``X`` and row i of ``y`` are a real pair: these are joined in blue, some others in orange.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default. With more than two dimensions, and axes that have two, the
+        directions are drawn in which ``y`` varies most.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from inlier import Registration
+    >>> from inlier.datasets import make_scans
+    >>> from inlier.plotting import plot_alignment
+    >>> scans = make_scans(rng=0)
+    >>> X, y = scans.source[scans.pairs[:, 0]], scans.target[scans.pairs[:, 1]]
+    >>> registration = Registration("rigid", random_state=0).fit(X, y)
+    >>> ax = plot_alignment(scans.source, scans.target, registration.transformation_)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['source, moved', 'target']
+    """
+    ax = _or_new(ax, (5, 4))
+    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    moved = X if transformation is None else np.asarray(transformation(X))
+    if moved.shape[1] != y.shape[1]:
+        raise ValueError(
+            f"X has {moved.shape[1]} columns and y has {y.shape[1]}: points of one space can be drawn together. "
+            f"Give a transformation that carries X there."
+        )
+    moved, y = _in_sight(moved, y, 3 if ax.name == "3d" else 2)
+    size = float(np.clip(3000 / max(len(moved), len(y)), 1, 25))
+    style = {"s": size, "linewidths": 0, "alpha": 0.7, "rasterized": True}
+    ax.scatter(*moved.T, color=SOURCE, label="source" if transformation is None else "source, moved", **style)
+    ax.scatter(*y.T, color=TARGET, label="target", **style)
+    if inlier_mask is not None:
+        _join(ax, moved, y, np.asarray(inlier_mask, dtype=bool))
+    ax.set_aspect("equal")
+    ax.axis("off")
+    ax.legend(frameon=False, markerscale=float(np.clip(4 / size**0.5, 1, 4)))
+    return ax
+
+
+def _in_sight(X: FloatArray, Y: FloatArray, n_axes: int) -> tuple[FloatArray, FloatArray]:
+    """Both sets along as many directions as can be drawn: those in which the second varies most."""
+    if Y.shape[1] <= n_axes:
+        pad = ((0, 0), (0, n_axes - Y.shape[1]))
+        return np.pad(X, pad), np.pad(Y, pad)
+    middle = Y.mean(axis=0)
+    directions = np.linalg.svd(Y - middle, full_matrices=False)[2][:n_axes].T
+    return (X - middle) @ directions, (Y - middle) @ directions
+
+
+def _join(ax: Any, X: FloatArray, Y: FloatArray, mask: Mask) -> None:
+    """Lines between pairs, evenly chosen where they are many; the wrong ones below the others."""
+    for rows, colour, width in ((np.flatnonzero(~mask), WRONG, 0.4), (np.flatnonzero(mask), REAL, 0.7)):
+        for row in rows[:: max(1, rows.size // _MOST_LINES)]:
+            ax.plot(*np.stack([X[row], Y[row]]).T, color=colour, linewidth=width, alpha=0.6, zorder=0.5)
 
 
 def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:

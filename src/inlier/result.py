@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from inlier._cards import card
 from inlier._typing import Array, FloatArray, Mask
 from inlier.rows.backend import to_host
+
+_SHOWN = 5  # pairs, in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,6 +32,17 @@ class MatchResult:
     p_values, q_values : ndarray of float, shape (n,), optional
         From a calibrated matcher: the chance that a wrong pair scores as high, and the smallest false
         discovery rate at which the pair is accepted.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
+    >>> result = CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_
+    >>> result
+    <CalibratedMatcher result: 301 of 500 pairs called real (60.2%)>
+    >>> list(result.columns()), bool(data.inlier_mask[result.worst(3)].any())
+    (['score', 'p_value', 'q_value', 'inlier'], False)
     """
 
     method: str
@@ -52,6 +66,19 @@ class MatchResult:
         share = self.n_inliers / self.n_pairs
         return f"<{self.method} result: {self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%})>"
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the answer, and the pairs to look at first."""
+        share, rows = self.n_inliers / self.n_pairs, []
+        if isinstance(self.scores, np.ndarray):
+            places, columns = self.worst(_SHOWN), self.columns()
+            names = {"pair": places, **{name: column[places] for name, column in columns.items()}}
+            values = zip(*(column.tolist() for column in names.values()), strict=True)
+            rows = [dict(zip(names, line, strict=True)) for line in values]
+        sentence = f"{self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%}). Lowest scores:"
+        return card(
+            f"{self.method} result", [sentence if rows else sentence.removesuffix(" Lowest scores:")], rows, share
+        )
+
     def worst(self, k: int = 10) -> Array:
         """Row numbers of the ``k`` pairs with the lowest scores, the lowest first; of equal ones the first."""
         if k < 0:
@@ -63,7 +90,7 @@ class MatchResult:
         try:
             import pandas
         except ImportError as error:
-            raise ImportError("to_frame needs pandas; install it with: pip install 'inlier[io]'") from error
+            raise ImportError("to_frame needs pandas; install it with: pip install pandas") from error
         index = pandas.RangeIndex(self.n_pairs, name="pair")
         return pandas.DataFrame(self.columns(), index=index)
 

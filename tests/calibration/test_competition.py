@@ -14,12 +14,14 @@ def pairs(n, d, noise, rng):
     return x, x[:, ::-1] + noise * rng.normal(size=(n, d))
 
 
-@pytest.mark.parametrize("with_groups", [False, True])
-def test_log_ratio_is_that_of_the_plain_formula(with_groups):
+@pytest.mark.parametrize("kind", ["all differ", "a point repeats", "groups"])
+def test_log_ratio_is_that_of_the_plain_formula(kind):
     rng = np.random.default_rng(0)
     x, y = pairs(60, 4, 0.3, rng)
     labels = np.stack([np.arange(60)] * 2)
-    labels[0, 1] = labels[0, 0]  # pairs 0 and 1 share their x, and are no rivals
+    with_groups = kind == "groups"
+    if kind != "all differ":
+        labels[0, 1:] -= 1  # pairs 0 and 1 share their x, and are no rivals
     if with_groups:  # nor are pairs of one group, or of different strata
         labels = np.stack([*labels, np.arange(60) // 3, np.arange(60) % 2])
     learned = learn_map(x, y, np.random.RandomState(0))

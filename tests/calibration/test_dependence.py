@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.dependence import Dependence
+from inlier.calibration.dependence import Dependence, blanks
 from inlier.exceptions import DependenceWarning
 
 
@@ -22,13 +22,32 @@ def test_replicates_on_both_sides_are_seen(subjects, times, d):
     assert look(x[order], rng.normal(size=y.shape)).replicates == 0  # on one side they do no harm
 
 
-def test_samples_that_failed_on_both_sides_are_seen():
+def test_samples_that_failed_are_seen_on_each_side():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 500, 10))
-    x[:50] *= 0.1
+    assert not np.any(blanks(x, y))
     y[:50] *= 0.1
-    assert look(x, y).n_failed == 50
-    assert look(x, np.roll(y, 100, axis=0)).n_failed == 0
+    of_x, of_y = blanks(x, y)
+    assert not of_x.any()
+    assert np.flatnonzero(of_y).tolist() == list(range(50))
+    x[40:90] *= 0.1
+    assert np.flatnonzero(blanks(x, y)[0]).tolist() == list(range(40, 90))
+    levels = rng.integers(-1, 2, size=(500, 1)).astype(float)
+    assert not np.any(blanks(levels, levels))  # whole numbers in one column leave gaps of their own
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["y", "both sides"])
+def test_failed_samples_are_warned_of_and_not_accepted(both):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(500, 10))
+    y = x[:, ::-1] + rng.normal(size=x.shape)
+    y[:100] = 0.1 * rng.normal(size=(100, 10))
+    if both:
+        x[:100] = 0.1 * rng.normal(size=(100, 10))
+    with pytest.warns(DependenceWarning, match="100 rows of y lie near the mean"):
+        matcher = CalibratedMatcher(random_state=0).fit(x, y)
+    assert matcher.inlier_mask_[:100].sum() <= 0.015 * max(matcher.inlier_mask_.sum(), 1)
+    assert matcher.inlier_mask_[100:].mean() > 0.5
 
 
 def test_rows_that_resemble_the_next_ones_are_seen():

@@ -1,12 +1,10 @@
 """Ridge regressions both ways, scored by cosines."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.ridge_map import _FREE, _Ridge, learn_ridge
+from inlier.calibration.ridge_map import _FIRST, _FREE, _STRENGTHS, SharedRidge, _best, _Spectrum, learn_ridge
 
 
 def few_pairs(n=30, d_x=20, d_y=12, seed=0):
@@ -25,36 +23,47 @@ def refitted(x, y, ridge, without, at):
     return x[at] @ np.linalg.solve(A, x[kept].T @ y[kept])
 
 
-def test_predictions_without_pairs_are_those_of_fits_without_them():
+@pytest.mark.parametrize("out", [[], [1, 9, 20]], ids=["of all pairs", "of all but three"])
+def test_predictions_without_pairs_are_those_of_fits_without_them(out):
     x, y = few_pairs()
-    fit = _Ridge.best(x, y)
-    length = np.mean(np.sum(x**2, axis=1))
-    with_constant = np.column_stack([x, np.full(len(x), _FREE * length**0.5)])
-    eigenvalues = np.linalg.eigvalsh(with_constant.T @ with_constant)
-    ridge = float(1 / fit.shrunk[-1] - eigenvalues[-1])
+    spectrum, kept = _Spectrum.of(x, y), np.setdiff1d(np.arange(30), out)
+    fit = spectrum.fit_without(np.array(out, dtype=int), kept, 4) if out else spectrum.fit(4)
+    ridge = _STRENGTHS[4] * np.mean(np.sum(x**2, axis=1))
     alone = fit.without_own_pair()
-    both = fit.without_both(np.array([3, 4]), np.array([8, 2]))
-    for i in (0, 7):
-        assert alone[i] == pytest.approx(refitted(x, y, ridge, [i], i), abs=1e-6)
-    assert both[0] == pytest.approx(refitted(x, y, ridge, [3, 8], 3), abs=1e-6)
-    assert both[1] == pytest.approx(refitted(x, y, ridge, [4, 2], 4), abs=1e-6)
+    i, j = np.array([3, 4]), np.array([8, 2])
+    both = fit.without_both(i, j)
+    for place in (0, 7):
+        expected = refitted(x, y, ridge, [*out, kept[place]], kept[place])
+        assert alone[place] == pytest.approx(expected, abs=1e-6)
+    for k in (0, 1):
+        assert both[k] == pytest.approx(refitted(x, y, ridge, [*out, kept[i[k]], kept[j[k]]], kept[i[k]]), abs=1e-6)
     coefficients, offset = fit.coefficients()
-    assert (x @ coefficients + offset)[5] == pytest.approx(refitted(x, y, ridge, [], 5), abs=1e-6)
+    for place in (5, 9):  # of a pair that was learned from, and of one that was not
+        assert (x @ coefficients + offset)[place] == pytest.approx(refitted(x, y, ridge, out, place), abs=1e-6)
 
 
 def test_the_strength_agrees_better_than_its_neighbours():
     x, y = few_pairs(seed=1)
-    best = _Ridge.best(x, y)
-    ridge = 1 / best.shrunk.max()  # the smallest eigenvalue is about 0
-    for factor in (10**0.5, 10**-0.5):
-        other = replace(best, shrunk=1 / (1 / best.shrunk + (factor - 1) * ridge))
-        assert agreement(best, y) >= agreement(other, y) - 1e-3
+    spectrum = _Spectrum.of(x, y)
+    agreements = [agreement(spectrum.fit(k), y) for k in range(_STRENGTHS.size)]
+    assert agreement(_best(spectrum.fit), y) >= max(agreements[_FIRST - 1 : _FIRST + 2])
 
 
 def agreement(fit, y):
     """Mean cosine of what is predicted without a pair and its y."""
     predicted = fit.without_own_pair()
     return np.mean(np.sum(predicted * y, axis=1) / np.linalg.norm(predicted, axis=1) / np.linalg.norm(y, axis=1))
+
+
+def test_ridges_that_share_a_spectrum_are_those_learned_alone():
+    x, y = few_pairs(seed=3)
+    kept = np.setdiff1d(np.arange(30), [2, 11, 12])
+    points = np.stack([np.arange(27)] * 2)
+    shared = SharedRidge(x, y).learn(kept, np.random.RandomState(0), points)
+    alone = learn_ridge(x[kept], y[kept], np.random.RandomState(0), points)
+    # the strength is in units of the rows' mean square, here of all rows, there of those that are kept
+    np.testing.assert_allclose(shared.scores(x, y), alone.scores(x, y), atol=0.02)
+    assert shared.significance.berk_jones == pytest.approx(alone.significance.berk_jones, rel=0.1)
 
 
 def test_all_pairings_hold_the_pairs():

@@ -13,18 +13,9 @@ from PIL import Image
 from inlier.cli import main
 from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, check_place, never, plain
 from inlier.io import first_foreign, write_table
+from tests.cli.conftest import RNG, X
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(60, 3))
-Y = X @ np.linalg.qr(RNG.normal(size=(3, 3)))[0] + 0.01 * RNG.normal(size=X.shape)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    np.save("x.npy", X)
-    np.save("y.npy", Y)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def run(*words, code=0):

@@ -341,7 +341,7 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
     assert "similarity" in outcome.stderr
     assert "reflection" in outcome.stderr
     assert "Row i of ax.npy was taken for" in outcome.stderr
-    assert "the partner of row i of ay.npy; if it is not, say who is with --pairs." in outcome.stderr
+    assert "the partner of row i of ay.npy; if it is not, say who is with --pairs" in outcome.stderr
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
@@ -448,7 +448,7 @@ def test_without_the_report_extra_the_work_is_not_begun(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     outcome = run(*BY_PAIRS, "--report", "report.html")
     assert outcome.exit_code == 2
-    assert "pip install 'inlier[report]'" in outcome.stderr
+    assert "pip install jinja2" in outcome.stderr
 
 
 def test_scans_to_try_it_on():

@@ -16,9 +16,9 @@ def rotation(rng):
     return turn * np.sign(np.linalg.det(turn))
 
 
-def spots(rng, n=400):
-    spot = rng.integers(10, size=n)
-    return tuple(rng.random((10, 3))[spot] + 0.02 * rng.normal(size=(n, 3)) for _ in range(2))
+def spots(rng, n=400, n_spots=10):
+    spot = rng.integers(n_spots, size=n)
+    return tuple(rng.random((n_spots, 3))[spot] + 0.02 * rng.normal(size=(n, 3)) for _ in range(2))
 
 
 def parts(rng, n=400):
@@ -103,3 +103,23 @@ def test_pairs_made_by_proximity_are_called_so():
     Y = box[cKDTree(box).query(X @ rotation(rng).T)[1]]
     with pytest.warns(UserWarning, match="nearest to where its x is carried"):
         Registration(random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("seed", [20161, 20371, 20394])
+def test_few_places_whose_errors_are_alike_are_few_witnesses(seed):
+    # Unlucky ones of 400 draws: the four spots lie about as the others do, so that a coarse motion carries most pairs.
+    X, Y = spots(np.random.default_rng(seed), n_spots=4)
+    found = Registration(random_state=0, raise_on_failure=False).fit(X, Y)
+    assert not found.success_
+    assert found.detection_p_value_ > 1e-3
+
+
+@pytest.mark.parametrize(("thickness", "says_so"), [(0.002, True), (0.5, False)])
+def test_points_that_agree_in_a_plane_are_said_to(thickness, says_so):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [1, 1, thickness]
+    Y = X @ rotation(rng).T + 0.01 * rng.normal(size=(300, 3))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Registration(random_state=0).fit(X, Y)
+    assert any("lie in a plane" in str(warning.message) for warning in said) == says_so

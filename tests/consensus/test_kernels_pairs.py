@@ -20,7 +20,6 @@ from inlier.consensus._kernels_pairs import (
     fit_rotation,
     look_up_bins,
     near_moments,
-    refit_rotation,
     shares_within,
     squared_residuals,
     support_within,
@@ -182,25 +181,6 @@ def test_a_rotation_is_fitted_to_sums(d, has_shift):
     np.testing.assert_allclose(rotation, expected.linear[0], atol=1e-12)
     np.testing.assert_allclose(shift, expected.shift[0], atol=1e-12)
     assert change == pytest.approx(np.abs(rotation - np.eye(d)).max())
-
-
-@pytest.mark.parametrize("d", [2, 3])
-def test_fits_in_one_loop_are_those_of_moments_and_rotation_in_turn(d):
-    rng = np.random.default_rng(d)
-    x, y, weights = rng.normal(size=(d, 600)), rng.normal(size=(d, 600)), rng.uniform(size=600)
-    sharpnesses, size, room = np.array([0.1, 1.0, 5.0]), (2 * d + 1, d + 1), np.empty((4, d, d))
-    one, shift, sums = np.eye(d), np.zeros(d), np.empty(size)
-    near = refit_rotation(one, shift, x, y, 0, weights, 4.0, sharpnesses, 0.0, (True, False), 600, ROOM, sums, room)
-    expected, moved = np.eye(d), np.zeros(d)
-    for sharpness in sharpnesses:
-        expected_sums = np.zeros(size)
-        expected_near = near_moments(
-            expected, moved, x, y, 0, weights, 4.0, sharpness, False, 0, 600, ROOM, expected_sums
-        )
-        fit_rotation(expected, moved, expected_sums, True, room)
-    assert near == expected_near
-    for found, wanted in ((one, expected), (shift, moved), (sums, expected_sums)):
-        np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

@@ -220,7 +220,7 @@ class TestMemory:
         import h5py
 
         with h5py.File(tmp_path / "a.h5", "w") as file:
-            dataset = file.create_dataset("a", (10, 3), "f8", chunks=(10, 3), compression="gzip")
+            dataset = file.create_dataset("a", (20, 3), "f8", chunks=(20, 3), compression="gzip")
             dataset.id.write_direct_chunk((0, 0), zlib.compress(bytes(200 * 2**20), 9))
         self.check(tmp_path / "a.h5", "h5py", said="has a chunk that cannot be whole")
 

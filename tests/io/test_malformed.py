@@ -120,7 +120,7 @@ def test_zarr(tmp_path):
         ("data.docx", "'.docx', which is not a format that is known here"),
         ("data.pkl", "Pickles are never loaded"),
         ("data.gz", "Name it after what is inside"),
-        ("data.xlsx", "Save the sheet as csv"),
+        ("data.xls", "Save the sheet as csv or xlsx"),
     ],
 )
 def test_unknown_suffix(tmp_path, name, cure):
@@ -308,7 +308,7 @@ class TestText:
         assert "is not UTF-8 text" in self.refuse(tmp_path, "größe,b\n1,2\n".encode("latin-1"))
 
     def test_blank_separated(self, tmp_path):
-        assert "If it has a header or commas, name it .csv" in self.refuse(tmp_path, "1,2\n", "table.txt")
+        assert "If it has a header or commas, name it .csv" in self.refuse(tmp_path, "1 2\na b\n", "table.txt")
         assert "changed from 2 to 1 at row 2" in self.refuse(tmp_path, "1 2\n3\n", "table.txt")
         assert "holds no numbers" in self.refuse(tmp_path, "# words\n", "table.txt")
 

@@ -23,8 +23,8 @@ MIXED = {
 }
 
 EXACT_TABLES = [".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".feather"]
-EXACT_TABLES += [".h5", ".hdf5", ".zarr", ".nii", ".nii.gz"]
-WITH_NAMES = [".npz", ".csv", ".csv.gz", ".tsv", ".parquet", ".feather", ".h5", ".zarr"]
+EXACT_TABLES += [".h5", ".hdf5", ".zarr", ".nii", ".nii.gz", ".vec", ".vec.gz", ".xlsx"]
+WITH_NAMES = [".npz", ".csv", ".csv.gz", ".tsv", ".xlsx", ".parquet", ".feather", ".h5", ".zarr"]
 CLOUDS = [".ply", ".pcd", ".las", ".laz", ".xyz"]
 PICTURES = [".png", ".jpg", ".jpeg", ".tif", ".tiff"]
 
@@ -338,7 +338,7 @@ def test_csv_keeps_every_number(values):
 def test_the_library_of_a_format_may_be_absent(tmp_path, monkeypatch):
     import sys
 
-    write_table(tmp_path / "cloud.ply", CLOUD)
-    monkeypatch.setitem(sys.modules, "plyfile", None)
-    with pytest.raises(ImportError, match=r"ply files need plyfile; install it with: pip install 'inlier\[io\]'"):
-        read_table(tmp_path / "cloud.ply")
+    write_table(tmp_path / "table.h5", TABLE)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ImportError, match=r"hdf5 files need h5py; install it with: pip install 'h5py'"):
+        read_table(tmp_path / "table.h5")

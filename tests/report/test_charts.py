@@ -65,8 +65,9 @@ def test_linear_and_logarithmic():
         (0, "0"),
         (2000, "2,000"),
         (0.01, "0.01"),
-        (-1e13, "\N{MINUS SIGN}1e13"),
-        (1e-5, "1e\N{MINUS SIGN}5"),
+        (-1e13, "\N{MINUS SIGN}10\u00b9\u00b3"),
+        (2e7, "2\N{DOT OPERATOR}10\u2077"),
+        (1e-5, "10\u207b\u2075"),
         (-2.5, "\N{MINUS SIGN}2.5"),
     ],
 )
@@ -142,6 +143,16 @@ def test_the_null_is_drawn_to_the_number_of_wrong_pairs():
     assert score_chart(summary_of([0.0, 1.0]))["outline"] is None
 
 
+def test_few_pairs_are_seen_beside_many():
+    few = score_chart(summary_of([0.0] * 5000 + [1.0] * 5, threshold=0.5))
+    assert few["log_counts"]
+    bars = {bar["verdict"]: bar["height"] for bar in few["bars"]}
+    assert bars["real"] / bars["wrong"] == pytest.approx(np.log(6) / np.log(5001))
+    assert [tick["label"] for tick in few["y_ticks"]] == ["0", "1", "10", "100", "1,000"]
+    assert "on a logarithmic axis" in page_of(few)
+    assert not score_chart(summary_of([0.0] * 100 + [1.0] * 5, threshold=0.5))["log_counts"]
+
+
 def test_a_long_tail_is_compressed_and_said():
     far = [-1e6, *np.linspace(-3, 3, 50)]
     chart = score_chart(summary_of(far))
@@ -175,7 +186,7 @@ def test_the_curve_passes_through_what_was_accepted():
     points = np.array([point.split() for point in chart["line"][1:].split("L")], dtype=float)
     assert (np.diff(points[:, 0]) > 0).all()
     assert (np.diff(points[:, 1]) <= 0).all()  # up the page
-    assert [tick["label"] for tick in chart["y_ticks"]] == ["1e\N{MINUS SIGN}4", "0.001", "0.01", "0.1", "1"]
+    assert [tick["label"] for tick in chart["y_ticks"]] == ["10\u207b\u2074", "0.001", "0.01", "0.1", "1"]
     assert q_chart(summary_of(-q)) is None  # the paper's methods have no q-values
 
 

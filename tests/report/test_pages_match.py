@@ -129,9 +129,36 @@ def test_it_fits_every_screen_and_can_be_read_in_the_dark(visit, page_file, widt
         assert colour != page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
-@pytest.mark.parametrize("width", [375, 320])
+@pytest.mark.parametrize("width", [320])
 def test_on_a_phone_the_verdicts_are_in_sight(verdicts_in_sight, page_file, width):
     assert verdicts_in_sight(page_file, width)
+
+
+def test_on_a_phone_the_q_values_are_in_sight(visit, page_file):
+    page = visit(page_file, viewport={"width": 390, "height": 800})
+    table = page.locator("#pairs .wide").bounding_box()
+    verdict = page.locator("tbody tr:first-child .verdict").bounding_box()
+    q_value = page.locator("tbody tr:first-child td:nth-child(4)")
+    assert q_value.inner_text() == cells(page, 4)[0]
+    box = q_value.bounding_box()
+    assert table["x"] <= box["x"]
+    assert box["x"] + box["width"] <= verdict["x"]
+    assert page.locator("tbody tr:first-child td:nth-child(2)").is_hidden()  # the row, which the name stands for
+
+
+def test_scores_and_counts_of_any_size_can_be_read(visit, tmp_path):
+    """Exact data has scores of minus ten to the thirteenth; and few real pairs stand beside thousands of wrong ones."""
+    data = make_gaussian_pairs(5000, 5, 0.03, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert matcher.scores_.min() < -1e6
+    matcher.report().write_html(tmp_path / "page.html")
+    for javascript in (True, False):
+        page = visit(tmp_path / "page.html", java_script_enabled=javascript)
+        assert cells(page, 2)[0].strip() == "< \N{MINUS SIGN}10\N{SUPERSCRIPT SIX}"
+        assert "e+" not in page.locator("main").inner_text()
+        heights = [bar.bounding_box()["height"] for bar in page.locator("svg .bar.real").all()]
+        assert max(heights) > 15  # pixels
+        assert "on a logarithmic axis" in page.locator("#evidence").inner_text()
 
 
 def test_it_prints(visit, page_file):

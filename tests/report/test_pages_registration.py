@@ -21,7 +21,8 @@ def moved_points(n, d, share, seed=0, shift=3.0):
     """A box of points, moved; the given share of the pairs is real."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, d)) * np.arange(1, d + 1)
-    Y = X @ special_ortho_group.rvs(d, random_state=rng).T + shift + 0.01 * rng.standard_normal((n, d))
+    rotation = special_ortho_group.rvs(d, random_state=rng) if d > 1 else np.eye(1)
+    Y = X @ rotation.T + shift + 0.01 * rng.standard_normal((n, d))
     wrong = rng.permutation(n)[round(share * n) :]
     Y[wrong] = Y[rng.permutation(n)][wrong]
     return X, Y

@@ -36,7 +36,7 @@ def test_what_a_template_is_not_given_is_an_error():
 
 
 def test_a_package_may_bring_its_own_templates_and_use_those_of_the_report():
-    assert find_template("demo.html", "inlier.apps").name == "demo.html"
+    assert find_template("parts/demo_answer.html", "inlier.apps").name == "parts/demo_answer.html"
     assert find_template("page.html", "inlier.apps").name == "page.html"
 
 

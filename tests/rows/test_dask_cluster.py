@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from concurrent.futures import CancelledError
 
 import dask
 import dask.array as da
@@ -72,6 +75,40 @@ def test_a_worker_killed_in_the_middle_of_a_fit_loses_nothing(client, data, tmp_
     assert int(flag.read_text()) != os.getpid()
     client.wait_for_workers(2)
     assert set(client.scheduler_info()["workers"]) != workers  # one is new
+
+
+def test_a_scheduler_killed_in_the_middle_of_a_fit_is_named_and_no_half_of_an_answer_is_left(data, tmp_path):
+    """There is nobody left to ask: the error says so, soon, and the matcher is as it was before."""
+    address = tmp_path / "scheduler.json"
+    common = ["--scheduler-file", str(address), "--host", "127.0.0.1", "--no-dashboard"]
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    module = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    scheduler = subprocess.Popen([*module, "--port", "0", *common], **options)
+    module = [sys.executable, "-m", "distributed.cli.dask_worker"]
+    worker = subprocess.Popen([*module, "--no-nanny", "--nthreads", "1", "--death-timeout", "60", *common], **options)
+
+    def kill_the_scheduler(block, block_info=None, number=scheduler.pid):
+        if block_info and block_info[0]["chunk-location"][0] == 4:
+            os.kill(number, signal.SIGKILL)
+        return block
+
+    matcher = RowSumMatcher()
+    try:
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "5s"}),
+            Client(scheduler_file=str(address), timeout="60s") as client,
+        ):
+            client.wait_for_workers(1, timeout=60)
+            X, Y = chunked(data)
+            with pytest.raises(CancelledError, match="scheduler"):
+                matcher.fit(X.map_blocks(kill_the_scheduler, dtype=X.dtype, meta=X._meta), Y)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+    assert not hasattr(matcher, "inlier_mask_")
+    assert not hasattr(matcher, "scores_")
+    assert matcher.fit(data.X, data.Y).inlier_mask_.any()
 
 
 def test_parts_of_algorithm_3_run_on_the_workers(client, data):

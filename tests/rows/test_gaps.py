@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inlier.rows.gaps import absurd_values, fill_gaps, gap_classes
+from inlier.rows.gaps import fill_gaps, gap_classes
 
 
 def redundant(rng, n=200, d=12, rank=3, noise=0.1):
@@ -62,16 +62,3 @@ def test_rows_are_told_apart_by_their_gaps_only_where_both_tables_miss_the_same(
     assert gap_classes(of_x, rng.permutation(of_y)) is None
     assert gap_classes(of_x, None) is None
     assert gap_classes(np.full(300, 0.2), of_y) is None
-
-
-def test_codes_of_missing_values_and_slips_are_absurd_and_tails_are_not():
-    rng = np.random.default_rng(5)
-    table = rng.normal(size=(300, 4)) * [1, 10, 0.1, 1] + 3
-    assert absurd_values(table) is None
-    assert absurd_values(np.exp(2 * rng.normal(size=(300, 4)))) is None
-    table[7, 1], table[9] = -99999, 1e9
-    absurd = absurd_values(table)
-    assert np.argwhere(absurd).tolist() == [[7, 1], [9, 0], [9, 1], [9, 2], [9, 3]]
-    table[:, 3] = 0  # a column of one value says nothing of what is typical
-    assert not absurd_values(table)[:, 3].any()
-    assert fill_gaps(table, absurd).share_missing[9] == 1

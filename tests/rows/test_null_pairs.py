@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlier.rows import null_pairs
 from inlier.rows.null_pairs import (
     are_re_pairings,
     distinct_pairs,
@@ -145,3 +146,23 @@ def test_without_groups_and_strata_labels_are_the_points():
     assert labels.shape == (2, 3)
     assert (labels[:, 0] == labels[:, 2]).all()
     assert (labels[:, 0] != labels[:, 1]).all()
+
+
+def test_a_pair_and_the_same_the_other_way_round_are_different():
+    a, b = np.random.default_rng(0).normal(size=(2, 3))
+    rows, numbers = distinct_pairs(np.stack([a, b, a, b]), np.stack([b, a, a, b]))
+    assert rows.tolist() == numbers.tolist() == [0, 1, 2, 3]
+
+
+def test_pairs_inside_strata_are_kept_in_proportion_to_one_over_their_partners():
+    """Partners are those of the stratum, of another group; the tenth with the fewest are kept always."""
+    strata = np.repeat([0, 1, 2], [4, 10, 26])
+    groups = np.arange(40)
+    groups[14:20] = 14  # six of the largest stratum are one group
+    labels = np.stack([np.arange(40), np.arange(40), groups, strata])
+    partners = np.array([sum((strata == strata[i]) & (groups != groups[i])) for i in range(40)])
+    least = np.quantile(partners, 0.1)
+    of_x, of_y = null_pairs._chances_to_be_kept(labels)
+    np.testing.assert_allclose(of_x, np.minimum(least / partners, 1))
+    assert (of_y == 1).all()
+    assert len(set(partners)) > 3

@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from inlier import plotting
+from inlier._typing import FloatArray, Mask
 from inlier.datasets import BrainTable, PairedData, load_brain, make_mispaired
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import ErrorRates, error_rates
-from inlier.report.pages import data_uri, find_template
+from inlier.report.charts import truth_chart
+from inlier.report.match_summary import versions
+from inlier.report.pages import Part, render_page
 from inlier.result import MatchResult
 
 
@@ -83,10 +88,39 @@ class DemoOutcome:
         return figure
 
 
-def demo_page(outcome: DemoOutcome, picture: bytes) -> str:
-    """Render the demo's outcome and its picture (PNG) as one HTML page that needs nothing else."""
-    page = find_template("demo.html", "inlier.apps").render(outcome=outcome.to_dict(), picture=data_uri(picture))
-    return str(page)
+def demo_page(outcome: DemoOutcome, command: str = "inlier demo") -> str:
+    """Render the demo's outcome as one HTML page that needs nothing else."""
+    truth, best = outcome.data.inlier_mask, outcome.methods[-1]
+    wrongly = round(best.errors.overall * truth.size)
+    charts = [{"chart": truth_chart(method.result, truth)} for method in outcome.methods]
+    answer = {
+        "headline": f"{truth.size - wrongly:,} of {truth.size:,} pairs were judged correctly.",
+        "counts": {"real": int(truth.sum()), "wrong": int((~truth).sum())},
+        "explanation": outcome.explanation,
+    }
+    evidence = {
+        "surface": _surface(outcome.data.X[:, [1, 2]], truth),
+        "methods": [{**words, **chart} for words, chart in zip(outcome.to_dict()["methods"], charts, strict=True)],
+        "source": outcome.brain.source,
+        "command": command,
+        "versions": versions(),
+    }
+    parts = [Part("demo_answer.html", answer), Part("demo_methods.html", evidence)]
+    return render_page("inlier demo", parts, "inlier.apps")
+
+
+def _surface(points: FloatArray, right: Mask) -> dict[str, Any]:
+    """Points of a plane as two paths of dots, for an SVG as wide as the other drawings."""
+    low, size = points.min(axis=0), np.ptp(points, axis=0)
+    width, margin = 520.0, 12.0
+    places = margin + (points - low) / size[0] * (width - 2 * margin)
+    height = float(places[:, 1].max() + margin)
+    places[:, 1] = height - places[:, 1]
+
+    def dots(mask: Mask) -> str:
+        return "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places[mask])
+
+    return {"width": width, "height": round(height), "right": dots(right), "wrong": dots(~right)}
 
 
 def run_demo(n: int = 12_000, inlier_fraction: float = 0.8, seed: int = 0) -> DemoOutcome:

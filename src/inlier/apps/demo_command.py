@@ -143,13 +143,20 @@ def _show(n_pairs: int, inlier_fraction: float, seed: int, out: Path, *, as_json
     try:
         picture = as_png(outcome.figure())
         write_file(out / "picture.png", picture)
-        write_file(path, demo_page(outcome, picture))
+        write_file(path, demo_page(outcome, _command_of(n_pairs, inlier_fraction, seed)))
     except ImportError as error:
         click.echo(f"No report was written. {error}", err=True)
     except OSError as error:
         raise BadInput(f"The report could not be written to {path}: {error.strerror or error}") from error
     else:
         click.echo(f"Report: {path}", err=True)
+
+
+def _command_of(n_pairs: int, inlier_fraction: float, seed: int) -> str:
+    """What to type to get the same again."""
+    given = {"--pairs": (n_pairs, 12_000), "--inlier-fraction": (inlier_fraction, 0.8), "--seed": (seed, 0)}
+    options = (f"{name} {value:g}" for name, (value, default) in given.items() if value != default)
+    return " ".join(["inlier demo", *options])
 
 
 def _save_pairs(folder: Path, n_pairs: int, inlier_fraction: float, seed: int) -> None:

@@ -112,9 +112,11 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, **
 
     from inlier.apps.reproduce import run_all
 
-    console = Console(stderr=True)
+    console, say = Console(stderr=True), partial(click.echo, err=True)
+    if not console.is_terminal:
+        return run_all(experiments, sources, out, on_missing_library=say, **how)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeLeft())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console) as bar:
         tasks: dict[str, Any] = {}
 
         def show(name: str, done: int, total: int) -> None:
@@ -122,7 +124,6 @@ def _run_with_bar(experiments: list[Experiment], sources: Sources, out: Path, **
                 tasks[name] = bar.add_task(name, total=total)
             bar.update(tasks[name], completed=done)
 
-        say = partial(click.echo, err=True)
         return run_all(experiments, sources, out, progress=show, on_missing_library=say, **how)
 
 
@@ -137,6 +138,8 @@ def _print_outcomes(outcomes: list[Outcome]) -> None:
         experiment = outcome.experiment
         lines = experiment.headline(outcome.rows)
         console.print(f"[bold]{experiment.name}[/bold] ({experiment.reference}): {experiment.title}")
+        if outcome.smaller:
+            console.print(Padding(f"A quick run: {escape('; '.join(outcome.smaller))}.", (0, 2)))
         table = Table(*(lines[0] if lines else ()))
         for line in lines:
             table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in line.values()))
@@ -160,12 +163,17 @@ def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
 
 
 def _compare_with_baseline(outcomes: list[Outcome]) -> None:
-    from inlier.apps.reproduce.output import as_record, compare, load_baselines
+    from inlier.apps.reproduce.output import as_record, compare, load_baselines, what_was_compared
 
     comparisons = [compare(as_record(outcome), load_baselines(outcome.experiment.name)) for outcome in outcomes]
     for comparison in comparisons:
         click.echo(f"{comparison.name}: {comparison.summary}")
         for difference in comparison.differences:
             click.echo(f"  {difference}")
+    click.echo(what_was_compared(comparisons))
     if any(comparison.differences for comparison in comparisons):
         raise click.exceptions.Exit(1)
+    if not any(comparison.n_compared for comparison in comparisons):
+        raise BadInput(
+            "--compare found nothing to compare with: other data, or other sizes, than those of the baseline."
+        )

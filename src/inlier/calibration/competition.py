@@ -20,19 +20,20 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from inlier._typing import Array, FloatArray, Mask
+from inlier._typing import Array, FloatArray
 from inlier.calibration.linear_map import LinearMap
-from inlier.rows.backend import take_rows, to_host
+from inlier.rows.backend import namespace, take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
 
 _MOST_COMPARED = 20_000_000  # rows with rows, in all: of more pairs, each is compared with a random part of the others
 _FEWEST_RIVALS = 100
 _LARGEST_EXPONENT = 80.0  # that is a number in float32
+_FLOAT32_HOLDS = 1e5  # sum of the precisions of the coordinates up to which float32 is exact to a hundredth
 _UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
-_CONTRADICTION = 3.0  # standard errors between the shares of real pairs beside rivals and beside re-pairings
+_CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and beside re-pairings
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -58,24 +59,45 @@ class Rivals:
 
         x and y are prepared rows of the pairs ``rows``, which have these scores. Where a pair has no rival it is -inf.
         """
-        allowed = may_be_re_paired(self.labels, rows[:, None], self.rows[None, :])
-        of_x = to_host(learned.scores_of_all_pairings(x, self.y)) - scores[:, None]
-        of_y = to_host(learned.scores_of_all_pairings(self.x, y)).T - scores[:, None]
-        some = slice(0, _ROWS_FOR_UNITS)
-        unit = _unit_of_evidence(of_x[some], allowed[some])
-        return np.maximum(_log_mean_ratio(of_x, allowed, unit), _log_mean_ratio(of_y, allowed, unit))
+        banned = self._banned(rows)
+        of_x = _differences(*learned.factors(x, self.y), scores, learned.variance)
+        rivals, own = learned.factors(self.x, y)
+        of_y = _differences(own, rivals, scores, learned.variance)
+        of_x[banned], of_y[banned] = -np.inf, -np.inf
+        count, some = self.rows.size - np.bincount(banned[0], minlength=rows.size), slice(0, _ROWS_FOR_UNITS)
+        unit = _unit_of_evidence(of_x[some], count[some])
+        return np.maximum(_log_mean_ratio(of_x, count, unit), _log_mean_ratio(of_y, count, unit))
+
+    def _banned(self, rows: Array) -> tuple[Array, Array]:
+        """Places of the pairs ``rows``, and of rivals that they cannot be compared with."""
+        n = self.labels.shape[1]
+        if len(self.labels) == 2 and (self.labels.max(axis=1) + 1 == n).all():  # all differ: itself alone
+            place = np.minimum(np.searchsorted(self.rows, rows), self.rows.size - 1)
+            own = np.flatnonzero(self.rows[place] == rows)
+            return own, place[own]
+        of_rows, of_rivals = np.nonzero(~may_be_re_paired(self.labels, rows[:, None], self.rows[None, :]))
+        return of_rows, of_rivals
 
 
-def _unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:
+def _differences(own: Any, others: Any, scores: FloatArray, variance: FloatArray) -> FloatArray:
+    """s_ij - s_ii, from rows whose inner products are the s_ij; in float32 where that is exact enough."""
+    xp = namespace(own)
+    if float(np.sum(1 / variance)) < _FLOAT32_HOLDS:
+        own, others = xp.astype(own, xp.float32), xp.astype(others, xp.float32)
+    differences = to_host(own @ others.T)
+    differences -= scores[:, None].astype(differences.dtype)
+    return differences
+
+
+def _unit_of_evidence(differences: FloatArray, count: Array) -> float:
     """What differences of scores are to be multiplied by so that they tell best which row of y belongs to x_i.
 
     They are logarithms of likelihood ratios where the noise is Gaussian; otherwise they promise too much. With a chance
     r, pair i is one of all rows in proportion to exp(unit * s_ij), otherwise any: the unit of the largest likelihood.
     """
-    count = allowed.sum(axis=1)
     best, highest = 1.0, -np.inf
     for unit in _UNITS:
-        ratio = np.exp(np.minimum(_log_mean_ratio(differences, allowed, unit), _LARGEST_EXPONENT))
+        ratio = np.exp(np.minimum(_log_mean_ratio(differences, count, unit), _LARGEST_EXPONENT))
         own = (1 + count) / (1 + count * ratio)
         likelihood = max(float(np.sum(np.log(share * own + 1 - share))) for share in _SHARES)
         if likelihood > highest + _WORTH_IT:
@@ -83,15 +105,13 @@ def _unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:
     return best
 
 
-def _log_mean_ratio(differences: FloatArray, allowed: Mask, unit: float) -> FloatArray:
-    exponents = differences.astype(np.float32)
-    exponents *= np.float32(unit)
-    exponents[~allowed] = -np.inf
-    highest = np.maximum(exponents.max(axis=1), -_LARGEST_EXPONENT)
-    np.exp(exponents - highest[:, None], out=exponents)
-    total = exponents.sum(axis=1, dtype=np.float64)
-    count = np.maximum(allowed.sum(axis=1), 1)
-    return highest + np.log(np.maximum(total, np.exp(-_LARGEST_EXPONENT)) / count)
+def _log_mean_ratio(differences: FloatArray, count: Array, unit: float) -> FloatArray:
+    """Log of the mean of exp(unit * difference) over ``count`` rivals a row; those that do not count are at -inf."""
+    highest = np.maximum(differences.max(axis=1) * unit, -_LARGEST_EXPONENT)
+    exponents = differences * differences.dtype.type(unit)
+    exponents -= highest[:, None].astype(exponents.dtype)
+    total = np.exp(exponents, out=exponents).sum(axis=1, dtype=np.float64)
+    return highest + np.log(np.maximum(total, np.exp(-_LARGEST_EXPONENT)) / np.maximum(count, 1))
 
 
 @dataclass(frozen=True, eq=False)

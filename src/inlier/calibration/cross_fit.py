@@ -23,6 +23,7 @@ from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.calibration.true_partners import FoldScores, clearly_real, without_true_partners
+from inlier.progress import track
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.null_pairs import are_re_pairings
@@ -45,6 +46,7 @@ class CrossFit:
     null_fraction: tuple[float, float] | None = None
     counts: Array | None = None  # how many pairs have each score, where they are counted
     by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
+    rows_depend: bool = False  # whether rows seem to depend on each other
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""
@@ -59,8 +61,14 @@ class CrossFit:
         return home.store.from_host(values, home.X)
 
 
-def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.RandomState) -> CrossFit:
-    """Score all pairs, which are prepared for `learn_map`, and re-pairings.
+def cross_fit(
+    pairs: PairedRows,
+    labels: Array,
+    n_folds: int,
+    rng: np.random.RandomState,
+    prepared: tuple[Any, Any] | None = None,
+) -> CrossFit:
+    """Score all pairs, which are prepared for `learn_map` (all rows, where that has been done), and re-pairings.
 
     ``labels`` say what pairs have in common (see `inlier.rows.null_pairs`): a point is never re-paired with itself,
     equal pairs and pairs of one group share a fold, re-pairings stay inside strata. There are fewer folds where there
@@ -68,11 +76,12 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
     """
     n = pairs.n_pairs
     n_deals = how_many_deals(n)
-    learner = Learner(pairs, labels, rng)
-    n_folds = how_many_folds(n_folds, learner)
     per_pair = RE_PAIRINGS // (n * n_deals)
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
-        rivals = Rivals.of(*prepared_rows(pairs, np.arange(n)), labels, rng)
+        prepared = prepared_rows(pairs, np.arange(n)) if prepared is None else prepared
+        learner = Learner(pairs, labels, rng, prepared=prepared)
+        n_folds = how_many_folds(n_folds, learner)
+        rivals = Rivals.of(*prepared, labels, rng)
 
         def scored(deal: int, own: Array) -> _Fold | None:
             """Learn from the other pairs, and score these and their re-pairings."""
@@ -80,7 +89,7 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
             if learned is None:
                 return None
             own = rng.permutation(own)
-            x, y = prepared_rows(pairs, own)
+            x, y = learner.prepared_rows(own)
             null = re_paired_scores(learned, x, y, labels[:, own], per_pair, rng)
             scores = to_host(learned.scores(x, y))
             ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
@@ -88,7 +97,7 @@ def cross_fit(pairs: PairedRows, labels: Array, n_folds: int, rng: np.random.Ran
 
         deals = [deal_folds(labels, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
-        folds = [scored(*stretch) for stretch in stretches]
+        folds = [scored(*stretch) for stretch in track("folds", stretches)]
         if learner.ridge_is_better:  # which the first folds may not have known
             again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
             folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]

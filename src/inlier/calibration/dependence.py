@@ -3,17 +3,19 @@
 Let r_1 < r_2 < ... be the distances of a row to the others. Where rows are drawn independently from any smooth
 distribution in D dimensions, k D log(r_{k+1} / r_k) is an exponential variable of mean 1, whatever the density.
 Replicates are far nearer to each other than to anyone else: with m of them, the gap at k = m - 1 is many times as
-large. So is the gap around the mean if some rows carry nothing but noise. Only gaps that *both* tables have count: such
-pairs tell each other's answer.
+large. Only gaps that *both* tables have count: such pairs tell each other's answer. There is a gap around the mean if
+some rows carry nothing but noise: wrong pairs of such rows are not like re-pairings with anyone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.rows.backend import namespace, to_host
 
 _LOOKED_AT, MOST_LOOKED_AT = 100, 20_000  # rows whose neighbours are looked for, and rows that these may be
 _MOST_REPLICATES, _FARTHEST = 10, 21  # neighbours: at whose gap replicates are looked for, and up to which D is told by
@@ -22,6 +24,7 @@ _SMALL = 1e-12  # distance that counts as none, relative to a typical one
 _LARGEST_GAP = 5.0  # times log n: the largest of n exponential variables is about log n
 _FARTHER = 1.5  # times as far from the mean is the next row, at the least
 _FEWEST_FAILED = 3
+_FEWEST_DIMENSIONS = 2.5  # in one or two, levels of whole numbers leave such a gap
 _BESIDE, _SURE = 5, 5.0  # rows before and after that count as near in order; standard errors above chance
 
 
@@ -30,7 +33,6 @@ class Dependence:
     """What was seen."""
 
     replicates: int = 0  # how many rows resemble each other as replicates do, including the row itself; 0 if none do
-    n_failed: int = 0  # how many rows lie apart near the mean of both tables
     in_order: bool = False  # whether rows that follow each other resemble each other in both tables
 
     @staticmethod
@@ -46,7 +48,7 @@ class Dependence:
         k = int(np.argmax(smaller))
         by_chance = rows.size * 2 * _BESIDE / n
         in_order = min(n_beside) > by_chance + _SURE * (by_chance + 1) ** 0.5
-        return Dependence(k + 2 if smaller[k] > _TYPICAL_GAP else 0, _failed(x, y), in_order)
+        return Dependence(k + 2 if smaller[k] > _TYPICAL_GAP else 0, in_order)
 
 
 def _neighbours(table: FloatArray, rows: Array, together: Mask) -> tuple[FloatArray, int]:
@@ -67,21 +69,24 @@ def _neighbours(table: FloatArray, rows: Array, together: Mask) -> tuple[FloatAr
     return k * dimension * np.mean(np.diff(logarithms[:, : _MOST_REPLICATES + 1], axis=1), axis=0), n_beside
 
 
-def _failed(x: FloatArray, y: FloatArray) -> int:
-    """How many rows lie near the mean of both tables, with a gap to the others."""
+def blanks(x: Any, y: Any) -> tuple[Mask, Mask]:
+    """Which prepared rows of each table lie near its mean, with a gap to all others: samples that failed."""
     inside = [_inside_a_gap(side) for side in (x, y)]
-    both = int((inside[0] & inside[1]).sum())
-    return both if both >= _FEWEST_FAILED else 0
+    first, second = (side if side.sum() >= _FEWEST_FAILED else np.zeros_like(side) for side in inside)
+    return first, second
 
 
-def _inside_a_gap(table: FloatArray) -> Mask:
-    variances = np.einsum("ij,ij->j", table, table) / len(table)
+def _inside_a_gap(table: Any) -> Mask:
+    n, lengths = int(table.shape[0]), to_host(namespace(table).vecdot(table, table))
+    variances = to_host(namespace(table).mean(table**2, axis=0))
     dimension = float(np.sum(variances) ** 2 / np.sum(variances**2))
-    lengths = np.einsum("ij,ij->i", table, table)
+    if n <= 2 * _FARTHEST or dimension < _FEWEST_DIMENSIONS:
+        return np.zeros(n, dtype=bool)
     rising = np.log(np.maximum(np.sort(lengths), _SMALL * float(np.mean(lengths)))) / 2
-    half = np.arange(1, len(table) // 2)
+    half = np.arange(1, n // 2)
     steps = np.diff(rising)[: half.size]
     gaps = np.where(steps > np.log(_FARTHER), half * dimension * steps, 0.0)
-    if not gaps.size or gaps.max() < _LARGEST_GAP * np.log(len(table)):
-        return np.zeros(len(table), dtype=bool)
-    return lengths <= np.sort(lengths)[int(np.argmax(gaps))]
+    if not gaps.size or gaps.max() < _LARGEST_GAP * np.log(n):
+        return np.zeros(n, dtype=bool)
+    inside: Mask = lengths <= np.sort(lengths)[int(np.argmax(gaps))]
+    return inside

@@ -17,7 +17,7 @@ whitened, if the weak ones are noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import Significance
 from inlier.rows import PairedRows, principal_directions, summarise_columns
-from inlier.rows.backend import from_host, namespace
+from inlier.rows.backend import from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 
 MOST_ROWS = 1_000  # pairs that are compared each with each
@@ -106,6 +106,11 @@ class AnchorPairs:
         for k, weight in enumerate(self.weights):
             total = total + float(weight) * _log_likelihood_ratio(g[:, k][:, None], h[:, k][None, :], self.correlation)
         return total
+
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j."""
+        (g, h), weights = self._inner_products(x, y), from_host(self.weights, x)
+        return lambda i, j: _log_likelihood_ratio(take_rows(g, i), take_rows(h, j), self.correlation) @ weights
 
     @property
     def is_separated(self) -> bool:

@@ -11,7 +11,7 @@ the paper's row sums, scaled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from inlier.rows.threads import pieces
 _GENTLE, _SHARP = 1.25, 2.0
 _FROM_ALL_PAIRS = (_GENTLE,) * 4 + (_SHARP,) * 8
 _FROM_A_START = (_SHARP,) * 8  # where good weights to start from are known
-_RE_PAIRINGS = 4  # of each pair, in each iteration
+_RE_PAIRINGS, _MOST_RE_PAIRINGS = 4, 20_000  # of each pair, in each iteration; at most about so many in all
 _FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
@@ -55,11 +55,22 @@ class LinearMap:
 
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
-        predicted = self._predicted(x)
+        of_x, of_y = self.factors(x, y)
+        return of_x @ of_y.T
+
+    def factors(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Rows whose inner products are the scores of x_i with y_j; the last but one column of the first is a term."""
+        xp, predicted = namespace(x), self._predicted(x)
         scaled = predicted / from_host(self.variance, x)
-        of_y = y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())
-        of_x = namespace(x).vecdot(predicted, scaled)
-        return scaled @ y.T + (of_y[None, :] - of_x[:, None]) / 2
+        of_y = (y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())) / 2
+        of_x = -xp.vecdot(predicted, scaled) / 2
+        left = xp.concat([scaled, of_x[:, None], xp.ones_like(of_x)[:, None]], axis=1)
+        return left, xp.concat([y, xp.ones_like(of_y)[:, None], of_y[:, None]], axis=1)
+
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j; each x_i is predicted from once."""
+        predicted, noise = self._predicted(x), _Noise(self.variance, y)
+        return lambda i, j: noise.log_likelihood_ratio(take_rows(y, j), take_rows(predicted, i))
 
     def _predicted(self, x: Any) -> Any:
         return x @ beside(self.coefficients, x) + beside(self.offset, x)
@@ -101,7 +112,8 @@ def learn_map(
 def _significance(fit: _WeightedFit, noise: _Noise, points: Array, rng: np.random.RandomState) -> Significance:
     """The pairs beside their re-pairings, both scored by fits that have not seen them."""
     scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
-    i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)
+    n_shifts = int(np.clip(_MOST_RE_PAIRINGS // points.shape[1], 1, _RE_PAIRINGS))
+    i, j = np.concatenate(list(re_pairings(points, n_shifts, rng)), axis=1)
     null = namespace(scores).concat([scores[:0], *fit.re_paired_scores(i, j, noise)])
     return Significance.of(scores, null)
 

@@ -26,6 +26,10 @@ _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
 _FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
+_REACHES, _MOST_OF_IT = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), 0.8  # of small p-values; part of their surplus
+_FEWEST_IN_SURPLUS, _FEWEST_ALIKE = 50.0, 20.0  # pairs; pairs of a cluster
+_EVENLY = 0.2  # part of the surplus in the lowest tenth of its range; a tenth if it is spread evenly
+_HALF = (0.3, 0.9)  # part in the lower half; otherwise all of them lie together, where few re-pairings let them
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
 _TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
@@ -55,6 +59,16 @@ class Calibration:
         Share of real pairs, and its standard error.
     detection_p_value : float
         Chance of evidence this strong anywhere if no pair were real (Simes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.calibration import calibrate
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate([rng.normal(6, 1, size=300), rng.normal(0, 1, size=700)])
+    >>> found = calibrate(scores, rng.normal(0, 1, size=100_000))
+    >>> int(found.accepted(0.01).sum()), round(found.inlier_fraction, 2)
+    (298, 0.29)
     """
 
     p_values: FloatArray
@@ -89,6 +103,28 @@ class Calibration:
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
         return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))
+
+
+def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
+    """Whether small p-values crowd near 0, as those of real pairs do, or are spread evenly over a short range.
+
+    The latter is what pairs have that resemble each other in clusters: each is as good as any other of its cluster, and
+    better than all strangers. Looked at is the shortest range that holds most of the surplus; True where that is small.
+    """
+    times = np.ones(p.size) if counts is None else np.asarray(counts, dtype=np.float64)
+    n, share_wrong = float(times.sum()), min(1.0, 2 * float(times @ (p > _MIDDLE)) / float(times.sum()))
+
+    def surplus(below: float) -> float:
+        return float(times @ (p <= below)) - share_wrong * below * n
+
+    whole = surplus(_MIDDLE)
+    if whole < _FEWEST_IN_SURPLUS:
+        return True
+    reach = next(below for below in _REACHES if surplus(below) >= _MOST_OF_IT * whole)
+    if reach * n < _FEWEST_ALIKE:
+        return True  # where wrong pairs were swapped, re-pairings meet a true partner now and then
+    lowest, half = surplus(reach / 10) / surplus(reach), surplus(reach / 2) / surplus(reach)
+    return lowest > _EVENLY or not _HALF[0] < half < _HALF[1]
 
 
 def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:

@@ -10,7 +10,9 @@ there are rows, for they come from each table's n x n matrix of inner products.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy as np
 from inlier._typing import Array
 from inlier.calibration.inner_products import unit
 from inlier.calibration.p_values import Significance
-from inlier.rows.backend import beside, namespace, take_rows
+from inlier.rows.backend import beside, from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 
 _FEWEST_PAIRS = 3
@@ -48,87 +50,183 @@ class RidgeMap:
         forward = unit(_predicted(x, self.forward)) @ unit(y).T
         return forward + unit(x) @ unit(_predicted(y, self.backward)).T
 
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j."""
+        rows = [unit(side) for side in (_predicted(x, self.forward), y, x, _predicted(y, self.backward))]
+        vecdot = namespace(x).vecdot
+
+        def score(i: Array, j: Array) -> Any:
+            of_y, own_y, own_x, of_x = (take_rows(side, k) for side, k in zip(rows, (i, j, i, j), strict=True))
+            return vecdot(of_y, own_y) + vecdot(own_x, of_x)
+
+        return score
+
 
 def learn_ridge(x: Any, y: Any, rng: np.random.RandomState, points: Array) -> RidgeMap | None:
     """Learn both ways from prepared pairs of which a good part is real; None if there are too few to learn from."""
     if x.shape[0] < _FEWEST_PAIRS:
         return None
-    there, back = _Ridge.best(x, y), _Ridge.best(y, x)
-    scores = _cosines(there.without_own_pair(), y) + _cosines(back.without_own_pair(), x)
-    i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)  # x_i with y_j, by fits without either
-    null = _cosines(there.without_both(i, j), take_rows(y, j)) + _cosines(back.without_both(j, i), take_rows(x, i))
+    return _learned(_Spectrum.of(x, y).fit, _Spectrum.of(y, x).fit, rng, points)
+
+
+class SharedRidge:
+    """Ridges that each leave some pairs out, from the spectrum of all pairs, which is computed once.
+
+    With h_ij = x_i^T A^-1 x_j of all pairs and F those that are left out, the fit without them has residuals
+    r + H_F (I - H_FF)^-1 r_F and h_ij + H_iF (I - H_FF)^-1 H_Fj: worth it where fewer are left out than there are
+    columns.
+    """
+
+    def __init__(self, x: Any, y: Any) -> None:
+        self._there, self._back = _Spectrum.of(x, y), _Spectrum.of(y, x)
+        self._n = int(x.shape[0])
+
+    def learn(self, training: Array, rng: np.random.RandomState, points: Array) -> RidgeMap | None:
+        """As `learn_ridge` does from these pairs; ``points`` are theirs."""
+        if training.size < _FEWEST_PAIRS:
+            return None
+        out = np.setdiff1d(np.arange(self._n), training)
+        there, back = (partial(spectrum.fit_without, out, training) for spectrum in (self._there, self._back))
+        return _learned(there, back, rng, points)
+
+
+def _learned(
+    there: Callable[[int], _Fit], back: Callable[[int], _Fit], rng: np.random.RandomState, points: Array
+) -> RidgeMap:
+    """Choose both strengths; compare the pairs with re-pairings, x_i with y_j, by fits without either."""
+    forward, backward = _best(there), _best(back)
+    y, x = forward.y, backward.y
+    scores = _cosines(forward.without_own_pair(), y) + _cosines(backward.without_own_pair(), x)
+    i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)
+    null = _cosines(forward.without_both(i, j), take_rows(y, j))
+    null = null + _cosines(backward.without_both(j, i), take_rows(x, i))
     significance = Significance.of(scores, null)
     support = float(significance.weights(_SHARPNESS).sum())
-    return RidgeMap(there.coefficients(), back.coefficients(), support, significance)
+    return RidgeMap(forward.coefficients(), backward.coefficients(), support, significance)
+
+
+def _best(fit: Callable[[int], _Fit]) -> _Fit:
+    """The fit whose strength agrees best with the pairs that are left out."""
+    best = fit(_FIRST)
+    k, highest = _FIRST, best.agreement()
+    for step in (1, -1):
+        while 0 <= k + step < _STRENGTHS.size:
+            other = fit(k + step)
+            agreement = other.agreement()
+            if agreement <= highest:
+                break
+            k, highest, best = k + step, agreement, other
+        if k != _FIRST:
+            break
+    return best
 
 
 @dataclass(frozen=True, eq=False)
-class _Ridge:
-    """Ridge regression of y on x, with A = X^T X + ridge I in the eigenvectors V of X^T X, and z = V^T x.
+class _Fit:
+    """Ridge regression of y on x, of which it is known what leaving out one or two of its pairs changes.
 
     With h_ij = x_i^T A^-1 x_j, deleting the pairs I changes their residuals to (1 - h_II)^-1 r_I.
     """
 
     y: Any
+    residuals: Any
+    leverages: Any  # h_ii
+    cross: Callable[[Array, Array], Any]  # h_ij, given numbers i and j
+    coefficients: Callable[[], tuple[Any, Any]]  # the matrix for rows without their constant, and the offset
+
+    def agreement(self) -> float:
+        """Mean cosine of each y_i with what is predicted without pair i."""
+        return float(namespace(self.y).mean(_cosines(self.without_own_pair(), self.y)))
+
+    def without_own_pair(self) -> Any:
+        """Predict each y_i by the fit that leaves pair i out."""
+        return self.y - self.residuals / self._left()[:, None]
+
+    def without_both(self, i: Array, j: Array) -> Any:
+        """Predict y at x_i by the fit that leaves pairs i and j out."""
+        xp, left = namespace(self.y), self._left()
+        left_i, left_j, cross = take_rows(left, i), take_rows(left, j), self.cross(i, j)
+        determinant = left_i * left_j - cross**2
+        determinant = xp.maximum(determinant, xp.full_like(determinant, _LEAST_LEFT))
+        deleted = left_j[:, None] * take_rows(self.residuals, i) + cross[:, None] * take_rows(self.residuals, j)
+        return take_rows(self.y, i) - deleted / determinant[:, None]
+
+    def _left(self) -> Any:
+        left = 1 - self.leverages
+        return namespace(left).maximum(left, namespace(left).full_like(left, _LEAST_LEFT))
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """The eigenvectors V of X^T X, rows z = V^T x, and what all strengths of a ridge of y on x share."""
+
+    y: Any
     z: Any
+    eigenvalues: Any
     directions: Any  # V
     moment: Any  # Z^T Y
-    shrunk: Any  # 1 / (eigenvalue + ridge)
+    length: float  # mean square of a row of x
+    shared: dict[int, tuple[Any, Any, Any]]  # residuals, Z A^-1 and coefficients of fits to all pairs, by strength
 
     @staticmethod
-    def best(x: Any, y: Any) -> _Ridge:
-        """The one whose strength agrees best with the pairs that are left out."""
+    def of(x: Any, y: Any) -> _Spectrum:
         xp = namespace(x)
         length = float(xp.mean(xp.vecdot(x, x)))
         x = xp.concat([x, xp.full_like(x[:, :1], _FREE * length**0.5)], axis=1)
         eigenvalues, directions = xp.linalg.eigh(x.T @ x)
-        eigenvalues = xp.maximum(eigenvalues, xp.zeros_like(eigenvalues))
         z = x @ directions
-        moment = z.T @ y
+        eigenvalues = xp.maximum(eigenvalues, xp.zeros_like(eigenvalues))
+        return _Spectrum(y, z, eigenvalues, directions, z.T @ y, length, {})
 
-        def fit(k: int) -> tuple[float, _Ridge]:
-            ridge = _Ridge(y, z, directions, moment, 1 / (eigenvalues + float(_STRENGTHS[k]) * length))
-            return float(xp.mean(_cosines(ridge.without_own_pair(), y))), ridge
+    def fit(self, k: int) -> _Fit:
+        """Fit all pairs with strength k."""
+        residuals, solved, coefficients = self._of_all(k)
+        return _Fit(
+            self.y,
+            residuals,
+            namespace(self.z).vecdot(solved, self.z),
+            lambda i, j: namespace(self.z).vecdot(take_rows(solved, i), take_rows(self.z, j)),
+            lambda: self._turned_back(coefficients),
+        )
 
-        k, (highest, best) = _FIRST, fit(_FIRST)
-        for step in (1, -1):
-            while 0 <= k + step < _STRENGTHS.size:
-                agreement, other = fit(k + step)
-                if agreement <= highest:
-                    break
-                k, highest, best = k + step, agreement, other
-            if k != _FIRST:
-                break
-        return best
-
-    def without_own_pair(self) -> Any:
-        """Predict each y_i by the fit that leaves pair i out."""
-        return self.y - self._residuals() / (1 - self._leverages())[:, None]
-
-    def without_both(self, i: Array, j: Array) -> Any:
-        """Predict y at x_i by the fit that leaves pairs i and j out."""
-        xp, residuals = namespace(self.z), self._residuals()
-        left = 1 - self._leverages()
-        left_i, left_j = take_rows(left, i), take_rows(left, j)
-        cross = xp.vecdot(take_rows(self.z, i) * self.shrunk, take_rows(self.z, j))  # h_ij
-        determinant = left_i * left_j - cross**2
-        determinant = xp.maximum(determinant, xp.full_like(determinant, _LEAST_LEFT))
-        deleted = left_j[:, None] * take_rows(residuals, i) + cross[:, None] * take_rows(residuals, j)
-        return take_rows(self.y, i) - deleted / determinant[:, None]
-
-    def coefficients(self) -> tuple[Any, Any]:
-        """Return the matrix for rows without their constant, and the offset."""
-        all_of_them = self.directions @ (self.shrunk[:, None] * self.moment)
-        constant = self.z @ self.directions[-1, :]  # the constant column
-        return all_of_them[:-1, :], all_of_them[-1, :] * float(constant[0])
-
-    def _residuals(self) -> Any:
-        return self.y - (self.z * self.shrunk) @ self.moment
-
-    def _leverages(self) -> Any:
+    def fit_without(self, out: Array, kept: Array, k: int) -> _Fit:
+        """Fit the pairs ``kept``, all but those that are ``out``."""
         xp = namespace(self.z)
-        leverage = xp.vecdot(self.z * self.shrunk, self.z)
-        return xp.minimum(leverage, xp.full_like(leverage, 1 - _LEAST_LEFT))
+        residuals, solved, coefficients = self._of_all(k)
+        z, solved_out, solved_kept = take_rows(self.z, kept), take_rows(solved, out), take_rows(solved, kept)
+        left = from_host(np.eye(out.size), self.z) - solved_out @ take_rows(self.z, out).T  # I - H_FF
+        across = solved_kept @ take_rows(self.z, out).T  # H_F of the pairs that are kept
+        both = xp.concat([take_rows(residuals, out), across.T], axis=1)
+        moved, back = (part for part in _split(xp.linalg.solve(left, both), int(self.y.shape[1])))
+        back = back.T
+
+        def cross(i: Array, j: Array) -> Any:
+            plain = xp.vecdot(take_rows(solved_kept, i), take_rows(z, j))
+            return plain + xp.vecdot(take_rows(across, i), take_rows(back, j))
+
+        return _Fit(
+            take_rows(self.y, kept),
+            take_rows(residuals, kept) + across @ moved,
+            xp.vecdot(solved_kept, z) + xp.vecdot(across, back),
+            cross,
+            lambda: self._turned_back(coefficients - solved_out.T @ moved),
+        )
+
+    def _of_all(self, k: int) -> tuple[Any, Any, Any]:
+        if k not in self.shared:
+            shrunk = 1 / (self.eigenvalues + float(_STRENGTHS[k]) * self.length)
+            coefficients = shrunk[:, None] * self.moment
+            self.shared[k] = self.y - self.z @ coefficients, self.z * shrunk, coefficients
+        return self.shared[k]
+
+    def _turned_back(self, coefficients: Any) -> tuple[Any, Any]:
+        """Coefficients for rows as they are without their constant, and the offset."""
+        all_of_them = self.directions @ coefficients
+        return all_of_them[:-1, :], all_of_them[-1, :] * (_FREE * self.length**0.5)
+
+
+def _split(table: Any, n_columns: int) -> tuple[Any, Any]:
+    return table[:, :n_columns], table[:, n_columns:]
 
 
 def _predicted(rows: Any, fit: tuple[Any, Any]) -> Any:

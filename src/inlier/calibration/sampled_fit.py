@@ -18,6 +18,7 @@ from inlier._typing import Array, FloatArray
 from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
+from inlier.progress import track
 from inlier.rows import Extremes, PairedRows
 from inlier.rows.backend import from_host, namespace, to_host
 from inlier.rows.null_pairs import point_numbers
@@ -72,7 +73,7 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
     learner = Learner(sample, points, rng, only_maps=True)
     maps: list[PairScorer | None] = []
     null: list[FloatArray] = [np.empty(0)]
-    for fold in range(n_folds):
+    for fold in track("folds", range(n_folds)):
         learned = learner.learn(np.flatnonzero(fold_of != fold))
         maps.append(learned)
         if learned is not None:

@@ -8,7 +8,7 @@ the rest does not confirm what was learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Protocol
 
@@ -25,15 +25,16 @@ from inlier.calibration.inner_products import (
 )
 from inlier.calibration.linear_map import LinearMap, learn_map
 from inlier.calibration.p_values import Significance, calibrate
-from inlier.calibration.ridge_map import RidgeMap, learn_ridge
+from inlier.calibration.ridge_map import RidgeMap, SharedRidge, learn_ridge
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
 from inlier.transforms import MapModel
 
-_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 200  # a map learned on more is hardly better
-_GROWTH, _MOST_GROWTH = 4, 16  # of the training pairs, when what they found is not confirmed
+_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 25  # if a good part is real, more make hardly a better map
+_AMPLE = 10.0  # real pairs per dimension that a map is well learned from
+_GROWTH, _MOST_GROWTH = 4, 64  # of the training pairs, when what they found is not confirmed
 _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
 _CLEAR = 60.0  # Berk-Jones statistic above which no other model is tried: chance reaches 12 to 23
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
@@ -68,15 +69,27 @@ class PairScorer(Protocol):
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Score x_i with y_j, for all i and j."""
 
+    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
+        """What scores x_i with y_j, given numbers i and j."""
+
 
 class Learner:
     """Learns from some of the prepared pairs; with ``only_maps`` maps alone, whose scores are on one scale.
 
-    ``points`` are equal for equal points, of X and of Y.
+    ``points`` are equal for equal points, of X and of Y; ``prepared`` are all rows x and y, where they are at hand.
     """
 
-    def __init__(self, pairs: PairedRows, points: Array, rng: np.random.RandomState, only_maps: bool = False) -> None:
+    def __init__(
+        self,
+        pairs: PairedRows,
+        points: Array,
+        rng: np.random.RandomState,
+        only_maps: bool = False,
+        prepared: tuple[Any, Any] | None = None,
+    ) -> None:
         self._pairs, self._points, self._rng, self._only_maps = pairs, points, rng, only_maps
+        self._prepared = prepared
+        self._shared_ridge: SharedRidge | None = None
         self._size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
         self._largest = _MOST_GROWTH * self._size
         self._coordinates: list[Coordinates] | None = None
@@ -94,7 +107,8 @@ class Learner:
         size, thorough = self._size, True
         while size < shuffled.size:
             learned = self.learn_from(shuffled[:size], thorough=thorough)
-            if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
+            enough = learned is not None and learned.support >= min(_AMPLE * max(self._pairs.dimensions), size / 2)
+            if learned is not None and enough and self._is_confirmed(learned, shuffled[size : 2 * size]):
                 self._size = size  # what one fold needed, the next will
                 return learned
             if size >= self._largest:
@@ -105,16 +119,18 @@ class Learner:
 
     def learn_from(self, rows: Array, *, thorough: bool = True) -> PairScorer | None:
         """Learn from all of these rows, which come in random order; None if nothing is found."""
-        x, y = prepared_rows(self._pairs, rows)
-        points = self._points[:, rows]
-        if self.ridge_is_better:
-            return learn_ridge(x, y, self._rng, points)
+        points, clear = self._points[:, rows], _CLEAR_PER_PAIR * rows.size
+        ridge = self._ridge(rows, points) if self.pairs_are_few or self.ridge_is_better else None
+        if ridge is not None and (self.ridge_is_better or ridge.significance.berk_jones >= clear):
+            self.ridge_is_better = True  # for all folds: their cosines are on one scale
+            return ridge
+        x, y = self.prepared_rows(rows)
         found: PairScorer | None = learn_map(x, y, self._rng, points)
-        if found is None or found.significance.berk_jones < _CLEAR_PER_PAIR * rows.size or self.pairs_are_few:
+        if found is None or found.significance.berk_jones < clear or self.pairs_are_few:
             ahead = _AND_PAIRS_ARE_FEW if self.pairs_are_few else _AS_GOOD_A_RIDGE
-            found = _better(found, self._ridge(x, y, points), ahead)
+            found = _better(found, ridge or self._ridge(rows, points), ahead)
             if isinstance(found, RidgeMap) and found.significance.berk_jones >= _BEYOND_CHANCE:
-                self.ridge_is_better = True  # for all folds: their cosines are on one scale
+                self.ridge_is_better = True
                 return found
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
@@ -123,9 +139,16 @@ class Learner:
         self._n_in_vain = self._n_in_vain + 1 if in_vain else 0
         return _better(found, other)
 
+    def prepared_rows(self, rows: Array) -> tuple[Any, Any]:
+        """Rows x and y of some pairs, prepared."""
+        if self._prepared is None:
+            return prepared_rows(self._pairs, rows)
+        x, y = self._prepared
+        return take_rows(x, rows), take_rows(y, rows)
+
     def _is_confirmed(self, learned: PairScorer, rows: Array) -> bool:
         """Whether pairs that the model has not seen score higher than their re-pairings."""
-        x, y = prepared_rows(self._pairs, rows)
+        x, y = self.prepared_rows(rows)
         null = re_paired_scores(learned, x, y, self._points[:, rows], 4, self._rng)
         return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
 
@@ -133,12 +156,16 @@ class Learner:
         enough = min(_WELL_DETERMINED * max(self._pairs.dimensions), _A_GOOD_PART * n)
         return found is not None and found.significance.berk_jones >= _CLEAR and found.support >= enough
 
-    def _ridge(self, x: Any, y: Any, points: Array) -> RidgeMap | None:
+    def _ridge(self, rows: Array, points: Array) -> RidgeMap | None:
         """Directions predicted by ridge regression; not where scores must be on the scale of maps."""
         narrowest = _NARROWEST_IF_FEW if self.pairs_are_few else _NARROWEST_RIDGE
         if self._only_maps or min(self._pairs.dimensions) < narrowest:
             return None
-        return learn_ridge(x, y, self._rng, points)
+        n_left_out = self._pairs.n_pairs - rows.size
+        if self._prepared is None or not self.pairs_are_few or n_left_out > min(self._pairs.dimensions):
+            return learn_ridge(*self.prepared_rows(rows), self._rng, points)
+        self._shared_ridge = self._shared_ridge or SharedRidge(*self._prepared)
+        return self._shared_ridge.learn(rows, self._rng, points)
 
     def _other_model(self, x: Any, y: Any, points: Array) -> PairScorer | None:
         best: PairScorer | None = None
@@ -195,8 +222,8 @@ def re_paired_scores(
         partners = np.arange(min(max(per_pair, _WORTH_A_MATRIX), n))
         scores = learned.scores_of_all_pairings(x, y[: partners.size, :])
         return to_host(scores[from_host(are_re_pairings(points, partners, rng), x)])
-    shifts = re_pairings(points, max(per_pair, 1), rng)
-    return np.concatenate([to_host(learned.scores(take_rows(x, i), take_rows(y, j))) for i, j in shifts])
+    score = learned.pairings(x, y)
+    return np.concatenate([to_host(score(i, j)) for i, j in re_pairings(points, max(per_pair, 1), rng)])
 
 
 def prepared_rows(pairs: PairedRows, rows: Array) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain
-from inlier.exceptions import ParameterError, ParameterWarning
+from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from inlier.report import MatchSummary, Origin
 
 _MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "#n/a")  # that text files may hold in place of a number
+_OUR_WARNINGS = (UserWarning, ParameterWarning, DependenceWarning)
 NOTHING_FOUND = 1
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 STDOUT = Path("-")
 _WORST_SHOWN = 5
+_HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
@@ -161,23 +163,29 @@ class Job:
             except ParameterError as error:
                 raise BadInput(self._in_words(error)) from error
             finally:
-                said = [warning.message for warning in caught if warning.category in (UserWarning, ParameterWarning)]
+                said = [warning.message for warning in caught if warning.category in _OUR_WARNINGS]
                 self.notes.extend(dict.fromkeys(map(self._in_words, said)))
 
     def _in_words(self, said: Exception | str) -> str:
         if not isinstance(said, (ParameterError, ParameterWarning)):
             return str(said)
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
-        tables = {"X": self.sources[0], "y": self.sources[1], "Y": self.sources[1]}
+        tables = dict(
+            zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
+        )
         return said.naming({**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter))
 
     @property
     def origin(self) -> Origin:
         """Where the answer comes from, for those who read it later."""
+        from inlier.cli._tables import name_of
         from inlier.report.match_summary import Origin
 
-        names = tuple(map(_in_utf8, self.sources))
-        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, dict.fromkeys(self.notes))))
+        notes = list(dict.fromkeys(self.notes))
+        for source in self.sources:
+            notes = [note.replace(source, "standard input") if name_of(source) == "-" else note for note in notes]
+        names = tuple(_in_utf8(name_of(source)) for source in self.sources)
+        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, notes)))
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
@@ -234,7 +242,6 @@ def _plain_columns(block: Mapping[str, Array]) -> dict[str, Array]:
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     """Print the notes, the answer, what else there is to say, and the worst pairs."""
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     for note in summary.origin.notes:
@@ -251,9 +258,17 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     for name in shown:
         table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
     for record in worst:
-        values = map(record.get, shown)
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else escape(plain(str(value))) for value in values))
+        table.add_row(*(_cell(record[name], name) if name in record else "" for name in shown))
     console.print(table)
+
+
+def _cell(value: Any, name: str) -> str:
+    """A cell of the table of worst pairs; scores far below all others say nothing by their size."""
+    from rich.markup import escape
+
+    if not isinstance(value, float):
+        return escape(plain(str(value)))
+    return f"< {_HOPELESS:.0g}" if name == "score" and value < _HOPELESS else f"{value:.4g}"
 
 
 def _in_utf8(text: str) -> str:
@@ -285,9 +300,11 @@ def read_both(
 
     Columns that hold labels are left out where a file has them, unless columns are given.
     """
+    from inlier.cli._tables import columns_of_each
     from inlier.io import read_table
 
-    (key_x, key_y), (columns_x, columns_y) = for_both(keys, "--key"), columns_of_both(columns)
+    (key_x, key_y) = for_both(keys, "--key")
+    columns_x, columns_y = columns_of_each((x, y), columns, columns_of_both(columns))
     has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
     for name, (in_x, in_y) in has_labels.items():
         if not in_x and not in_y:

@@ -9,6 +9,8 @@ from threading import Timer
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from inlier.progress import shown_by
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, Task
@@ -27,9 +29,18 @@ def stages(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         yield lambda what: None
         return
     bar = Progress(SpinnerColumn("line"), _step_column(), TimeElapsedColumn(), console=console, transient=True)
-    task = bar.add_task("", total=None)
-    with _shown_after_a_while(bar):
-        yield lambda what: bar.update(task, description=what)
+    task, stage = bar.add_task("", total=None), [""]
+
+    def begin(what: str) -> None:
+        stage[0] = what
+        bar.update(task, description=what)
+
+    def within(step: str, done: int, total: int | None) -> None:
+        over = done == total
+        bar.update(task, description=stage[0] if over else f"{stage[0]}: {step}, {done + 1} of {total}")
+
+    with _shown_after_a_while(bar), shown_by(within):
+        yield begin
 
 
 @contextmanager

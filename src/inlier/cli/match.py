@@ -26,10 +26,22 @@ from inlier.cli._common import (
 )
 from inlier.cli._outputs import BadInput, Output, is_repaired
 from inlier.cli._progress import bytes_read, stages
+from inlier.cli._tables import (
+    column_headings,
+    format_option,
+    noting_odd_values,
+    read_ends,
+    read_ends_by_id,
+    read_turned,
+    seem_transposed,
+    standard_input,
+)
+from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
     from inlier._typing import Array
     from inlier.estimators._base import PairMatcher
+    from inlier.io import Pairing, Table
     from inlier.report import MatchSummary
     from inlier.rows.files import StoredRows
 
@@ -82,8 +94,22 @@ class _Settings:
     "--columns",
     multiple=True,
     metavar="A,B,...",
-    help="Columns to compare, all if not given; ^A,^B leaves some out. Twice: of X, then of Y.",
+    help="Columns to compare, all if not given; ^A,^B leaves some out, of each file those that it has. Twice: of X, "
+    "then of Y; * is all.",
 )
+@click.option(
+    "--pairs",
+    metavar="PAIRS",
+    help="Table of supposed pairs, many to many: row in X and row in Y, counted from 0, in two columns or in those "
+    "named source and target; with --key, ids instead of rows, as in a dictionary.",
+)
+@click.option(
+    "--transpose",
+    is_flag=True,
+    help="Both files have a column per sample: turn them over, and join them on the header. Where the ids say so, that "
+    "is noticed, for each file.",
+)
+@format_option
 @click.option(
     "--group",
     metavar="COLUMN",
@@ -114,6 +140,9 @@ def match(
     y: str,
     keys: tuple[str, ...],
     columns: tuple[str, ...],
+    pairs: str | None,
+    transpose: bool,
+    format_of_stdin: str | None,
     group: str | None,
     stratum: str | None,
     missing: str | None,
@@ -127,9 +156,10 @@ def match(
 ) -> None:
     """Tell which rows of X and Y are real pairs.
 
-    Row i of file X belongs with row i of file Y, or rows with the same id do (--key). The suffix says how a file is
-    read: npy, npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii, nii, png, jpg,
-    tiff. One of several arrays in a file is named after a colon, as in data.npz:x. Rows and columns count from 0.
+    Row i of file X belongs with row i of file Y, or rows with the same id do (--key), or a table says who belongs
+    together (--pairs). The suffix says how a file is read: npy, npz, csv, tsv, txt, vec (.gz too), xlsx, parquet,
+    feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii, nii, png, jpg, tiff; - is standard input (--format). One of
+    several arrays or sheets in a file is named after a colon, as in data.npz:x. Rows and columns count from 0.
 
     Large npy, zarr and hdf5 files are read in stretches and need not fit into memory; --report, --splits and --key
     look at all pairs at once.
@@ -145,47 +175,96 @@ def match(
     """
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
-    others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
-    job = Job(context, (x, y), output, report, as_json, quiet, force, others)
-    with answering():
-        _check_options(context, chosen, labels, repair)
-        job.check_outputs()
-        codes = missing_codes(missing)
-        stored = None if keys or labels or codes or repair else _stored_tables(chosen, job, columns)
-        if stored is None:
-            summary = _match(chosen, job, keys, columns, labels, codes, repair)
-        else:
-            summary = _match_stored(chosen, job, stored)
+    with answering(), standard_input((x, y), format_of_stdin) as sources:
+        others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
+        job = Job(context, sources, output, report, as_json, quiet, force, others)
+        how = _Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
+        _check_repair(chosen, repair, pairs)
+        _check_options(context, chosen, how)
+        job.check_outputs(*([] if pairs is None else [pairs]))
+        stored = None if how.needs_all or repair else _stored_tables(chosen, job, columns)
+        summary = _match(chosen, job, how, repair) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
-def _match(
-    chosen: _Settings,
-    job: Job,
-    keys: tuple[str, ...],
-    columns: tuple[str, ...],
-    labels: dict[str, str],
-    codes: list[float],
-    fixed: Path | None,
-) -> MatchSummary:
+@dataclass(frozen=True)
+class _Reading:
+    """How two tables become pairs, as the options say."""
+
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    pairs: str | None
+    transpose: bool
+    labels: dict[str, str]  # columns of groups and strata
+    codes: tuple[float, ...]  # of missing values
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the files have to be read as a whole for it."""
+        return bool(self.keys or self.labels or self.codes or self.transpose or self.pairs is not None)
+
+    def read(self, job: Job) -> tuple[Table, Table]:
+        """Read both tables; turned over where that was asked for, or where their ids say so."""
+        if self.transpose:
+            return read_turned(job.sources, self.keys, (True, True))
+        given = self.keys or self.columns or self.labels or self.pairs is not None
+        try:
+            if not given and any(column_headings(source)[:1] == [""] for source in job.sources):
+                raise UnusableFileError("rows have names without a name for them")
+            return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
+        except UnusableFileError:
+            turned = None if given else seem_transposed(job.sources)
+            if turned is None:
+                return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
+        which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]
+        job.notes.append(
+            f"The header of {' and of '.join(which)} holds the ids of the other file: a column per sample. The table "
+            f"was turned over, and joined on these ids (--transpose does so for both)."
+        )
+        return read_turned(job.sources, (), turned)
+
+    def pair(self, first: Table, second: Table) -> Pairing:
+        """Rows as pairs: by PAIRS, by id, or row by row."""
+        from inlier.io import Pairing, pair_tables
+
+        if self.pairs is None:
+            return pair_tables(first, second)
+        notes: list[str] = []
+        if first.keys is not None and second.keys is not None:
+            i, j, notes = read_ends_by_id(self.pairs, first, second)
+            names = [f"{a} / {b}" for a, b in zip(first.keys[i].tolist(), second.keys[j].tolist(), strict=True)]
+            return Pairing(first.values[i], second.values[j], i, _as_keys(names), notes, j)
+        i, j = read_ends(self.pairs, first, second)
+        return Pairing(first.values[i], second.values[j], i, None, notes, j)
+
+
+def _as_keys(names: list[str]) -> Array:
+    import numpy as np
+
+    return np.array(names, dtype=np.str_)
+
+
+def _match(chosen: _Settings, job: Job, how: _Reading, fixed: Path | None) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.cli._repaired import write_repaired
     from inlier.estimators.calibrated import CalibratedMatcher
-    from inlier.io import notes_on_values, pair_tables
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
-        tables = read_both(*job.sources, keys, columns, leave_out=tuple(labels.values()))
-        pairing = pair_tables(*(without_codes(table, codes) for table in tables))
+        tables = how.read(job)
+        takes_gaps = chosen.method == "calibrated" and chosen.splits == 1
+        codes = list(how.codes)
+        first, second = (noting_odd_values(without_codes(table, codes), job, drop=takes_gaps) for table in tables)
+        tables, pairing = (first, second), how.pair(first, second)
         job.notes.extend(pairing.notes)
-        check_numbers(pairing, job.sources, tables, allow_gaps=chosen.method == "calibrated" and chosen.splits == 1)
-        job.notes.extend(note for table in tables for note in notes_on_values(table))
-        given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in labels.items()}
+        check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
+        given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)
+        job.notes.extend(_on_maps(matcher))
         repaired = None
         if fixed is not None and isinstance(matcher, CalibratedMatcher):
             stage("looking for partners")
@@ -196,6 +275,17 @@ def _match(
     if fixed is not None and repaired is not None:
         write_repaired(fixed, repaired, pairing, tables[1].columns)
     return summary
+
+
+def _on_maps(matcher: PairMatcher) -> Iterator[str]:
+    """Say so where pairs follow several maps."""
+    labels = getattr(matcher, "map_labels_", None)
+    if labels is not None and matcher.n_maps_ > 1:
+        others = int((labels > 0).sum())
+        yield (
+            f"{others:,} pairs follow another map than those that are called real: a second motion, another batch? To "
+            f"see them, match the pairs that are left."
+        )
 
 
 def _match_stored(chosen: _Settings, job: Job, tables: tuple[StoredRows, StoredRows]) -> MatchSummary:
@@ -283,16 +373,26 @@ def _most_at_once(method: str) -> int:
     return MOST_ONE_BY_ONE
 
 
-def _check_options(context: click.Context, chosen: _Settings, labels: dict[str, str], repair: Path | None) -> None:
-    """Refuse what does not go together, before the work is done."""
-    if repair is not None and (chosen.method != "calibrated" or chosen.splits > 1):
-        raise BadInput("--repair belongs to --method calibrated without --splits.")
-    if repair is not None:
-        from inlier.io import check_can_hold_columns
+def _check_repair(chosen: _Settings, repair: Path | None, pairs: str | None) -> None:
+    """Refuse, before the work is done, a repair that could not be made or written."""
+    if repair is None:
+        return
+    from inlier.io import check_can_hold_columns
 
-        check_can_hold_columns(repair)
-    if labels and (chosen.method != "calibrated" or chosen.splits > 1):
-        option = "--group" if "groups" in labels else "--stratum"
+    if chosen.method != "calibrated" or chosen.splits > 1 or pairs is not None:
+        raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
+    check_can_hold_columns(repair)
+
+
+def _check_options(context: click.Context, chosen: _Settings, how: _Reading) -> None:
+    """Refuse what does not go together, before the work is done."""
+    if how.transpose and (how.columns or how.labels):
+        raise BadInput(
+            "--transpose makes columns of rows: choose rows of the files beforehand, and leave --columns, "
+            "--group and --stratum out."
+        )
+    if how.labels and (chosen.method != "calibrated" or chosen.splits > 1):
+        option = "--group" if "groups" in how.labels else "--stratum"
         raise BadInput(f"{option} belongs to --method calibrated without --splits.")
     given = {
         name

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._common import NOTHING_FOUND, Job, answer_options, answering, check_numbers, read_both
+from inlier.cli._common import (
+    NOTHING_FOUND,
+    Job,
+    answer_options,
+    answering,
+    check_numbers,
+    read_both,
+)
 from inlier.cli._outputs import BadInput, Output, is_transformation, never
 from inlier.cli._progress import stages
+from inlier.cli._tables import noting_odd_values, read_ends
+from inlier.cli.raw_clouds import are_clouds, check_columns, check_no_pair_options, conclude, fit_clouds, summary_of
 from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
     from inlier._typing import Array, FloatArray
     from inlier.estimators.registration import Registration
     from inlier.io import Pairing, Table
-    from inlier.report import RegistrationSummary
+    from inlier.report import CloudSummary, RegistrationSummary
 
-_ENDS = ("source", "target")
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
 _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
 
@@ -34,6 +41,13 @@ _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
     metavar="PAIRS",
     help="Table of supposed matches: row in SOURCE and row in TARGET, counted from 0, in two columns or in those "
     "named source and target.",
+)
+@click.option(
+    "--paired/--clouds",
+    "paired",
+    default=None,
+    help="Row i of SOURCE belongs with row i of TARGET; or the rows are points of two raw clouds, in any order. If "
+    "neither is given, point clouds (ply, pcd, xyz, las, laz, gii) are raw, and tables are paired.",
 )
 @click.option(
     "--key",
@@ -89,6 +103,7 @@ def register(
     source: str,
     target: str,
     pairs: str | None,
+    paired: bool | None,
     keys: tuple[str, ...],
     columns: tuple[str, ...],
     weights: str | None,
@@ -103,21 +118,21 @@ def register(
 ) -> None:
     """Find the transformation that carries SOURCE onto TARGET, and which pairs are real.
 
-    Most of the pairs may be wrong. Point i of file SOURCE belongs with point i of file TARGET, or a table says which
-    points belong together (--pairs), or points with the same id do (--key). The suffix says how a file is read: npy,
-    npz, csv, tsv, txt (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii. Rows count from 0.
+    Two point clouds are taken as they are, and nothing has to be set: no pairs, no voxel size. Or most of some pairs
+    may be wrong: a table says which points belong together (--pairs), or points with the same id do (--key), or point i
+    of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is read: npy, npz, csv, tsv, txt
+    (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii. Rows count from 0.
 
-    Exit code 0: a transformation was found; 1: the pairs agree on none, and nothing was written; 2: something was
-    wrong with the input.
+    Exit code 0: a transformation was found; 1: none is sure, and nothing was written; 2: something was wrong with the
+    input.
 
     \b
     Example:
       inlier demo --save-scans scans
+      inlier register scans/source.ply scans/target.ply
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
-    from inlier.io import notes_on_values
-
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
     job = Job(context, (source, target), output, report, as_json, quiet, force, tuple(others))
@@ -126,14 +141,19 @@ def register(
             raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")
         if pairs is not None and keys:
             raise BadInput("--pairs and --key both say which points belong together. Give one of them.")
+        if paired is not None and (pairs is not None or keys):
+            raise BadInput("--pairs and --key say which points belong together. Leave out --paired and --clouds.")
         _check_outputs(transform, moved)
         job.check_outputs(*(name for name in (pairs, weights) if name is not None and _is_file(name)))
+        if pairs is None and not keys and (are_clouds(job.sources) if paired is None else not paired):
+            return _register_clouds(job, columns, settings["seed"], transform, moved)
         with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
             job.notes.extend(problem.pairing.notes)
-            job.notes.extend(note for table in (problem.source, problem.target) for note in notes_on_values(table))
+            for table in (problem.source, problem.target):
+                noting_odd_values(table, job)
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
         summary = _summary(registration, problem, job)
@@ -143,6 +163,25 @@ def register(
             _write_moved(summary.transformation, problem.source, keys, moved)
         job.write_pairs(summary)
         job.conclude(summary)
+    return None
+
+
+def _register_clouds(job: Job, columns: tuple[str, ...], seed: int, transform: Path | None, moved: Path | None) -> None:
+    """Register two raw clouds, and write what is asked for."""
+    check_no_pair_options(job.context)
+    with stages(quiet=job.quiet) as stage, job.noting():
+        stage(f"reading {job.sources[0]} and {job.sources[1]}")
+        tables = read_both(*job.sources, (), columns)
+        check_columns(tables, job.sources)
+        stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
+        registration = fit_clouds(job, *tables, seed)
+    summary = summary_of(registration, *tables, job)
+    if transform is not None:
+        _write_transformation(summary, transform)
+    if moved is not None:
+        _write_moved(registration.transformation_, tables[0], (), moved)
+    written = [(what, path) for what, path in (("Transformation", transform), ("Moved", moved)) if path is not None]
+    conclude(job, summary, written)
 
 
 def _check_outputs(transform: Path | None, moved: Path | None) -> None:
@@ -185,65 +224,22 @@ def _read_problem(
     from inlier.io import Pairing, pair_tables
 
     first, second = read_both(*sources, keys, columns)
+    if pairs is None and not keys and len(first) != len(second):
+        raise BadInput(
+            f"{sources[0]} has {len(first):,} rows and {sources[1]} has {len(second):,}, so that row i of one cannot "
+            f"belong with row i of the other. Say which points belong together with --pairs or --key; or, if they are "
+            f"the points of two raw clouds, in any order, say --clouds."
+        )
     if pairs is None:
         pairing, ends = pair_tables(first, second), None
         check_numbers(pairing, sources, (first, second))
     else:
-        ends = _read_ends(pairs, first, second)
+        ends = read_ends(pairs, first, second)
         pairing = Pairing(first.values[ends[0]], second.values[ends[1]], np.arange(len(ends[0])))
         check_numbers(replace(pairing, rows=ends[0], rows_y=ends[1]), sources, (first, second))
     n_rows = len(first) if pairs is None else len(pairing)
     given = None if weights is None else _read_weights(weights, pairs or sources[0], n_rows)[pairing.rows]
     return _Problem(first, second, pairing, ends, given)
-
-
-def _read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
-    """Rows of source and target that each line of PAIRS joins, counted from 0."""
-    import numpy as np
-
-    table = _read_two_columns(pairs, source.source, target.source)
-    for place, end in enumerate((source, target)):
-        column = table.values[:, place]
-        whole = np.isfinite(column) & (column == np.floor(column))
-        if not whole.all():
-            row = int(np.argmin(whole))
-            raise BadInput(
-                f"{table.source} must hold row numbers, counted from 0, but its row {row} has {column[row]:g} for the "
-                f"{_ENDS[place]}."
-            )
-        outside = (column < 0) | (column >= len(end))
-        if outside.any():
-            row = int(np.argmax(outside))
-            from_one = " Are they counted from 1? Here they count from 0." if column.max() == len(end) else ""
-            raise BadInput(
-                f"{table.source} names {_ENDS[place]} row {int(column[row])} in its row {row}, but {end.source} has "
-                f"{len(end):,} rows, 0 to {len(end) - 1}.{from_one}"
-            )
-        if len(column) > 1 and (column == column[0]).all():
-            raise BadInput(
-                f"{table.source} names row {int(column[0])} of {end.source} in each of its {len(column):,} rows, so "
-                f"that no pair can be told from another. Check that the right columns were read."
-            )
-    ends = table.values.astype(np.intp)
-    return ends[:, 0], ends[:, 1]
-
-
-def _read_two_columns(pairs: str, source: Path, target: Path) -> Table:
-    """Columns named source and target, or the only two there are."""
-    from inlier.io import read_table
-
-    try:
-        return read_table(pairs, columns=_ENDS)
-    except UnusableFileError:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # these numbers are ids, and meant to be read
-            table = read_table(pairs)
-    if table.values.shape[1] != 2:
-        raise BadInput(
-            f"{table.source} must have two columns, a row of {source} and a row of {target}; it has "
-            f"{table.values.shape[1]}. If there are more, name those two source and target."
-        )
-    return table
 
 
 def _read_weights(weights: str, rows_of: str, n_rows: int) -> FloatArray:
@@ -305,7 +301,10 @@ def _what_to_check(problem: _Problem, source: str, target: str) -> str:
         return f"The first column of --pairs names rows of {source}, the second rows of {target}; check that they do."
     if problem.pairing.keys is not None:
         return f"Rows with the same id were paired; check that it means the same in {source} and {target}."
-    return f"Row i of {source} was taken for the partner of row i of {target}; if it is not, say who is with --pairs."
+    return (
+        f"Row i of {source} was taken for the partner of row i of {target}; if it is not, say who is with --pairs, or "
+        f"that they are raw clouds with --clouds."
+    )
 
 
 def _summary(registration: Registration, problem: _Problem, job: Job) -> RegistrationSummary:
@@ -324,13 +323,14 @@ def _summary(registration: Registration, problem: _Problem, job: Job) -> Registr
     )
 
 
-def _write_transformation(summary: RegistrationSummary, path: Path) -> None:
+def _write_transformation(summary: RegistrationSummary | CloudSummary, path: Path) -> None:
     """Write all about it as JSON, or its matrix."""
     from inlier.io import write_file, write_table
 
-    assert summary.transformation is not None
+    found = summary.registration.transformation_
+    assert found is not None
     if path.suffix.lower() != ".json":
-        write_table(path, summary.transformation.matrix)
+        write_table(path, found.matrix)
         return
     origin = {"sources": summary.origin.sources, "command": summary.origin.command}
     content = {**summary.transformation_dict(), **origin}

@@ -111,27 +111,6 @@ def _dot(tile, values):
 
 
 @compiled
-def refit_rotation(linear, shift, x, y, step, weights, reach, sharpnesses, steady, options, stop, room, sums, work):
-    """Fit a rotation and shift, in place, to the pairs within reach, again and again, with each sharpness in turn.
-
-    Until no coefficient of the rotation changes by ``steady``. The options are whether there is a shift, and whether
-    the moments shall be scattered. Return how many pairs were within reach before the last fit, the sums of which stay.
-    """
-    has_shift, scattered = options
-    near, start = 0, step  # the pairs themselves: step 0
-    for r in range(sharpnesses.size):
-        for a in range(sums.shape[0]):
-            for b in range(sums.shape[1]):
-                sums[a, b] = 0.0
-        near = near_moments(
-            linear, shift, x, y, step, weights, reach, sharpnesses[r], scattered, start, stop, room, sums
-        )
-        if fit_rotation(linear, shift, sums, has_shift, work) < steady:
-            break
-    return near
-
-
-@inlined
 def fit_rotation(linear, shift, sums, has_shift, work):
     """Replace a rotation and shift by those of least squares for the sums of `near_moments`; the largest change."""
     d, cross = linear.shape[0], work[3]

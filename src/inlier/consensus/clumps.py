@@ -35,8 +35,8 @@ _LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them tha
 _MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
 _MOST_ARE, _HARDLY_NEARER = 0.7, 0.3  # share of the pairs that are nearest; distance beside the second nearest
 _TINY = float(np.finfo(np.float64).tiny)
-_COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 800, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
-_COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.0  # orders of y, and what may be chance
+_COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 1_200, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
+_COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.3  # orders of y, and what may be chance
 
 
 def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
@@ -130,7 +130,7 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     x, y = X[some], Y[some]
     ends = reach * _COINCIDENCE_SCALES
     seen, expected = _joint_within(x, y, ends, _COINCIDENCE_RE_PAIRINGS, rng, shared=True)
-    is_chance = seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)
+    is_chance = (seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)) | (expected < 1)
     return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
 
 

@@ -26,6 +26,7 @@ from inlier.transforms.least_squares import MapModel, Maps
 _JUDGING_RE_PAIRINGS = 10_000, 1_000_000  # for the p-values: the fewest and the most
 _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decides
 _FAR = 2.0  # bounds beyond which a pair is no witness of a map
+_ALIKE = 0.5  # correlation of the errors of neighbours, above which they are one error
 _FEWEST_FAR = 50  # pairs that do not follow the map, for clumps to be looked for
 _GLANCED_AT = 1_000  # pairs that a first glance is at
 _LOOKED_AT = 6_000  # pairs, at most, that the hold-out test is made on
@@ -33,7 +34,7 @@ _MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
 _ONE_VOTE = 0.15  # of the correlation length: joint neighbours within share a vote in the last fit
 _SCARCE = -40.0  # log of the false alarms above which repeated structure might explain them
 _COINCIDE = 4.0  # bounds within which two pairs are the same twice
-_BEFORE = 1.5  # by which a map must be ahead of the same one with another shift, as logarithms of false alarms
+_BEFORE = 2.0  # by which a map must be ahead of the same one with another shift, as logarithms of false alarms
 
 
 def find_consensus(
@@ -111,30 +112,38 @@ def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None
     """How sure the map is, by pairs or by places; and the map to be refined anew, if it is sure by places."""
     evidence, model, rng = found.evidence, setting.model, setting.rng
     certainty = Certainty(evidence.log_false_alarms, float(evidence.n_supporting))
-    is_scarce = evidence.is_significant and evidence.log_false_alarms > _SCARCE
-    if not model.keeps_distances or setting.pairs.is_wide or _is_beyond_suspicion(setting, found, is_scarce):
+    if not model.keeps_distances or setting.pairs.is_wide or _is_beyond_suspicion(setting, found):
         return certainty, None
-    some, best = setting.sample(_LOOKED_AT), None
+    some, length, best = setting.sample(_LOOKED_AT), 0.0, None
     far = some.take(np.flatnonzero(_is_far(some, found)))
-    length = clump_length(far.x.T, far.y.T, rng) if looks_clumped(far.x.T, far.y.T, rng) else 0.0
+    if far.n_pairs >= _FEWEST_FAR and looks_clumped(far.x.T, far.y.T, rng):
+        length = clump_length(far.x.T, far.y.T, rng)
     if length == 0 and evidence.is_significant and _is_in_few_places(some, found):
         length = _COINCIDE * evidence.bound
     if length > 0:
         certainty, best = _by_places(setting, found, some, length)
-    if is_scarce and length <= _COINCIDE * evidence.bound:
+        found = start_from(setting, best)[1] if best is not None else found
+        far = some.take(np.flatnonzero(_is_far(some, found)))
+    if certainty.is_sure and _is_scarce(found) and far.n_pairs >= _FEWEST_FAR:
         log_p = max(certainty.log_p_value, _beside_repeats(setting, found, far))
         certainty = replace(certainty, log_p_value=log_p)
     return certainty, best if certainty.is_sure else None
 
 
-def _is_beyond_suspicion(setting: Setting, found: Candidate, is_scarce: bool) -> bool:
+def _is_scarce(found: Candidate) -> bool:
+    """Whether so little speaks for a map that repeated structure might have done it."""
+    return found.evidence.is_significant and found.evidence.log_false_alarms > _SCARCE
+
+
+def _is_beyond_suspicion(setting: Setting, found: Candidate) -> bool:
     """Whether hardly any pair fails to follow the map, or a glance at those shows no clumps, and much speaks for it."""
     pairs, rng = setting.pairs, setting.rng
     some = pairs if pairs.n_pairs <= _GLANCED_AT else pairs.take(rng.integers(pairs.n_pairs, size=_GLANCED_AT))
     far = np.flatnonzero(_is_far(some, found))
+    few_places = found.evidence.is_significant and _is_in_few_places(some, found)
     if far.size < _FEWEST_FAR:
-        return True
-    if is_scarce or (found.evidence.is_significant and _is_in_few_places(some, found)):
+        return not (few_places and _neighbours_miss_alike(some, found))
+    if few_places or _is_scarce(found):
         return False
     return found.has_clear_majority or not looks_clumped(some.x.T[far], some.y.T[far], rng)
 
@@ -192,6 +201,18 @@ def _is_far(pairs: ColumnPairs, found: Candidate) -> Mask:
         return np.ones(pairs.n_pairs, dtype=bool)
     far: Mask = pairs.squared_residuals(found.map) > (_FAR * found.evidence.bound) ** 2
     return far
+
+
+def _neighbours_miss_alike(pairs: ColumnPairs, found: Candidate) -> bool:
+    """Whether the errors of neighbouring pairs that follow the map are alike: then a place is one witness, not many."""
+    near = pairs.near(found.map, found.evidence.bound)
+    if near.n_pairs < _FEWEST_FAR:
+        return False
+    errors = near.y.T - near.x.T @ found.map.linear[0].T - found.map.shift[0]
+    errors -= errors.mean(axis=0)
+    _, neighbours = cKDTree(near.x.T).query(near.x.T, k=[2])
+    alike = np.sum(errors * errors[neighbours[:, 0]])
+    return bool(alike > _ALIKE * np.sum(errors**2))
 
 
 def _is_in_few_places(pairs: ColumnPairs, found: Candidate) -> bool:

@@ -32,6 +32,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus.clumps import JointNeighbours, folds_of_blocks
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import Certainty
+from inlier.progress import track
 from inlier.transforms.least_squares import Maps
 
 _FOLDS, _DEALS = 8, 2
@@ -78,7 +79,7 @@ class HoldOutTest:
         n_places = self._n_places(best, bound)
         supporters = self._x[self._residuals(best) <= bound]
         for n_deals in range(1, _DEALS + 1):
-            for fold in self._deal():
+            for fold in track("hold-out test", self._deal()):
                 n_folds += 1
                 again = self._least_likely(self._first_found(~fold), ~fold)
                 if again is not None:

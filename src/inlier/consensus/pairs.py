@@ -14,8 +14,8 @@ from inlier.consensus._kernels_pairs import (
     TILE,
     UPPER_ENDS,
     count_residuals,
+    fit_rotation,
     near_moments,
-    refit_rotation,
     squared_residuals,
     support_within,
 )
@@ -233,23 +233,26 @@ class ColumnPairs:
         return fitted, Moments.from_sums(model, sums)
 
     def _is_in_one_loop(self, model: MapModel) -> bool:
-        """Whether moments and fits take turns in one compiled loop: rotations of pairs too few for several threads."""
+        """Whether moments and fits take turns without a detour: rotations of pairs too few for several threads."""
         turns_only = not (model.may_mirror or model.may_stretch)
         return turns_only and not self.is_wide and self.n_pairs <= rows_per_narrow_range()
 
     def _fit_and_sums(
         self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
     ) -> tuple[Maps, int, FloatArray]:
-        """Least squares with the first sharpness, or in one loop with each in turn; pairs within reach; the sums."""
+        """Least squares with the first sharpness, or, for rotations, with each in turn; pairs near; the sums."""
         if not self._is_in_one_loop(model):
             sums, n_near = self._near_sums(model, maps, reach, float(sharpnesses[0]))
             return maps_of(model, Moments.from_sums(model, sums)), n_near, sums
-        linear, shift = maps.linear[0].copy(), maps.shift[0].copy()
-        sums, d = np.empty((2 * len(self.x) + 1, len(self.x) + 1)), len(self.x)
-        n_near = refit_rotation(
-            *(linear, shift, self.x, self.y, 0, self.weights, reach**2, sharpnesses, steady, (model.has_shift, False)),
-            *(self.n_pairs, np.empty((3, TILE)), sums, np.empty((4, d, d))),
-        )
+        linear, shift, n_near = maps.linear[0].copy(), maps.shift[0].copy(), 0
+        d = len(self.x)
+        sums, room, work = np.empty((2 * d + 1, d + 1)), np.empty((3, TILE)), np.empty((4, d, d))
+        here = self.x, self.y, 0, self.weights, reach**2
+        for sharpness in sharpnesses.tolist():
+            sums.fill(0.0)
+            n_near = near_moments(linear, shift, *here, sharpness, False, 0, self.n_pairs, room, sums)
+            if fit_rotation(linear, shift, sums, model.has_shift, work) < steady:
+                break
         return Maps(linear[None], shift[None]), n_near, sums
 
     def _near_sums(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:

@@ -30,6 +30,7 @@ _BEYOND_DOUBT = -100.0  # log of the false alarms
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
 _FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
+_THIN, _EXTENDED = 0.25, 2.0  # bounds: standard deviations across and along the plane of points that are flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +205,20 @@ class Consensus:
         return self.pairs.any_repeats(residuals, bound, int(share * self.pairs.n_pairs))
 
     @cached_property
+    def _spread(self) -> FloatArray:
+        """Of the pairs that agree: singular values of their cross-covariance, falling."""
+        assert self.last_fit is not None
+        return np.linalg.svd(self.last_fit[1].cross[0], compute_uv=False)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the pairs that agree lie in a plane (in two dimensions on a line) but for their noise."""
+        if self.last_fit is None or self.model.may_mirror or not 2 <= self._spread.size <= 3:
+            return False
+        second, thickness = np.sqrt(self._spread[-2:] * self.map.stretch[0]) / self.evidence.bound
+        return bool(thickness <= _THIN and second >= _EXTENDED)
+
+    @cached_property
     def motion(self) -> tuple[SimilarityTransformation, FloatArray] | None:
         """The least-squares motion of all pairs, weighted by their nearness too, and the residuals.
 
@@ -214,8 +229,8 @@ class Consensus:
         if model.name == "affine" or self.last_fit is None:
             return None
         maps, moments = self.last_fit
-        cross, x_bar, y_bar = moments.cross[0], moments.x_bar[0], moments.y_bar[0]
-        s = np.linalg.svd(cross, compute_uv=False)
+        x_bar, y_bar = moments.x_bar[0], moments.y_bar[0]
+        s = self._spread
         scatter = max(float(moments.scatter[0].trace()), np.finfo(np.float64).tiny)
         lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
         off = np.array(self.rounding) * (lengths + [math.hypot(*mean) for mean in self.origin])

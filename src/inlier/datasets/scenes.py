@@ -48,7 +48,31 @@ class Scenes:
 
 
 def load_scenes(paths: Sequence[str | PathLike[str]]) -> Scenes:
-    """Load three photos of one size, taken from one place."""
+    """Load three photos of one size, taken from one place.
+
+    Parameters
+    ----------
+    paths : sequence of three paths
+        Any image files: the scene, and the scene with one and with two things more.
+
+    Returns
+    -------
+    Scenes
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from inlier.datasets import load_scenes, make_scenes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [Path(folder, f"{number}.png") for number in range(3)]
+    ...     for path, photo in zip(paths, make_scenes().photos):
+    ...         Image.fromarray(photo).save(path)
+    ...     scenes = load_scenes(paths)
+    >>> [photo.shape for photo in scenes.photos]
+    [(427, 640, 3), (427, 640, 3), (427, 640, 3)]
+    """
     if len(paths) != 3:
         raise ValueError(f"The case study compares three photos of one scene; {len(paths)} were given.")
     first, second, third = (load_sky(path) for path in paths)

@@ -95,6 +95,23 @@ class PairMatcher(BaseEstimator):
 
         return report_on(self, keys)
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What notebooks show: scikit-learn's diagram, and once it is fitted the answer."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._answer_card()
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._answer_card()
+
+    def _answer_card(self) -> str:
+        """The answer as a small table, and the transformation if there is one; nothing before the fit."""
+        answers = (
+            getattr(self, name, None) for name in ("result_", "transformation_") if hasattr(self, "inlier_mask_")
+        )
+        return "".join(answer._repr_html_() for answer in answers if answer is not None)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

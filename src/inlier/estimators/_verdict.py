@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +88,28 @@ class Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
         per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_", "near_miss_mask_")
         return replace(self, **{name: getattr(self, name)[numbers] for name in per_pair})
+
+    def with_far_points(self, far: Mask, X: Array, Y: Array) -> Verdict:
+        """The same for a table in which pairs that were set aside, and are called wrong, stand among those judged."""
+        residuals = np.full(np.count_nonzero(far), np.nan)
+        if self.transformation_ is not None:
+            residuals = self.transformation_.residuals(X[far], Y[far])
+        below = np.minimum(np.nan_to_num(-residuals), np.nextafter(self.threshold_, -np.inf))
+
+        def whole(judged: Array, others: Any) -> Array:
+            values = np.empty(far.size, dtype=judged.dtype)
+            values[~far], values[far] = judged, others
+            return values
+
+        return replace(
+            self,
+            residuals_=whole(self.residuals_, residuals),
+            scores_=whole(self.scores_, below),
+            p_values_=whole(self.p_values_, 1.0),
+            q_values_=whole(self.q_values_, 1.0),
+            inlier_mask_=whole(self.inlier_mask_, False),
+            near_miss_mask_=whole(self.near_miss_mask_, False),
+        )
 
 
 def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None) -> str:

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any, Self
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_labels, check_number, warn
 from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence
-from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
+from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence, blanks
+from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail, some_stand_out
 from inlier.calibration.sampled_fit import sampled_fit
+from inlier.calibration.second_map import tell_maps_apart
+from inlier.calibration.strategy import prepared_rows
 from inlier.estimators._base import PairMatcher, prepare_model_pairs
 from inlier.estimators.repair import Repair, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
-from inlier.rows.backend import to_host
-from inlier.rows.gaps import Filled, absurd_values, fill_gaps, gap_classes
+from inlier.rows.backend import take_rows, to_host
+from inlier.rows.gaps import Filled, fill_gaps, gap_classes
 from inlier.rows.null_pairs import pair_labels
+from inlier.rows.odd_values import describe, is_skewed, odd_values
 
 _INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
+_CURVED = (
+    "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "
+    "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
+    "parts one by one."
+)
+_NONE_STANDS_OUT = (
+    "The pairs score higher than strangers do, but no higher than pairs like them: rows resemble each other in "
+    "clusters, and inside of these nothing tells who belongs to whom. The share of real pairs is only bounded from "
+    "above. Say what the clusters are: fit(X, y, strata=...), or --stratum COLUMN."
+)
+_LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
@@ -60,6 +78,12 @@ class CalibratedMatcher(PairMatcher):
     inlier_fraction_interval_ : (float, float)
         95 % interval of that share. Its upper end is 1 where nothing was detected, and its lower end 0 where wrong
         partners seem to resemble the right ones: then the share is only bounded from one side.
+    n_maps_ : int
+        Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
+        the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
+        such pairs as columns; not looked for among more than 200,000 pairs or on a device.
+    map_labels_ : ndarray of int, shape (n,)
+        The map that each pair follows, 0 for the one whose pairs are accepted; -1 for none.
     detection_p_value_ : float
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
@@ -104,6 +128,9 @@ class CalibratedMatcher(PairMatcher):
     0.10 +- 0.01
     """
 
+    inlier_fraction_: float
+    inlier_fraction_error_: float
+    inlier_fraction_interval_: tuple[float, float]
     is_calibrated = True
     _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
@@ -142,10 +169,17 @@ class CalibratedMatcher(PairMatcher):
         groups, strata = self._read_labels(X.shape[0], groups, strata)
         filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
-        self._fit(filled_x.values, filled_y.values, groups, _crossed(strata, gap_classes(of_x, of_y)))
+        strata = _crossed(strata, gap_classes(of_x, of_y))
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
+        self._fit_but(np.any(empty, axis=0) if empty else None, filled_x.values, filled_y.values, groups, strata)
         if empty:
-            self._leave_out(np.any(empty, axis=0))
+            first, n_empty = np.flatnonzero(np.any(empty, axis=0))[0], int(np.any(empty, axis=0).sum())
+            warn(
+                f"{n_empty} of the {len(empty[0])} pairs have a row without any value, the first in row {first}; "
+                f"nothing can be said of them, and they are not accepted.",
+            )
+        for table, name in ((filled_x.values, "X"), (filled_y.values, "y")):
+            self._hint_at_logarithms(table, name)
         return self
 
     def repair(self, X: Any, y: Any, groups: Any = None, strata: Any = None, alpha: float | None = None) -> Repair:
@@ -189,7 +223,9 @@ class CalibratedMatcher(PairMatcher):
                 f"Give the tables that it was fitted to."
             )
         groups, strata = self._read_labels(n, groups, strata)
-        filled_x, filled_y = (fill_gaps(t) if isinstance(t, np.ndarray) else Filled(t) for t in (X, Y))
+        with catch_warnings():  # of what `fit` has said already
+            simplefilter("ignore")
+            filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
         gaps = np.zeros(n, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
@@ -202,14 +238,11 @@ class CalibratedMatcher(PairMatcher):
 
         return repair_pairs(self, pairs, common, gaps, alpha, labels)
 
-    def _leave_out(self, empty: Mask) -> None:
-        """Accept no pair of which one row holds no value at all."""
-        self.q_values_[empty], self.p_values_[empty] = 1.0, 1.0
-        self.inlier_mask_[empty] = False
-        warn(
-            f"{int(empty.sum())} of the {empty.size} pairs have a row without any value, the first in row "
-            f"{int(np.flatnonzero(empty)[0])}; nothing can be said of them, and they are not accepted.",
-        )
+    def _hint_at_logarithms(self, table: Any, name: str) -> None:
+        """Say so where little was found in a table that looks like raw counts or amounts."""
+        if isinstance(table, np.ndarray) and self.inlier_mask_.mean() < _LITTLE_FOUND and is_skewed(table):
+            reason = "holds no negative number and its columns are skewed, as counts and amounts are. Take logarithms"
+            warn(ParameterWarning(name, f"{reason} first, as in np.log1p: the large ones drown all others."))
 
     def _read_labels(self, n: int, groups: Any, strata: Any) -> tuple[Array | None, Array | None]:
         """Check groups and strata, and number them."""
@@ -234,15 +267,43 @@ class CalibratedMatcher(PairMatcher):
                 )
         return groups, strata
 
+    def _fit_but(self, left_out: Mask | None, X: Array, Y: Array, groups: Array | None, strata: Array | None) -> None:
+        """Fit all pairs but some, of which nothing can be said: these are not accepted, and may be real or not."""
+        if left_out is None or (~left_out).sum() < self._fewest_pairs:
+            self._fit(X, Y, groups, strata)
+            return
+        kept = ~left_out
+        self._fit(X[kept], Y[kept], *(None if labels is None else labels[kept] for labels in (groups, strata)))
+        lowest = min(self.scores_.min(), self.null_scores_[0])
+        fill = {"scores_": lowest, "p_values_": 1.0, "q_values_": 1.0, "inlier_mask_": False, "map_labels_": -1}
+        for name, value in fill.items():
+            found = getattr(self, name)
+            whole = np.full(kept.size, value, dtype=found.dtype)
+            whole[kept] = found
+            setattr(self, name, whole)
+        share, (low, high) = float(kept.mean()), self.inlier_fraction_interval_
+        self.inlier_fraction_ *= share
+        self.inlier_fraction_error_ *= share
+        self.inlier_fraction_interval_ = share * low, 1 - share * (1 - high)
+
     def _fit(self, X: Array, Y: Array, groups: Array | None = None, strata: Array | None = None) -> None:
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
         pairs = PairedRows(X, Y)
-        fit = self._cross_fit(pairs, groups, strata)  # deal folds; learn on the others; score pairs and re-pairings
+        prepared, rows = self._prepared_rows(pairs)
+        blank = None if rows is None else _blank_rows(*rows)
+        if blank is not None and (~blank).sum() >= self._fewest_pairs:
+            self._fit_but(blank, X, Y, groups, strata)  # rows that failed agree with each other, and with nothing else
+            return
+        # deal folds; learn on the others; score pairs and re-pairings
+        fit = self._cross_fit(prepared, rows, groups, strata)
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
         judged = self._beside_rivals(fit, judged)  # a pair is not accepted where another row fits far better
+        judged, labels = self._beside_other_maps(judged, X, Y, rows, groups, strata)  # nor where another map does
         accepted = judged.accepted(self.alpha)
+        self.map_labels_ = fit.per_pair(np.where(accepted, 0, -1) if labels is None else labels, pairs)
+        self.n_maps_ = int(accepted.any() if labels is None else labels.max(initial=-1) + 1)
         self.scores_ = fit.scores(pairs)
         self.p_values_ = fit.per_pair(judged.p_values, pairs)
         self.q_values_ = fit.per_pair(judged.q_values, pairs)
@@ -262,6 +323,11 @@ class CalibratedMatcher(PairMatcher):
         accepted = judged.accepted(_INTERVAL_RATE)
         if has_heavy_tail(fit.levels[accepted], None if fit.counts is None else fit.counts[accepted]):
             high = 1.0  # of pairs with so much noise, some are like wrong ones: a bound from below
+        stand_out = some_stand_out(judged.p_values, fit.counts)
+        if not stand_out:
+            warn(_NONE_STANDS_OUT, DependenceWarning)
+        if fit.rows_depend or not stand_out:
+            low = 0.0  # what is better than strangers need not be real: a bound from above
         self.inlier_fraction_interval_ = low, high
         if rivals is None:
             return judged
@@ -269,19 +335,65 @@ class CalibratedMatcher(PairMatcher):
             warn(_swapped_neighbours(judged.inlier_fraction, rivals.share[0]), DependenceWarning)
             share, error = rivals.share
             judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
-            self.inlier_fraction_interval_ = 0.0, judged.interval()[1]  # not all swaps can be told: a bound from above
+            self.inlier_fraction_interval_ = 0.0, max(judged.interval()[1], high)  # not all swaps can be told, likewise
         return judged.doubting(rivals.chance_wrong)
 
-    def _cross_fit(self, pairs: PairedRows, groups: Array | None, strata: Array | None) -> CrossFit:
-        rng = check_random_state(self.random_state)
+    def _beside_other_maps(
+        self,
+        judged: Calibration,
+        X: Array,
+        Y: Array,
+        rows: tuple[Any, Any] | None,
+        groups: Array | None,
+        strata: Array | None,
+    ) -> tuple[Calibration, Array | None]:
+        """Tell pairs apart that follow another map; where they were accepted with the first, take that back.
+
+        Also which map each pair follows; None where that is not looked for.
+        """
+        accepted = judged.accepted(self.alpha)
+        if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
+            return judged, None
+
+        def fit_rest(rest: Array) -> Array:
+            given = (None if labels is None else labels[rest] for labels in (groups, strata))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to say has been said of all pairs
+                return np.asarray(clone(self).fit(X[rest], Y[rest], *given).map_labels_)
+
+        maps = tell_maps_apart(*rows, accepted, fit_rest, check_random_state(self.random_state))
+        if maps.is_curve:
+            warn(_CURVED, DependenceWarning)
+        doubtful = judged.doubting(maps.chance_other)
+        lost = float(np.mean(accepted & ~doubtful.accepted(self.alpha)))
+        if lost > 0:
+            low, high = self.inlier_fraction_interval_
+            error = (lost / accepted.size) ** 0.5 + doubtful.inlier_fraction_error
+            self.inlier_fraction_interval_ = max(low - lost - 2 * error, 0.0), max(high - lost + 2 * error, 0.0)
+            doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
+        return doubtful, maps.labels
+
+    def _prepared_rows(self, pairs: PairedRows) -> tuple[PairedRows, tuple[Any, Any] | None]:
+        """The pairs, prepared as they are read; also all rows at once, unless there are too many."""
         if pairs.n_pairs > MOST_ONE_BY_ONE:
-            return sampled_fit(self.prepare(pairs.X, pairs.Y), self.n_folds, rng)
+            return self.prepare(pairs.X, pairs.Y), None
         near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
-        labels = pair_labels(near.X, near.Y, groups, strata)
         prepared = self.prepare(near.X, near.Y)
-        if groups is None and strata is None:
-            _warn_of_dependence(prepared, labels, rng)
-        return cross_fit(prepared, labels, self.n_folds, rng)
+        return prepared, prepared_rows(prepared, np.arange(pairs.n_pairs))
+
+    def _cross_fit(
+        self,
+        prepared: PairedRows,
+        rows: tuple[Any, Any] | None,
+        groups: Array | None,
+        strata: Array | None,
+    ) -> CrossFit:
+        rng = check_random_state(self.random_state)
+        if rows is None:
+            return sampled_fit(prepared, self.n_folds, rng)
+        labels = pair_labels(prepared.X, prepared.Y, groups, strata)
+        depend = groups is None and strata is None and _warn_of_dependence(*rows, labels, rng)
+        return replace(cross_fit(prepared, labels, self.n_folds, rng, rows), rows_depend=depend)
 
     def prepare(self, X: Array, Y: Array) -> PairedRows:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
@@ -295,22 +407,14 @@ def _row_labels(X: Any, y: Any) -> tuple[Any, Any] | None:
 
 
 def _without_gaps(table: Any, name: str) -> Filled:
-    """Fill the gaps of a table in memory; values that are absurd count as gaps, with a note."""
+    """Fill the gaps of a table in memory; values that cannot be meant count as gaps, with a note."""
     if not isinstance(table, np.ndarray):
         return Filled(table)
-    absurd = absurd_values(table)
-    if absurd is not None:
-        row, column = (int(place) for place in np.argwhere(absurd)[0])
-        warn(
-            ParameterWarning(
-                name,
-                f"lie over a thousand times as far from the median of their column as is typical, the first "
-                f"({table[row, column]:g}) in row {row}, column {column}: codes of missing values, or errors? They "
-                f"count as missing. Give NaN instead, or --missing CODE on the command line.",
-                before=f"{int(absurd.sum())} value(s) of ",
-            )
-        )
-    return fill_gaps(table, absurd)
+    odd = odd_values(table)
+    if odd is not None:
+        reason = f"{describe(odd, table)} They count as missing; if they are meant, take logarithms or ranks first."
+        warn(ParameterWarning(name, reason, before=f"{int(odd.sum())} value(s) of "))
+    return fill_gaps(table, odd)
 
 
 def _crossed(strata: Array | None, classes: Array | None) -> Array | None:
@@ -320,10 +424,10 @@ def _crossed(strata: Array | None, classes: Array | None) -> Array | None:
     return np.unique(np.stack([strata, classes]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.RandomState) -> None:
-    """Look for rows that tell each other's answer, and say so."""
-    rows = slice(0, min(prepared.n_pairs, MOST_LOOKED_AT))
-    x, y = (to_host(side) for side in prepared.near(rows).take(slice(0, rows.stop)))
+def _warn_of_dependence(x: Any, y: Any, labels: Array, rng: np.random.RandomState) -> bool:
+    """Look for rows that tell each other's answer, and say so; return whether there are any."""
+    rows = slice(0, min(labels.shape[1], MOST_LOOKED_AT))
+    x, y = (to_host(take_rows(side, rows)) for side in (x, y))
     seen = Dependence.between(x, y, np.unique(labels[:2, rows], axis=1, return_inverse=True)[1].reshape(-1), rng)
     if seen.replicates:
         warn(
@@ -340,13 +444,22 @@ def _warn_of_dependence(prepared: PairedRows, labels: Array, rng: np.random.Rand
             "bounded. Say which rows are neighbours: fit(X, y, strata=...), or --stratum COLUMN.",
             DependenceWarning,
         )
-    if seen.n_failed:
-        warn(
-            f"{seen.n_failed} pairs lie near the mean of both tables, apart from all others: blanks, failed samples? "
-            f"They agree with each other, and may be accepted for that. Leave them out, or set them apart: "
-            f"fit(X, y, strata=...), or --stratum COLUMN.",
-            DependenceWarning,
-        )
+    return bool(seen.replicates or seen.in_order)
+
+
+def _blank_rows(x: Any, y: Any) -> Mask | None:
+    """Which pairs have a blank among their prepared rows, with a warning; None where none has, or on a device."""
+    of_x, of_y = blanks(x, y) if isinstance(x, np.ndarray) else (np.zeros(1, bool), np.zeros(1, bool))
+    if not of_x.any() and not of_y.any():
+        return None
+    counted = [f"{int(side.sum())} rows of {name}" for side, name in ((of_x, "X"), (of_y, "y")) if side.any()]
+    warn(
+        f"{' and '.join(counted)} lie near the mean, apart from all others: blanks, failed samples? Nothing is said of "
+        f"their pairs, and they are not accepted. If they are sound, set them apart: fit(X, y, strata=...), or "
+        f"--stratum COLUMN.",
+        DependenceWarning,
+    )
+    return of_x | of_y
 
 
 def _swapped_neighbours(beside_strangers: float, beside_rivals: float) -> str:

@@ -157,7 +157,7 @@ def eigenvector_threshold(inlier_fraction: float) -> float:
     Parameters
     ----------
     inlier_fraction : float
-        r = |G| / n, in (0, 1].
+        ``r = |G| / n``, in (0, 1].
 
     Examples
     --------
@@ -179,7 +179,7 @@ def row_sum_threshold(n: int, d: int, inlier_fraction: float) -> float:
     d : int
         Dimension of the points; the larger of the two where they differ.
     inlier_fraction : float
-        r = |G| / n, in (0, 1].
+        ``r = |G| / n``, in (0, 1].
 
     Examples
     --------

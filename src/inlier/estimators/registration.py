@@ -18,7 +18,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import check_flag, check_number, check_weights, warn
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
 from inlier.consensus.clumps import are_nearest_neighbours
@@ -29,6 +29,7 @@ from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
+from inlier.rows.far_points import far_points
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
@@ -88,7 +89,7 @@ class Registration(TransformerMixin, PairMatcher):
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
-        |y_i - transformation_(x_i)|.
+        ``|y_i - transformation_(x_i)|``.
     noise_bound_ : float
         Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
         near misses, it is not above the residual up to which a pair is twice as likely real as not.
@@ -133,6 +134,8 @@ class Registration(TransformerMixin, PairMatcher):
     has not seen; affine maps and more than 8 columns are not tested in this way.
     A pair that is listed more than once counts once, with the mean weight of those of its copies that have one, and all
     copies get the same answer.
+    A pair with a point over a thousand times as far from the others as is typical is set aside, and a warning names it,
+    unless more than a hundredth of the points are so far away.
 
     Examples
     --------
@@ -194,6 +197,9 @@ class Registration(TransformerMixin, PairMatcher):
         self._check(X, y)
         self.n_outputs_ = y.shape[1]
         weights, copies = self._read_weights(sample_weight, len(X)), None
+        everyone, far = (X, y), self._far(X, y, weights)
+        if far is not None:
+            X, y, weights = X[~far], y[~far], weights[~far]
         found = self._find(X, y, weights)
         if isinstance(found, Consensus) and found.has_repeats:  # a pair that is listed twice is still one witness
             rows, copies = distinct_pairs(X, y)
@@ -214,7 +220,11 @@ class Registration(TransformerMixin, PairMatcher):
             self._near_pairs = NearPairs.among(
                 X, y, weights, verdict.residuals_, found.evidence.bound, verdict.clump_length_
             )
-        for name, value in vars(verdict if copies is None else verdict.of_copies(copies)).items():
+        if copies is not None:
+            verdict = verdict.of_copies(copies)
+        if far is not None:
+            verdict = verdict.with_far_points(far, *everyone)
+        for name, value in vars(verdict).items():
             setattr(self, name, value)
         return self
 
@@ -280,6 +290,22 @@ class Registration(TransformerMixin, PairMatcher):
             check_magnitude(float(self.noise_bound), "noise_bound")
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
+
+    @staticmethod
+    def _far(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
+        """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it."""
+        of_both = [far for far in (far_points(X), far_points(Y)) if far is not None]
+        far = np.logical_or.reduce(of_both) if of_both else None
+        if far is None or not weights[~far].any():
+            return None
+        row = int(np.flatnonzero(far)[0])
+        warn(
+            f"{np.count_nonzero(far)} of the {far.size} pairs have a point over a thousand times as far from the "
+            f"others as is typical, the first in row {row}: x = {np.array2string(X[row], precision=4, threshold=6)}, "
+            f"y = {np.array2string(Y[row], precision=4, threshold=6)}. They are called wrong, and do not count in the "
+            f"search. If they are codes for missing numbers, leave them out."
+        )
+        return far
 
     def _find(self, X: Array, Y: Array, weights: FloatArray) -> Consensus | CalibratedMatcher:
         """Search by distances; in many dimensions, match by a linear map where that leaves doubts. More pairs win."""
@@ -356,6 +382,12 @@ class Registration(TransformerMixin, PairMatcher):
         if found.better_mirrored:
             cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
             warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
+        if found.is_flat:
+            where = "in a plane" if X.shape[1] == 3 else "on a line"
+            warn(
+                f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
+                f"much, and say nothing about what lies off it."
+            )
         if are_nearest_neighbours(X, Y, motion):
             warn(
                 "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "

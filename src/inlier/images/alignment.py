@@ -128,7 +128,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     """Find the movement of the camera between two photos.
 
     Shifts, small turns and small bends need nothing else; photos that are far turned need OpenCV
-    (``pip install 'inlier[images]'``).
+    (``pip install opencv-python-headless``).
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def _match_features(before: Photo, after: Photo, random_state: int) -> FloatArra
     except ImportError as error:
         raise ImportError(
             "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
-            "pip install 'inlier[images]', or pass --no-align (align=False) to compare them as they are."
+            "pip install opencv-python-headless, or pass --no-align (align=False) to compare them as they are."
         ) from error
     (places, vectors), (other_places, other_vectors) = (_features(cv2, photo) for photo in (after, before))
     if vectors is None or other_vectors is None or min(len(vectors), len(other_vectors)) < _FEWEST_MATCHES:

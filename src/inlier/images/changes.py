@@ -55,6 +55,15 @@ class Changes:
         "calibrated", "row-sum" or "eigenvector".
     alpha : float
         Largest expected share of accidents among the regions.
+
+    Examples
+    --------
+    >>> from inlier.datasets import make_scenes
+    >>> from inlier.images import detect_changes
+    >>> scene, with_box, _ = make_scenes().photos
+    >>> changes = detect_changes(scene, with_box)
+    >>> len(changes.regions), changes.mask.shape, round(changes.changed_share, 2)
+    (1, (427, 640), 0.03)
     """
 
     before: Photo

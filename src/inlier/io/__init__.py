@@ -2,7 +2,6 @@
 
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import FORMATS, Format, Kind, format_of
-from inlier.io.odd_values import notes_on_values
 from inlier.io.read import (
     column_names,
     eight_bits,
@@ -36,7 +35,6 @@ __all__ = [
     "eight_bits",
     "first_foreign",
     "format_of",
-    "notes_on_values",
     "open_stored",
     "pair_tables",
     "read_image",

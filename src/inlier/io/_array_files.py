@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -109,8 +110,8 @@ class _Store(BlockCodec):
             check_unpacked_size(request.path, prod(chunk) * item.dtype.itemsize, _CURE)
         return found
 
-    def _arrays(self, request: Request) -> Mapping[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _arrays(self, request: Request) -> Mapping[str, Any]: ...
 
     def read(self, request: Request) -> Content:
         """Read the arrays that may be meant, once it is known that there is room for them."""

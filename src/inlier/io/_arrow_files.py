@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from mmap import ACCESS_READ, mmap
@@ -30,6 +31,13 @@ class ArrowColumns(BlockCodec):
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
         self._write(path, read_blocks(*columns))
 
+    @abstractmethod
+    def _write(self, path: Path, blocks: Iterable[Content]) -> None: ...
+
+
+class _ArrowFile(ArrowColumns):
+    """A format of Arrow's own."""
+
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
         tables = map(as_arrow, blocks)
         first = next(tables)
@@ -38,11 +46,11 @@ class ArrowColumns(BlockCodec):
             for table in tables:
                 writer.write_table(table)
 
-    def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]: ...
 
 
-class Parquet(ArrowColumns):
+class Parquet(_ArrowFile):
     """Parquet."""
 
     def names(self, path: Path) -> list[str]:
@@ -70,7 +78,7 @@ class Parquet(ArrowColumns):
         return load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
 
 
-class Feather(ArrowColumns):
+class Feather(_ArrowFile):
     """Feather, which is Arrow's own file format."""
 
     def names(self, path: Path) -> list[str]:

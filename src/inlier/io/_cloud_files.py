@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from functools import partial
+from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,6 +24,12 @@ _PER_LIST = 128  # bytes that a row with a list takes once it is read
 _PATIENCE, _SLOWEST = 3, 2 * 1024**2  # seconds of work, and bytes a second, that a sound laz file may take
 _SPARE = 512 * 1024**2  # bytes of memory that libraries may take for themselves
 _UNPACK_PCD, _UNPACK_LAS = "convert it to binary pcd", "thin it"
+_PLY_TYPES = {
+    **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4"},
+    **{"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4"},
+    **{"double": "f8", "float64": "f8"},
+}
+_PLY_NAMES = {code: name for name, code in reversed(_PLY_TYPES.items()) if not name[-1].isdigit()}
 _LAS_STEPS = 2**30  # a coordinate is a whole number of steps in 32 bits; half of them leave room
 
 
@@ -30,17 +37,26 @@ class Ply(CloudCodec):
     """Points as the vertices of a ply file, text or binary."""
 
     def read(self, request: Request) -> Content:
-        _check_ply(request.path)
-        ply = load("plyfile", "ply").PlyData.read(str(request.path), mmap=False)
-        names = [element.name for element in ply.elements]
-        if "vertex" not in names:
-            raise UnusableFileError(f"{request.path} has no vertices; it has {', '.join(names) or 'no elements'}.")
-        data = ply["vertex"].data
+        """Read the vertices; where lists stand before or among them, by plyfile."""
+        path = request.path
+        _check_ply(path)
+        elements, kind, start = _ply_header(path)
+        if "vertex" not in elements:
+            raise UnusableFileError(f"{path} has no vertices; it has {', '.join(elements) or 'no elements'}.")
+        before = list(elements)[: list(elements).index("vertex") + 1]
+        if any(elements[name][1] is None for name in before):
+            data = load("plyfile", "ply").PlyData.read(str(path), mmap=False)["vertex"].data
+        else:
+            data = _ply_vertices(path, kind, start, [elements[name] for name in before])
         return {name: np.asarray(data[name]) for name in data.dtype.names}
 
     def write(self, path: Path, content: Content) -> None:
-        plyfile = load("plyfile", "ply")
-        plyfile.PlyData([plyfile.PlyElement.describe(_records(path, content), "vertex")]).write(str(path))
+        rows = _records(path, content)
+        names = rows.dtype.names or ()
+        lines = [f"property {_PLY_NAMES[rows.dtype[name].str[1:]]} {name}" for name in names]
+        head = ["ply", "format binary_little_endian 1.0", f"element vertex {len(rows)}", *lines, "end_header", ""]
+        little = rows.dtype.newbyteorder("<")
+        path.write_bytes("\n".join(head).encode() + np.ascontiguousarray(rows.astype(little)).tobytes())
 
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Keep faces, colours and comments."""
@@ -53,18 +69,38 @@ class Pcd(CloudCodec):
     """A pcd file, ascii, binary or compressed."""
 
     def read(self, request: Request) -> Content:
+        """Read ascii and binary; compressed ones by pypcd4."""
         path = request.path
         _check_pcd(path)
-        cloud = load("pypcd4", "pcd").PointCloud.from_path(path)
-        rows = np.atleast_1d(cloud.pc_data)
-        _check_whole(path, cloud.metadata.points, len(rows))
+        words, start = _pcd_header(path)
+        if "compressed" in words.get("DATA", [""])[0]:
+            cloud = load("pypcd4", "compressed pcd").PointCloud.from_path(path)
+            rows, announced = np.atleast_1d(cloud.pc_data), cloud.metadata.points
+        else:
+            rows, announced = _pcd_points(path, words, start)
+        _check_whole(path, announced, len(rows))
         return {name: np.asarray(rows[name]) for name in rows.dtype.names or ()}
 
     def write(self, path: Path, content: Content) -> None:
         rows = _records(path, content)
-        names = list(rows.dtype.names or ())
-        types = [rows.dtype[name].type for name in names]
-        load("pypcd4", "pcd").PointCloud.from_points([rows[name] for name in names], names, types).save(path)
+        names = rows.dtype.names or ()
+        types = [rows.dtype[name] for name in names]
+        head = [
+            "# .PCD v0.7 - Point Cloud Data file format",
+            "VERSION 0.7",
+            f"FIELDS {' '.join(names)}",
+            f"SIZE {' '.join(str(kind.itemsize) for kind in types)}",
+            f"TYPE {' '.join(kind.kind.upper() for kind in types)}",
+            f"COUNT {' '.join('1' for _ in types)}",
+            f"WIDTH {len(rows)}",
+            "HEIGHT 1",
+            "VIEWPOINT 0 0 0 1 0 0 0",
+            f"POINTS {len(rows)}",
+            "DATA binary",
+            "",
+        ]
+        little = rows.dtype.newbyteorder("<")
+        path.write_bytes("\n".join(head).encode() + np.ascontiguousarray(rows.astype(little)).tobytes())
 
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Keep every field, and the encoding."""
@@ -139,15 +175,112 @@ def _las_scaling(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     return steps, (points.min(axis=0) + points.max(axis=0)) / 2
 
 
+_Element = tuple[int, "np.dtype[Any] | None"]  # how many rows, and what each holds; None where lists are among it
+
+
+def _ply_header(path: Path) -> tuple[dict[str, _Element], str, int]:
+    """Elements by name, the kind of file, and where the data starts."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    end = head.find(b"end_header")
+    start = head.find(b"\n", end) + 1 if b"\n" in head[:end] else head.find(b"\r", end) + 1
+    if end < 0 or start == 0:
+        raise UnusableFileError(f"{path} has no end_header. It may be damaged or cut short; copy or save it again.")
+    kind, elements, fields = "ascii", dict[str, _Element](), list[tuple[str, str]]()
+    name, count, has_lists = "", 0, False
+    for line in [*head[:end].decode("ascii", "replace").splitlines(), "element"]:
+        words = line.split()
+        if words[:1] == ["format"] and len(words) > 1:
+            kind = words[1]
+        elif words[:1] == ["element"]:
+            if name:
+                elements[name] = count, None if has_lists else np.dtype(fields)
+            fields, has_lists = [], False
+            name, count = (words[1], int(words[2])) if len(words) == 3 else ("", 0)
+        elif words[:2] == ["property", "list"]:
+            has_lists = True
+        elif words[:1] == ["property"]:
+            fields.append((words[2], _PLY_TYPES[words[1]]))
+    if kind not in ("ascii", "binary_little_endian", "binary_big_endian"):
+        raise UnusableFileError(f"{path} is of the format {kind[:40]!r}, which ply does not have. Save it again.")
+    return elements, kind, start
+
+
+def _ply_vertices(path: Path, kind: str, start: int, elements: list[_Element]) -> Array:
+    """Rows of the last of these elements, which follow each other."""
+    *before, (count, dtype) = elements
+    assert dtype is not None
+    with path.open("rb") as stream:
+        stream.seek(start)
+        if kind == "ascii":
+            for _ in range(sum(number for number, _ in before)):
+                stream.readline()
+            return _text_rows(stream, count, dtype, path)
+        here = dtype.newbyteorder("<" if "little" in kind else ">")
+        stream.seek(start + sum(number * kind_of.itemsize for number, kind_of in before if kind_of is not None))
+        return _binary_rows(stream.read(count * dtype.itemsize), count, here, path)
+
+
+def _binary_rows(data: bytes, count: int, dtype: np.dtype[Any], path: Path) -> Array:
+    _check_whole(path, count, len(data) // dtype.itemsize if dtype.itemsize else 0)
+    rows = np.frombuffer(data, dtype, count)
+    return rows.astype(dtype.newbyteorder("="))
+
+
+def _text_rows(stream: BinaryIO, count: int, dtype: np.dtype[Any], path: Path) -> Array:
+    """Rows of numbers between blanks, each number as exact as a float64 holds it, in the types that were announced."""
+    columns = [np.empty(count, dtype=np.float64) for _ in dtype.names or ()]
+    n_read = 0
+    for line in islice(stream, count):
+        fields = line.split()
+        if len(fields) != len(columns):
+            break
+        for column, field in zip(columns, fields, strict=True):
+            column[n_read] = float(field)
+        n_read += 1
+    _check_whole(path, count, n_read)
+    with np.errstate(invalid="ignore"):
+        converted = [column.astype(dtype[place]) for place, column in enumerate(columns)]
+    return np.rec.fromarrays(converted, dtype=dtype)
+
+
+def _pcd_header(path: Path) -> tuple[dict[str, list[str]], int]:
+    """Lines of the header by their first word, and where the data starts."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    start = head.find(b"\n", head.find(b"\nDATA") + 1) + 1
+    lines = [line.split() for line in head[:start].decode("utf-8", "replace").splitlines()]
+    return {line[0]: line[1:] for line in lines if line}, start
+
+
+def _pcd_points(path: Path, words: dict[str, list[str]], start: int) -> tuple[Array, int]:
+    """Points of an ascii or binary pcd, and how many are announced; fields of several numbers are numbered."""
+    counts = words.get("COUNT", ["1"] * len(words["FIELDS"]))
+    fields: list[tuple[str, str]] = []
+    for name, kind, size, count in zip(words["FIELDS"], words["TYPE"], words["SIZE"], counts, strict=True):
+        code = f"<{kind.lower()}{size}"
+        several = [f"{name}_{k:04d}" for k in range(int(count))] if int(count) != 1 else [name]
+        fields += [(one if one != "_" else f"_{len(fields) + k}", code) for k, one in enumerate(several)]
+    dtype, announced = np.dtype(fields), int(words.get("POINTS", words["WIDTH"])[0])
+    with path.open("rb") as stream:
+        stream.seek(start)
+        if words.get("DATA", [""])[0] == "ascii":
+            return _text_rows(stream, announced, dtype, path), announced
+        return _binary_rows(stream.read(announced * dtype.itemsize), announced, dtype, path), announced
+
+
 def _check_ply(path: Path) -> None:
-    """Refuse a header that announces more than the file can hold: each number takes a byte or more, two in a text."""
+    """Refuse a header that announces more than the file can hold: each number takes a byte or more, two in a text.
+
+    Rows without any number would take nothing in a binary file, and for ever to read: they count as a byte each.
+    """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES).partition(b"end_header")[0]
     is_text, size, per_row, count, has_lists = b"ascii" in head, 0, 0, 0, False
     for line in [*head.splitlines(), b"element end 0"]:
         words = line.split()
         if words[:1] == [b"element"]:
-            size += count * per_row
+            size += count * max(per_row, 1)
             check_unpacked_size(path, _PER_LIST * count * has_lists, "save its points alone")
             count, per_row, has_lists = (int(words[2]) if len(words) == 3 else 0), 0, False
         elif words[:1] == [b"property"]:
@@ -168,11 +301,7 @@ def _check_announced(path: Path, n_bytes: int) -> None:
 
 def _check_pcd(path: Path) -> None:
     """Refuse a header that announces more than the file holds, or than is let through once it is unpacked."""
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    start = head.find(b"\n", head.find(b"\nDATA") + 1) + 1
-    lines = [line.split() for line in head[:start].decode("utf-8", "replace").splitlines()]
-    words = {line[0]: line[1:] for line in lines if line}
+    words, start = _pcd_header(path)
     counts = [int(count) for count in words.get("COUNT", ["1"] * len(words.get("FIELDS", ())))]
     sizes = [int(size) for size in words.get("SIZE", ())]
     width = sum(count * size for count, size in zip(counts, sizes, strict=True))
@@ -181,9 +310,11 @@ def _check_pcd(path: Path) -> None:
     if min([n_points, *counts, *sizes], default=0) < 0 or sum(counts) > _MOST_FIELDS:
         raise UnusableFileError(f"{path} has a header with a number that cannot be. Save it again.")
     kind = words.get("DATA", [""])[0]
-    if kind == "binary_compressed":
+    if "compressed" in kind:
         check_unpacked_size(path, n_points * width, _UNPACK_PCD)
-        announced = struct.unpack("<II", head[start : start + 8])[1] if len(head) >= start + 8 else 0
+        with path.open("rb") as stream:
+            stream.seek(start)
+            announced = struct.unpack("<II", stream.read(8).ljust(8, b"\0"))[1]
         check_unpacked_size(path, announced, _UNPACK_PCD)
     else:
         _check_announced(path, n_points * (2 * sum(counts) if kind == "ascii" else width))

@@ -164,8 +164,9 @@ def as_looked_at(path: Path) -> NDArray[np.uint8]:
             return _on_white(image)
     except UnusableFileError:
         raise
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except Exception as error:  # Pillow raises many kinds on damaged files
         reason = "it is no image of a known kind" if isinstance(error, UnidentifiedImageError) else str(error)
+        reason = " ".join(reason.split()) or type(error).__name__
         raise UnusableFileError(
             f"{path} could not be read as an image: {reason}. Save it again as PNG or JPEG."
         ) from error

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,17 +18,20 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from inlier._checks import warn
+from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
 from inlier.io.formats import XYZ, Codec, load
-from inlier.io.limits import unpacked
-from inlier.io.table import Content, Request, as_array, not_a_number, wanted_columns
+from inlier.io.limits import check_unpacked_size, unpacked
+from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
 _NUMBER_WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _ROWS_LOOKED_AT = 20
 _NAMED = 4  # cells that are shown
+LINES_AT_A_TIME = 1024  # between two looks at the memory that is taken
+_BYTES_A_CELL = 64  # of a short text in a list
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A"]
 
 
@@ -44,57 +49,35 @@ class Delimited(ArrowColumns):
 
     def read(self, request: Request) -> Content:
         """Read the wanted columns; by name, unless they have none and none was asked for."""
-        path = request.path
-        arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
-        dialect = _dialect(path)
-        is_narrow = len(dialect.names) == 1  # where an empty line is an empty field
-        wanted = wanted_columns(request, list(dialect.names))  # what is not asked for need not be numbers
-        types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
-        with _open(path) as stream:
-            try:
-                table = arrow_csv.read_csv(
-                    arrow.PythonFile(stream, mode="r"),
-                    arrow_csv.ReadOptions(column_names=dialect.names, skip_rows=dialect.n_skipped),
-                    arrow_csv.ParseOptions(
-                        delimiter=dialect.delimiter, newlines_in_values=True, ignore_empty_lines=not is_narrow
-                    ),
-                    arrow_csv.ConvertOptions(
-                        column_types=types,
-                        include_columns=wanted,
-                        null_values=_MISSING,
-                        quoted_strings_can_be_null=True,
-                        decimal_point=dialect.decimal_point,
-                    ),
-                )
-            except arrow.ArrowInvalid as error:
-                raise _in_words(error, request, dialect) from error
-        for note in dialect.notes:
-            warn(f"{path}: {note}")
-        if is_narrow:
-            table = _without_last_blanks(table, path)
-        if table.num_rows == 0:
-            raise UnusableFileError(f"{path} has a header but no rows.")
-        columns = {name: table[name].to_numpy() for name in wanted if name != request.key}
-        if request.key is not None:
-            columns[request.key] = from_arrow(table[request.key], path)
-        if dialect.n_skipped or request.key is not None or request.columns is not None:
-            return columns
-        return as_array(columns)
+        dialect = _dialect(request.path)
+        return _content(dialect, request, wanted_columns(request, list(dialect.names)))
 
     def names(self, path: Path) -> list[str]:
         dialect = _dialect(path)
         return list(dialect.names) if dialect.n_skipped else []
 
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
-        with _create(path) as stream:
+        with create_text(path) as stream:
             write_delimited(stream, blocks, "\t" if ".tsv" in path.name.lower() else ",")
 
 
 class BlankSeparated(Codec):
-    """Numbers separated by blanks; lines that start with # are comments. In xyz the first three are x, y, z."""
+    """Numbers separated by blanks; lines that start with # are comments. In xyz the first three are x, y, z.
+
+    A txt file whose first line is not numbers is read as a table with names, its fields between tabs, semicolons,
+    commas or blanks, as R's write.table makes them.
+    """
+
+    def names(self, path: Path) -> list[str]:
+        return list(_dialect(path).names) if _has_names(path) else []
 
     def read(self, request: Request) -> Content:
-        with _open(request.path) as stream, warnings.catch_warnings():
+        if _has_names(request.path):
+            dialect = _dialect(request.path)
+            wanted = [*(request.columns or dialect.names), *([] if request.key is None else [request.key])]
+            known = [name for name in dict.fromkeys(wanted) if name in dialect.names]
+            return _content(dialect, request, known, may_be_text=True)
+        with open_text(request.path) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # numpy warns where the file holds no number
             try:
                 values = np.loadtxt(stream, ndmin=2, encoding="utf-8")
@@ -115,18 +98,136 @@ class BlankSeparated(Codec):
     def write(self, path: Path, content: Content) -> None:
         """Write numbers as exactly as they are held."""
         values = as_array(content)
-        with _create(path) as stream:
+        with create_text(path) as stream:
             np.savetxt(stream, values, fmt="%.17g" if values.dtype.kind == "f" else "%d")
 
 
-def _open(path: Path) -> BinaryIO:
+def _has_names(path: Path) -> bool:
+    """Whether a txt file starts with names, or with something else that is not numbers between blanks."""
+    if path.suffix.lower() == ".xyz":
+        return False
+    with open_text(path) as stream:
+        lines = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()
+    first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "0")
+    return "\0" not in first and not all(is_number(cell, ".") for cell in first.split())
+
+
+def _content(dialect: _Dialect, request: Request, wanted: list[str], may_be_text: bool = False) -> Content:
+    """The wanted columns of a text file, by pyarrow where it is installed, else by Python's own reader."""
+    path = request.path
+    if may_be_text or not _is_installed("pyarrow"):
+        columns = _read_by_python(dialect, request, wanted, may_be_text=may_be_text)
+    else:
+        columns = _read_by_arrow(dialect, request, wanted)
+    for note in dialect.notes:
+        warn(f"{path}: {note}")
+    if len(dialect.names) == 1:
+        columns = _without_last_blanks(columns, path)
+    if not columns or len(next(iter(columns.values()))) == 0:
+        raise UnusableFileError(f"{path} has a header but no rows.")
+    if dialect.n_skipped or request.key is not None or request.columns is not None:
+        return columns
+    return as_array(columns)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
+
+
+def _read_by_arrow(dialect: _Dialect, request: Request, wanted: list[str]) -> dict[str, Array]:
+    arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
+    types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
+    with open_text(request.path) as stream:
+        try:
+            table = arrow_csv.read_csv(
+                arrow.PythonFile(stream, mode="r"),
+                arrow_csv.ReadOptions(column_names=dialect.names, skip_rows=dialect.n_skipped),
+                arrow_csv.ParseOptions(
+                    delimiter=dialect.delimiter,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(dialect.names) > 1,  # in one column an empty line is an empty field
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=wanted,
+                    null_values=_MISSING,
+                    quoted_strings_can_be_null=True,
+                    decimal_point=dialect.decimal_point,
+                ),
+            )
+        except arrow.ArrowInvalid as error:
+            raise _in_words(error, request, dialect) from error
+    return {
+        name: from_arrow(table[name], request.path) if name == request.key else table[name].to_numpy()
+        for name in wanted
+    }
+
+
+def _read_by_python(dialect: _Dialect, request: Request, wanted: list[str], *, may_be_text: bool) -> dict[str, Array]:
+    """The same without pyarrow, slower; columns that are no numbers come as text where the caller looks at them."""
+    places = [dialect.names.index(name) for name in wanted]
+    cells: list[list[str]] = [[] for _ in places]
+    with open_text(request.path) as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream, delimiter=dialect.delimiter, skipinitialspace=dialect.delimiter == " ")
+        try:
+            for number, row in enumerate(rows):
+                if rows.line_num <= dialect.n_skipped or (len(dialect.names) > 1 and _is_blank(row)):
+                    continue
+                row = row or [""]
+                if dialect.delimiter == " " and row[-1] == "" and len(row) == len(dialect.names) + 1:
+                    row.pop()  # blanks at the end of a line
+                if len(row) != len(dialect.names):
+                    raise _ragged(request.path, dialect.delimiter.join(row), len(row), len(dialect.names))
+                for column, place in zip(cells, places, strict=True):
+                    column.append(row[place])
+                if number % LINES_AT_A_TIME == 0:
+                    check_unpacked_size(request.path, _BYTES_A_CELL * number * len(places), "choose fewer columns")
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise UnusableFileError(
+                f"{request.path} could not be read as delimited text: {_first_sentence(error)}."
+            ) from error
+    return {
+        name: _as_text(column, request.path)
+        if name == request.key
+        else _as_numbers(column, name, request, dialect.decimal_point, may_be_text=may_be_text)
+        for name, column in zip(wanted, cells, strict=True)
+    }
+
+
+def _is_blank(row: list[str]) -> bool:
+    return not row or (len(row) == 1 and not row[0].strip())
+
+
+def _as_text(cells: list[str], path: Path) -> Array:
+    texts = ["" if cell in _MISSING else cell for cell in cells]
+    check_unpacked_size(path, 4 * len(texts) * max(map(len, texts), default=0), "choose fewer columns")
+    return np.array(texts, dtype=np.str_)
+
+
+def _as_numbers(cells: list[str], name: str, request: Request, point: str, *, may_be_text: bool) -> Array:
+    texts = [cell.strip().replace(point, ".") if point != "." else cell.strip() for cell in cells]
+    try:
+        return np.array([np.nan if text in _MISSING else float(text.replace("_", "?")) for text in texts])
+    except ValueError:
+        if may_be_text:
+            return _as_text(cells, request.path)
+        shown = next(cell for cell in cells if not is_number(cell, point))
+        raise not_a_number(name, shown, request) from None
+
+
+def open_text(path: Path) -> BinaryIO:
+    """Open a text file, unpacked as it is read if it is gzipped."""
     return unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def _check_no_gaps(path: Path) -> None:
     """Refuse blank lines between the numbers of one column: a missing value must not move the rows below it."""
     blank, has_begun = None, False
-    with _open(path) as stream:
+    with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip() and blank is not None:
                 raise UnusableFileError(
@@ -137,13 +238,14 @@ def _check_no_gaps(path: Path) -> None:
             blank = number if has_begun and not line.strip() and blank is None else blank
 
 
-def _create(path: Path) -> Any:
+def create_text(path: Path) -> Any:
+    """Begin a text file, gzipped if its name says so."""
     return gzip.open(path, "wb") if path.suffix.lower() == ".gz" else path.open("wb")
 
 
 def _dialect(path: Path) -> _Dialect:
     """Look at the first lines: which delimiter, which decimal point, and is there a header?"""
-    with _open(path) as stream:
+    with open_text(path) as stream:
         raw = stream.read(_HEAD_BYTES)
     if b"\0" in raw:
         raise UnusableFileError(f"{path} is not a text file: it holds zero bytes. Save it as UTF-8 text.")
@@ -155,11 +257,17 @@ def _dialect(path: Path) -> _Dialect:
     if "�" in first:
         raise UnusableFileError(f"{path} is not UTF-8 text. Save it again as UTF-8.")
     delimiter = "\t" if ".tsv" in path.name.lower() else max(",;\t", key=first.count)
-    rows = list(csv.reader(lines[place : place + _ROWS_LOOKED_AT], delimiter=delimiter))
+    is_blank_separated = ".txt" in path.name.lower() and delimiter not in first
+    delimiter = " " if is_blank_separated else delimiter
+    looked_at = [line.rstrip() if is_blank_separated else line for line in lines[place : place + _ROWS_LOOKED_AT]]
+    rows = list(csv.reader(looked_at, delimiter=delimiter, skipinitialspace=is_blank_separated))
     cells = [cell.strip() for row in rows[:2] for cell in row]
     point = "," if delimiter == ";" and any(map(_NUMBER_WITH_COMMA.fullmatch, cells)) else "."
-    has_header = not all(_is_number(cell, point) for cell in rows[0])
+    has_header = not all(is_number(cell, point) for cell in rows[0])
     names = tuple(cell.strip() for cell in rows[0]) if has_header else tuple(map(str, range(len(rows[0]))))
+    body_widths = {len(row) for row in rows[1:] if not _is_blank(row)}
+    if has_header and body_widths == {len(names) + 1}:  # R names the rows and not their column
+        names = ("", *names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise UnusableFileError(
@@ -201,21 +309,23 @@ def _on_points(rows: list[list[str]], delimiter: str, point: str) -> Iterator[st
             return
 
 
-def _without_last_blanks(table: Any, path: Path) -> Any:
+def _without_last_blanks(columns: dict[str, Array], path: Path) -> dict[str, Array]:
     """Leave out the blank lines at the end of a file of one column: there they are more likely than missing values."""
-    valid = np.flatnonzero(np.asarray(table.column(0).is_valid()))
+    ((name, column),) = columns.items()
+    valid = np.flatnonzero(column != "" if column.dtype.kind == "U" else ~np.isnan(column))
     n_rows = int(valid[-1]) + 1 if valid.size else 0
-    if table.num_rows > n_rows > 0:
-        warn(f"{path}: {table.num_rows - n_rows} blank line(s) at its end were left out.")
-    return table.slice(0, n_rows)
+    if len(column) > n_rows > 0:
+        warn(f"{path}: {len(column) - n_rows} blank line(s) at its end were left out.")
+    return {name: column[:n_rows]}
 
 
-def _is_number(cell: str, decimal_point: str) -> bool:
+def is_number(cell: str, decimal_point: str) -> bool:
+    """Whether a field is a number, or stands for a missing one."""
     cell = cell.strip()
     if cell in _MISSING:
         return True
     try:
-        float(cell.replace(decimal_point, "."))
+        float(cell.replace("_", "?").replace(decimal_point, "."))  # Python alone takes 1_000 for a number
     except ValueError:
         return False
     return True
@@ -228,11 +338,15 @@ def _in_words(error: Exception, request: Request, dialect: _Dialect) -> Unusable
         return not_a_number(dialect.names[int(conversion[1])], conversion[2], request)
     ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
     if ragged:
-        return UnusableFileError(
-            f"{request.path} is ragged: the row {ragged[3][:40]!r} has {ragged[2]} fields where the first has "
-            f"{ragged[1]}. Fill or drop it; a field that holds the delimiter must be in quotes."
-        )
+        return _ragged(request.path, ragged[3], int(ragged[2]), int(ragged[1]))
     return UnusableFileError(f"{request.path} could not be read as delimited text: {_first_sentence(error)}.")
+
+
+def _ragged(path: Path, row: str, n_fields: int, n_expected: int) -> UnusableFileError:
+    return UnusableFileError(
+        f"{path} is ragged: the row {row[:40]!r} has {n_fields} fields where the first has {n_expected}. Fill or drop "
+        f"it; a field that holds the delimiter must be in quotes."
+    )
 
 
 def _first_sentence(error: Exception) -> str:
@@ -241,8 +355,27 @@ def _first_sentence(error: Exception) -> str:
 
 def write_delimited(stream: Any, blocks: Iterable[Content], delimiter: str) -> None:
     """Write blocks of a table to an open stream, with one header if their columns have names."""
+    if not _is_installed("pyarrow"):
+        _write_by_python(stream, blocks, delimiter)
+        return
     arrow_csv = load("pyarrow.csv", "csv")
     for number, block in enumerate(blocks):
         has_header = number == 0 and not isinstance(block, np.ndarray)
         options = arrow_csv.WriteOptions(include_header=has_header, delimiter=delimiter, quoting_style="needed")
         arrow_csv.write_csv(as_arrow(block), stream, options)
+
+
+def _write_by_python(stream: Any, blocks: Iterable[Content], delimiter: str) -> None:
+    """The same without pyarrow: numbers as short as they are exact, truth as true and false, gaps as nothing."""
+    for number, block in enumerate(blocks):
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        if number == 0 and not isinstance(block, np.ndarray):
+            writer.writerow(block)
+        columns = [np.asarray(column).tolist() for column in by_column(block).values()]
+        writer.writerows(map(_as_cell, row) for row in zip(*columns, strict=True))
+        stream.write(text.getvalue().encode())
+
+
+def _as_cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value

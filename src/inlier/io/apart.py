@@ -42,12 +42,10 @@ def survives(act: Callable[[], object], seconds: float, n_bytes: int | None = No
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, 1)  # what a library says as it dies
             os.dup2(nowhere, 2)
-            limit = math.ceil(seconds)
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            _limit(resource.RLIMIT_CPU, math.ceil(seconds))
+            _limit(resource.RLIMIT_CORE, 0)
             if n_bytes is not None and _STATM.exists():
-                space = int(_STATM.read_text().split()[0]) * resource.getpagesize() + n_bytes
-                resource.setrlimit(resource.RLIMIT_AS, (space, resource.getrlimit(resource.RLIMIT_AS)[1]))
+                _limit(resource.RLIMIT_AS, int(_STATM.read_text().split()[0]) * resource.getpagesize() + n_bytes)
             act()
             os._exit(0)
         except BaseException as error:  # a panic of Rust is no Exception
@@ -62,3 +60,9 @@ def survives(act: Callable[[], object], seconds: float, n_bytes: int | None = No
             os.waitpid(copy, 0)
             return False
         time.sleep(_NAP)
+
+
+def _limit(what: int, most: int) -> None:
+    """Allow this process no more than that; what it was allowed before may be less, and cannot be raised."""
+    allowed = [limit for limit in resource.getrlimit(what) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(what, (min([most, *allowed]), resource.getrlimit(what)[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -31,16 +32,16 @@ class Kind(Enum):
     PICTURE = "a picture"
 
 
-class Codec:
+class Codec(ABC):
     """How files of one format are read and written."""
 
+    @abstractmethod
     def read(self, request: Request) -> Content:
         """Read what is wanted of a file, as one array or as columns by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, path: Path, content: Content) -> None:
         """Write an array or columns to a file that is not there yet."""
-        raise NotImplementedError
 
     def names(self, path: Path) -> list[str]:
         """Names of the columns or arrays in a file, unread; none where they have none."""
@@ -54,17 +55,17 @@ class Codec:
 class BlockCodec(Codec):
     """A format whose files can be written block after block."""
 
+    @abstractmethod
     def write_blocks(self, path: Path, columns: Columns, n_rows: int, read_blocks: ReadBlocks) -> None:
         """Write columns of which there is never more than a block; see `inlier.io.write_blocks`."""
-        raise NotImplementedError
 
 
 class CloudCodec(Codec):
     """A format whose files hold more than their points: faces, colours, times."""
 
+    @abstractmethod
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Write a copy of ``source`` with other points, whose normals (if any) are turned by ``rotation``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,15 @@ class Format:
     suffixes: tuple[str, ...]  # in lower case
     kind: Kind
     codec_name: str  # module of this package and class that read and write it, loaded when they are needed
-    library: str | None = None  # the module of the ``io`` extra that it takes
+    library: str | None = None  # the module of the ``io`` extra that it cannot do without
     starts: tuple[bytes, ...] = ()  # how its content starts; empty where that may be anything
     is_folder: bool = False
+    has_parts: bool = False  # sheets, of which one is named after a colon, as arrays are
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether one of several arrays or sheets in a file can be asked for."""
+        return self.has_parts or self.kind is Kind.ARRAYS
 
     @property
     def codec(self) -> Codec:
@@ -93,19 +100,22 @@ _ARRAY, _ARRAYS, _COLUMNS, _POINTS, _PICTURE = Kind
 FORMATS = (
     Format("npy", (".npy",), _ARRAY, "_array_files.Npy", starts=(b"\x93NUMPY",)),
     Format("npz", (".npz",), _ARRAYS, "_array_files.Npz", starts=(b"PK\x03\x04", b"PK\x05\x06")),
-    Format("csv", (".csv",), _COLUMNS, "_text_files.Delimited", "pyarrow"),
-    Format("gzipped csv", (".csv.gz",), _COLUMNS, "_text_files.Delimited", "pyarrow", _GZ),
-    Format("tsv", (".tsv",), _COLUMNS, "_text_files.Delimited", "pyarrow"),
-    Format("gzipped tsv", (".tsv.gz",), _COLUMNS, "_text_files.Delimited", "pyarrow", _GZ),
+    Format("csv", (".csv",), _COLUMNS, "_text_files.Delimited"),
+    Format("gzipped csv", (".csv.gz",), _COLUMNS, "_text_files.Delimited", starts=_GZ),
+    Format("tsv", (".tsv",), _COLUMNS, "_text_files.Delimited"),
+    Format("gzipped tsv", (".tsv.gz",), _COLUMNS, "_text_files.Delimited", starts=_GZ),
     Format("txt", (".txt",), _ARRAY, "_text_files.BlankSeparated"),
     Format("gzipped txt", (".txt.gz",), _ARRAY, "_text_files.BlankSeparated", starts=_GZ),
     Format("xyz", (".xyz",), _POINTS, "_text_files.BlankSeparated"),
+    Format("vec", (".vec",), _ARRAY, "_word_files.WordVectors"),
+    Format("gzipped vec", (".vec.gz",), _ARRAY, "_word_files.WordVectors", starts=_GZ),
+    Format("xlsx", (".xlsx",), _COLUMNS, "_sheet_files.Sheet", starts=(b"PK\x03\x04",), has_parts=True),
     Format("parquet", (".parquet", ".pq"), _COLUMNS, "_arrow_files.Parquet", "pyarrow", (b"PAR1",)),
     Format("feather", (".feather", ".arrow"), _COLUMNS, "_arrow_files.Feather", "pyarrow", (b"ARROW1",)),
     Format("hdf5", (".h5", ".hdf5"), _ARRAYS, "_array_files.Hdf5", "h5py", (b"\x89HDF",)),
     Format("zarr", (".zarr",), _ARRAYS, "_array_files.Zarr", "zarr", is_folder=True),
-    Format("ply", (".ply",), _POINTS, "_cloud_files.Ply", "plyfile", (b"ply",)),
-    Format("pcd", (".pcd",), _POINTS, "_cloud_files.Pcd", "pypcd4", (b"#", b"VERSION")),
+    Format("ply", (".ply",), _POINTS, "_cloud_files.Ply", starts=(b"ply",)),
+    Format("pcd", (".pcd",), _POINTS, "_cloud_files.Pcd", starts=(b"#", b"VERSION")),
     Format("las", (".las", ".laz"), _POINTS, "_cloud_files.Las", "laspy", (b"LASF",)),
     Format("gifti", (".gii",), _POINTS, "_brain_files.Gifti", "nibabel", (b"<?xml", b"<GIFTI")),
     Format("nifti", (".nii",), _ARRAY, "_brain_files.Nifti", "nibabel"),
@@ -114,13 +124,17 @@ FORMATS = (
     Format("jpeg", (".jpg", ".jpeg"), _PICTURE, "_image_files.Picture", starts=(b"\xff\xd8",)),
     Format("tiff", (".tif", ".tiff"), _PICTURE, "_image_files.Tiff", "tifffile", _TIFF),
 )
-_SHEET, _PICKLE = "Save the sheet as csv.", "Pickles are never loaded, since that can run code; save the array as npy."
+_SHEET, _PICKLE = (
+    "Save the sheet as csv or xlsx.",
+    "Pickles are never loaded, since that can run code; save the array as npy.",
+)
 _CURES = {
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys((".xls", ".ods"), _SHEET),
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), _PICKLE),
     ".mat": "Save the array as npy, for example with scipy.io.loadmat and numpy.save.",
     ".gz": "Name it after what is inside, as in .csv.gz.",
 }
+_PACKAGES = {"laspy": "laspy[lazrs]"}  # where pip knows a module by another name
 BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
 
 
@@ -144,4 +158,5 @@ def load(module: str, what: str) -> Any:
         return import_module(module)
     except ImportError as error:
         library = module.split(".")[0]
-        raise ImportError(f"{what} files need {library}; install it with: pip install 'inlier[io]'") from error
+        package = _PACKAGES.get(library, library)
+        raise ImportError(f"{what} files need {library}; install it with: pip install '{package}'") from error

@@ -60,7 +60,7 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     request = _request(source, columns, key)
     path, inside = request.path, request.inside
     format = format_of(path)
-    if inside is not None and format.kind is not Kind.ARRAYS:
+    if inside is not None and not format.is_divided:
         raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
     _check_readable(path, format)
     with _errors_in_words(path, format):
@@ -183,7 +183,7 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
 
     request = _request(source, columns)
     format = format_of(request.path)
-    if request.inside is not None and format.kind is not Kind.ARRAYS:
+    if request.inside is not None and not format.is_divided:
         return None
     _check_readable(request.path, format)
     try:

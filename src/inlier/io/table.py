@@ -127,11 +127,12 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
     if chosen is None:
         is_usual = usual and not request.left_out and set(usual) <= set(names)
         chosen = tuple(name for name in (usual if is_usual else names) if name != request.key)
-        _point_out_ids(chosen, request)
     if not chosen:
         raise UnusableFileError(f"{path} has no column of numbers beside the key {request.key!r}.")
     for name in chosen:
         _check_numeric_column(content[name], name, request)
+    if request.columns is None:
+        _point_out_ids(chosen, request)
     keys = None if request.key is None else as_keys(content[request.key])
     lengths = sorted({len(content[name]) for name in chosen})
     if len(lengths) > 1:

@@ -153,7 +153,7 @@ class GramOverlap:
         return Scores.of_values(self._pairs.store.from_host(values, self._pairs.X))
 
     def diagonal(self) -> FloatArray:
-        """H_ii = |x_i|^2 |y_i|^2."""
+        """``H_ii = |x_i|^2 |y_i|^2``."""
         return self._pairs.norm_product()
 
     def trace(self) -> float:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from inlier._lazy import attach
 
 if TYPE_CHECKING:
+    from inlier.report.cloud_summary import CloudReport, CloudSummary, report_on_clouds, summarise_clouds
     from inlier.report.match_summary import (
         MatchSummary,
         Origin,
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 
 __all__ = [
+    "CloudReport",
+    "CloudSummary",
     "MatchReport",
     "MatchSummary",
     "Origin",
@@ -27,7 +30,9 @@ __all__ = [
     "Tally",
     "render_page",
     "report_on",
+    "report_on_clouds",
     "summarise",
+    "summarise_clouds",
     "summarise_registration",
     "summarise_streamed",
 ]
@@ -35,6 +40,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "cloud_summary": "CloudReport CloudSummary report_on_clouds summarise_clouds",
         "match_summary": "MatchSummary Origin StreamedSummary Tally summarise summarise_streamed",
         "pages": "MatchReport Part RegistrationReport render_page report_on",
         "registration_summary": "RegistrationSummary summarise_registration",

@@ -11,12 +11,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from inlier._typing import FloatArray, Mask
-from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary, percent
+from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary, percent, power_of_ten
+from inlier.result import MatchResult
 
 _FRAME = {"width": 520.0, "height": 300.0, "left": 64.0, "right": 494.0, "top": 26.0, "bottom": 254.0}
 _LETTER = 9.0  # width of a letter, generously
 _BINS, _POINTS = 56, 240  # of a histogram, and of a curve: a bar is seven pixels wide, a point two from the next
 _MOST_TICKS = 6
+_SEEN = 0.03  # of the tallest bar: if all bars of a verdict are lower, counts go on a logarithmic axis
 _MOST_CUTS = 12  # thresholds of a split match, beyond which nothing else could be seen
 _LONG_TAIL = 3.0  # how many times the interesting stretch a lower tail may be, before it is compressed
 _TAIL_WIDTH = 0.35  # share of the axis that a compressed tail gets
@@ -33,6 +35,26 @@ def score_chart(summary: MatchSummary) -> dict[str, Any]:
         **_histogram(summary, scores, null, scale, "score"),
         "cuts": _x(cuts).tolist(),
         "cut_label": "threshold" if cuts.size == 1 else "thresholds",
+    }
+
+
+def truth_chart(result: MatchResult, true_mask: Mask) -> dict[str, Any]:
+    """Histogram of the scores where the truth is known: real and wrong pairs, and where the cut is."""
+    scale = _score_scale(result.scores, None, result.inlier_mask)
+    edges, places = np.linspace(0, 1, _BINS + 1), scale.place(result.scores)
+    groups = {name: np.histogram(places[mask], edges)[0] for name, mask in ((REAL, true_mask), (WRONG, ~true_mask))}
+    counts, is_log = _count_scale(groups, np.zeros(1))
+    cuts = scale.place(np.unique(np.atleast_1d(result.threshold))[:_MOST_CUTS])
+    return {
+        **_axes(scale, counts, "score", "pairs"),
+        "kind": "histogram",
+        "label": "Histogram of the scores of real and of wrong pairs, with the cut",
+        "bars": _bars({DOUBTFUL: np.zeros(_BINS, dtype=int), **groups}, edges, counts),
+        "outline": None,
+        "log_counts": is_log,
+        "break": None if scale.break_at is None else _x(scale.break_at),
+        "cuts": _x(cuts[(cuts >= 0) & (cuts <= 1.0001)]).tolist(),
+        "cut_label": "cut",
     }
 
 
@@ -59,16 +81,25 @@ def _histogram(
     if null is not None and null.size > 1:
         n_wrong = summary.n_pairs * (1 - (summary.inlier_fraction or 0.0))
         outline = np.histogram(np.clip(scale.place(null), 0, 1), edges)[0] * (n_wrong / null.size)
-    counts = linear(0, float(max(np.sum(list(groups.values()), axis=0).max(), outline.max(), 1)), 5)
+    counts, is_log = _count_scale(groups, outline)
     return {
         **_axes(scale, counts, x_label, "pairs"),
         "kind": "histogram",
         "label": f"Histogram of the {x_label}s with the cut",
         "bars": _bars(groups, edges, counts),
         "outline": _steps(outline, edges, counts) if outline.any() else None,
+        "log_counts": is_log,
         "break": None if scale.break_at is None else _x(scale.break_at),
         "verdicts": [name for name in VERDICTS if groups[name].any()],
     }
+
+
+def _count_scale(groups: dict[str, Any], outline: FloatArray) -> tuple[Scale, bool]:
+    """The axis of counts, and whether it is logarithmic: where a kind of pairs could not be seen otherwise."""
+    tallest = float(max(np.sum(list(groups.values()), axis=0).max(), outline.max(), 1))
+    smallest = min((float(group.max()) for group in groups.values() if group.any()), default=tallest)
+    is_log = smallest < _SEEN * tallest
+    return from_zero_in_powers(tallest) if is_log else linear(0, tallest, 5), is_log
 
 
 def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
@@ -184,6 +215,14 @@ def logarithmic(low: float, high: float) -> Scale:
     return Scale(lambda values: (np.log10(values) - first) / width, ticks)
 
 
+def from_zero_in_powers(high: float) -> Scale:
+    """Zero at the bottom, then powers of ten: where one has to be seen beside ten thousand."""
+    top = log10(1 + high)
+    powers = [10.0**power for power in range(0, floor(log10(high) + 1e-9) + 1)]
+    step = max(1, ceil(len(powers) / _MOST_TICKS))
+    return Scale(lambda values: np.log10(1 + np.asarray(values, dtype=float)) / top, [0.0, *powers[::step]])
+
+
 def with_lower_tail(low: float, core: float, high: float) -> Scale:
     """Linear from ``core`` to ``high``, and below that a narrow stretch in which distances grow by powers of ten.
 
@@ -238,10 +277,9 @@ def round_numbers(low: float, high: float, most: int) -> list[float]:
 
 
 def label(value: float) -> str:
-    """A tick in few characters: 2,000, 0.01, -1e13."""
+    """A tick in few characters: 2,000, 0.01, -10 to the 13th."""
     if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e6:
         return f"{value:,.4f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
-    mantissa, power = f"{value:.0e}".split("e")
-    return f"{mantissa}e{int(power)}".replace("-", "\N{MINUS SIGN}")
+    return power_of_ten(value, digits=0)

@@ -27,6 +27,7 @@ _MORE_LIKELY_WRONG = 0.5  # q-values above it
 _SMALL_ERROR = 0.1  # per cent, below which another digit is worth printing
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
 _WORST = 10  # pairs, as many as anything shows
+_RAISED = str.maketrans("0123456789-", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b")
 _PLAIN = (bool, int, float, str)  # settings that stay what they are
 _PACKAGES = ("inlier", "numpy", "scipy", "scikit-learn", "numba")  # that compute
 _METHODS = {"CalibratedMatcher": "calibrated", "RowSumMatcher": "row-sum", "EigenvectorMatcher": "eigenvector"}
@@ -330,6 +331,14 @@ def percent(share: float) -> str:
     if value == 0 or value >= 10:
         return f"{value:.1f}".removesuffix(".0") + " %"
     return f"{value:.2g} %"
+
+
+def power_of_ten(value: float, digits: int = 1) -> str:
+    """A number far from 1 as people write it: 2.9 x 10^13, with signs and raised figures of their own."""
+    mantissa, power = f"{value:.{digits}e}".split("e")
+    raised, sign = str(int(power)).translate(_RAISED), "-" if value < 0 else ""
+    factor = sign if abs(float(mantissa)) == 1 else f"{mantissa}\N{DOT OPERATOR}"
+    return f"{factor}10{raised}".replace("-", "\N{MINUS SIGN}")
 
 
 def _rounded_up(value: float) -> float:

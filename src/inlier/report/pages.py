@@ -17,7 +17,7 @@ from inlier.estimators.registration import Registration
 from inlier.estimators.repair import Repair
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
-from inlier.report.match_summary import VERDICTS, MatchSummary, summarise, versions
+from inlier.report.match_summary import VERDICTS, MatchSummary, power_of_ten, summarise, versions
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
@@ -25,6 +25,7 @@ _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those near
 _ROWS_AT_ONCE = 20
 _DIGITS = 6
 _REPAIRED_SHOWN = 200  # rows with a wrong partner that are listed
+_HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
 _SHOWN = ("key", "row", "source", "target", "residual", "score", "q_value")  # columns of the table
@@ -166,9 +167,15 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
     verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
     return {
         "columns": [
-            {"name": _HEADINGS.get(name, name), "is_text": name in ("key", "verdict"), "sorted": order.get(name)}
+            {
+                "name": _HEADINGS.get(name, name),
+                "is_text": name in ("key", "verdict"),
+                "is_minor": name == "row" and "key" in names,  # left out on phones
+                "sorted": order.get(name),
+            }
             for name in (*names, "verdict")
         ],
+        "shown": _shown,
         "which": "those with the lowest scores" if "score" in columns else "those with the largest residuals",
         "rows": [list(row) for row in zip(*values, verdicts, strict=True)],
         "n_pairs": summary.n_pairs,
@@ -188,6 +195,15 @@ def shown_pairs(summary: MatchSummary) -> Array:
     chosen = np.zeros(scores.size, dtype=bool)
     chosen[order[:_WORST]] = chosen[near] = True
     return order[chosen[order]]
+
+
+def _shown(value: float, name: str) -> str:
+    """A number as the table shows it; pairs.js does the same. A score far below all others says nothing by its size."""
+    if name == "score" and value < _HOPELESS:
+        return f"< {power_of_ten(_HOPELESS)}"
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        return power_of_ten(value)
+    return f"{value:.4g}"
 
 
 def _short(values: Array) -> list[Any]:
@@ -267,10 +283,10 @@ class Part:
     script: str | None = None
 
 
-def render_page(title: str, parts: Sequence[Part]) -> str:
-    """Render one HTML page that needs nothing else and asks for nothing."""
+def render_page(title: str, parts: Sequence[Part], package: str = "inlier.report") -> str:
+    """Render one HTML page that needs nothing else and asks for nothing; the parts may be a package's own."""
     scripts = list(dict.fromkeys(part.script for part in parts if part.script is not None))
-    return str(find_template("page.html").render(title=title, parts=parts, scripts=scripts))
+    return str(find_template("page.html", package).render(title=title, parts=parts, scripts=scripts))
 
 
 def find_template(name: str, package: str = "inlier.report") -> Any:
@@ -278,7 +294,7 @@ def find_template(name: str, package: str = "inlier.report") -> Any:
     try:
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise ImportError("Reports need jinja2; install it with: pip install 'inlier[report]'") from error
+        raise ImportError("Reports need jinja2; install it with: pip install jinja2 matplotlib") from error
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("inlier.report")]),
         autoescape=True,

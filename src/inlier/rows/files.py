@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array
+from inlier.progress import track
 from inlier.rows.stores import (
     MEMORY,
     MapWork,
@@ -282,7 +283,8 @@ def _read(sources: list[Any]) -> Iterator[tuple[slice, list[Array]]]:
     def blocks(number: int) -> list[Array]:
         return [rows_of(source, ahead[number], buffers[number % 2].get(id(source))) for source in sources]
 
-    for rows, read in zip(ahead, one_ahead(blocks, len(ahead)), strict=True):
+    read_ahead = zip(ahead, one_ahead(blocks, len(ahead)), strict=True)
+    for rows, read in track("stretches of the files", read_ahead, len(ahead)):
         for source in stored:
             source.was_read(rows.stop - rows.start)
         yield rows, read

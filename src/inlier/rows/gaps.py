@@ -14,8 +14,6 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
 
-_ABSURD = 1000.0  # times as far from the median as the median distance: no distribution of measurements goes there
-_ROWS_FOR_MEDIANS = 1_000  # about, that medians are taken of
 _RANKS = (0, 1, 2, 4, 8, 16, 32)  # numbers of directions that are tried; 0 is the column means
 _SET_ASIDE = 0.05  # of the observed values
 _MOST_SET_ASIDE_CELLS = 2_000_000  # in tables with more cells, the directions are chosen in the first rows
@@ -36,26 +34,6 @@ class Filled:
     def share_missing(self) -> FloatArray | None:
         """Share of each row that was missing."""
         return None if self.missing is None else self.missing.mean(axis=1)
-
-
-def absurd_values(table: Array) -> Mask | None:
-    """Which values lie a thousand times as far from the median of their column as is typical there; None if none do.
-
-    Codes such as -9999, and slips of a decimal point: one of them outweighs all other rows in every mean and moment.
-    """
-    some = np.asarray(table[:: max(1, len(table) // _ROWS_FOR_MEDIANS)], dtype=np.float64)
-    some = np.where(np.isfinite(some), some, np.nan)
-    known = ~np.isnan(some).all(axis=0)
-    middle, typical = np.zeros(table.shape[1]), np.zeros(table.shape[1])
-    middle[known] = np.nanmedian(some[:, known], axis=0)
-    typical[known] = np.nanmedian(np.abs(some[:, known] - middle[known]), axis=0)
-    farthest = np.where(typical > 0, _ABSURD * typical, np.inf)  # a column that is mostly one value has no typical
-    with np.errstate(invalid="ignore", over="ignore"):
-        low, high = table.min(axis=0), table.max(axis=0)
-        if (low >= middle - farthest).all() and (high <= middle + farthest).all():
-            return None
-        absurd: Mask = np.isfinite(table) & (np.abs(table - middle) > farthest)
-    return absurd if absurd.any() else None
 
 
 def fill_gaps(table: Array, unusable: Mask | None = None) -> Filled:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from inlier._cards import card
 from inlier._checks import check_choice, check_number, check_paired
 from inlier._typing import Array, FloatArray
 from inlier.rows import as_table
@@ -24,6 +25,7 @@ _SIMILARITY_MODELS = (*_WITHOUT_TRANSLATION, "rigid", "similarity")
 _ORTHOGONAL_TO = 1e-5  # what R^T R may differ from I: rotations kept in float32 pass
 _WORST_CONDITION = 1e12  # of an affine map that is to be inverted
 _NO_TURN = 1e-7  # degrees, below which it is rounding
+_LARGEST_SHOWN = 12  # rows and columns of a matrix, in a notebook
 
 
 class Transformation(ABC):
@@ -86,7 +88,7 @@ class Transformation(ABC):
         return mapped
 
     def residuals(self, X: Any, Y: Any) -> FloatArray:
-        """|y_i - T(x_i)| for each pair: Euclidean lengths, in the units of ``Y``."""
+        """``|y_i - T(x_i)|`` for each pair: Euclidean lengths, in the units of ``Y``."""
         X = self._as_points(X, "X", self.linear.shape[1])
         Y = self._as_points(Y, "Y", self.linear.shape[0])
         check_paired(X, Y, fewest=0)
@@ -151,6 +153,18 @@ class Transformation(ABC):
         where = _dimensions(d_x) if d_x == d_y else f"from {d_x} to {_dimensions(d_y)}"
         free = "" if self.determined else "; the pairs did not determine all of it"
         return f"<{self.model} transformation {'in ' * (d_x == d_y)}{where}: {self.describe()}{free}>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: what it does, in words and as a matrix, if that is small."""
+        sentences = [f"It {self.describe()}."]
+        if not self.determined:
+            sentences.append("The pairs did not determine all of it.")
+        matrix = self.matrix
+        if max(matrix.shape) > _LARGEST_SHOWN:
+            sentences.append(f"Its matrix has {matrix.shape[0]} x {matrix.shape[1]} numbers.")
+            matrix = matrix[:0]
+        rows = [{str(k): value for k, value in enumerate(line)} for line in matrix.tolist()]
+        return card(f"{self.model.capitalize()} transformation", sentences, rows, headings=False)
 
     def describe(self) -> str:
         """What it does to a point, as the rest of a sentence: "turns by 90 degrees about ... and moves by ..."."""

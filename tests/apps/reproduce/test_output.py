@@ -4,7 +4,7 @@ import csv
 import json
 
 from inlier.apps.reproduce import run_experiment
-from inlier.apps.reproduce.output import as_csv, as_record
+from inlier.apps.reproduce.output import as_csv, as_record, reproduction_page
 from inlier.apps.reproduce.runner import run_all
 from inlier.apps.reproduce.tidy import row
 
@@ -57,3 +57,23 @@ def test_columns_that_a_row_lacks_are_empty():
         "5,norm,1.0,0.0,0.0,1,",
         ",slope,2.0,0.0,0.0,1,1.5",
     ]
+
+
+def test_a_quick_run_says_so_and_has_no_time_of_the_paper_beside_fewer_pairs(tiny, sources):
+    experiment = tiny("brain-split-row-sum")
+    quick = run_experiment(experiment, experiment.prepare(sources, quick=True))
+    page = reproduction_page([quick])
+    assert "This was a quick run." in page
+    assert "A quick run: n 600 instead of 12000; repetitions 2 instead of 1000" in page
+    seconds = [line for line in quick.rows if line["quantity"] == "seconds per repetition"]
+    assert all(line["paper"] is None for line in seconds)
+    assert "seconds, paper" not in experiment.headline(quick.rows)[0]
+    assert any(line["paper"] for line in quick.rows)  # errors do not depend on n, and stay
+
+
+def test_a_run_of_the_papers_size_has_its_times_beside_ours_and_is_not_called_quick(tiny, sources):
+    experiment = tiny("brain-split-row-sum")
+    experiment.full = experiment.settings(quick=True)  # as if the paper had had so few pairs
+    full = run_experiment(experiment, experiment.prepare(sources, quick=True))
+    assert "quick run" not in reproduction_page([full])
+    assert experiment.headline(full.rows)[0]["seconds, paper"] == 2.701

@@ -145,6 +145,25 @@ class Outcome:
         """The paper's claims, judged."""
         return self.experiment.claims(self.rows)
 
+    @property
+    def smaller(self) -> list[str]:
+        """Where its settings are not those of a full run: "n 3000 instead of 12000"."""
+        full = self.experiment.full
+        return [
+            f"{name.replace('_', ' ')} {_brief(value)} instead of {_brief(full[name])}"
+            for name, value in self.run.settings.items()
+            if name in full and value != full[name]
+        ]
+
+
+def _brief(value: Any) -> str:
+    """A setting in few letters; of a long list how many there are."""
+    if isinstance(value, dict):
+        value = [size for sizes in value.values() for size in sizes]
+    if isinstance(value, (list, tuple)) and len(value) > 3:
+        return f"{len(value)} values up to {max(value):g}"
+    return ", ".join(f"{one:g}" for one in value) if isinstance(value, (list, tuple)) else str(value)
+
 
 def cells_of(points: Iterable[Mapping[str, Any]], repetitions: int, per_cell: int) -> list[Cell]:
     """Cut the repetitions of every point into cells of at most ``per_cell``.

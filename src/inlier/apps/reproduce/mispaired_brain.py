@@ -218,13 +218,14 @@ class BrainSplit(Experiment):
         return data, SplitMatcher(matcher, n_splits=point["splits"], random_state=repetition)
 
     def table(self, run: Run, records: list[Record]) -> list[Row]:
-        """Average errors and times, beside the paper's."""
+        """Average errors and times, beside the paper's; its times only beside those of as many pairs."""
         rows = super().table(run, records)
+        as_many = run.settings["n"] == self.full["n"]
         for row in rows:
             printed = _PAPER_SECONDS[self.method].get(row["splits"])
             if row["quantity"] == OVERALL:
                 row["paper"] = _PAPER_ERROR[self.method]
-            elif row["solver"] == DENSE and printed is not None:
+            elif row["solver"] == DENSE and printed is not None and as_many:
                 row["paper"] = printed / 1000
         return rows
 
@@ -241,7 +242,8 @@ class BrainSplit(Experiment):
             for solver, look in looks.items():
                 style.plot_with_band(ax, places, select(rows, solver=solver, quantity=quantity), **look)
             printed = [row["paper"] for row in select(rows, solver=DENSE, quantity=quantity)]
-            ax.plot(places, printed, "*", color=style.BLACK, markersize=11, label="printed in the paper")
+            if None not in printed:
+                ax.plot(places, printed, "*", color=style.BLACK, markersize=11, label="printed in the paper")
             ax.set_xticks(places, [str(s) for s in splits])
             ax.set_xlabel("number of splits")
         axes[0].set(ylabel="share of pairs misjudged", ylim=(0, 0.1), title="Error")
@@ -267,6 +269,8 @@ class BrainSplit(Experiment):
                     "repetitions, dense": dense[0]["repetitions"],
                 }
             )
+        if any(line["seconds, paper"] is None for line in lines):  # of other sizes than the paper's
+            lines = [{name: value for name, value in line.items() if name != "seconds, paper"} for line in lines]
         return lines
 
     def claims(self, rows: list[Row]) -> list[Claim]:

@@ -43,6 +43,7 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
         "seed": outcome.run.seed,
         "data": outcome.run.sources.describe(),
         "versions": versions(),
+        "smaller_than_the_paper": outcome.smaller,
         "seconds": round(outcome.seconds, 2),
         "claims": [asdict(claim) for claim in outcome.claims],
         "rows": outcome.rows,
@@ -79,6 +80,7 @@ def reproduction_page(outcomes: Sequence[Outcome]) -> str:
         sections=[_section(outcome) for outcome in outcomes],
         n_holding=sum(claim.holds for outcome in outcomes for claim in outcome.claims),
         n_claims=sum(len(outcome.claims) for outcome in outcomes),
+        n_smaller=sum(bool(outcome.smaller) for outcome in outcomes),
     )
 
 
@@ -111,9 +113,24 @@ class Comparison:
         """The result in a line."""
         if self.not_compared:
             return f"not compared: {self.not_compared}"
+        if self.n_compared == 0:
+            return "not compared: the two runs have no point in common, but for running times"
         if self.differences:
             return f"{len(self.differences)} of {self.n_compared} numbers differ from the baseline"
         return f"agrees with the baseline in all {self.n_compared} numbers"
+
+
+def what_was_compared(comparisons: Sequence[Comparison]) -> str:
+    """Say of how many experiments the numbers were compared, and name the others."""
+    left = [comparison.name for comparison in comparisons if comparison.n_compared == 0]
+    done = len(comparisons) - len(left)
+    if not left:
+        return f"Compared: all {done} experiments."
+    if not done:
+        return f"Nothing could be compared with the baseline, none of: {', '.join(left)}."
+    return (
+        f"Compared: {done} of {len(comparisons)} experiments. NOT compared, so nothing is known of: {', '.join(left)}."
+    )
 
 
 def load_baselines(name: str) -> list[Record]:

@@ -14,7 +14,15 @@ for (const place of document.querySelectorAll("[data-pairs]")) {
   const shown = (value, column) => {
     if (typeof value === "string" || isName(column)) return String(value);
     const size = Math.abs(value);
-    return size !== 0 && (size >= 1e6 || size < 1e-4) ? value.toExponential(3) : String(Number(value.toPrecision(4)));
+    if (headings[column].textContent === "score" && value < -1e6) return "< \u221210\u2076"; // all alike
+    if (size !== 0 && (size >= 1e6 || size < 1e-4)) return powerOfTen(value);
+    return String(Number(value.toPrecision(4)));
+  };
+  const powerOfTen = (value) => {
+    const [mantissa, power] = value.toExponential(1).split("e");
+    const raised = [...power.replace("+", "")].map((digit) => (digit === "-" ? "\u207b" : "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[digit])).join("");
+    const factor = { "1.0": "", "-1.0": "-" }[mantissa] ?? `${mantissa}\u22c5`;
+    return `${factor}10${raised}`.replace("-", "\u2212");
   };
 
   function chosen() {
@@ -27,7 +35,7 @@ for (const place of document.querySelectorAll("[data-pairs]")) {
 
   function cell(value, column) {
     const element = document.createElement("td");
-    if (headings[column].classList.contains("text")) element.className = "text";
+    for (const kind of ["text", "minor"]) if (headings[column].classList.contains(kind)) element.className = kind;
     if (column < lastColumn) {
       element.textContent = shown(value, column);
       if (typeof value === "string") element.title = value;

@@ -1,0 +1,127 @@
+"""What the surface about a point looks like: fast point feature histograms (FPFH, Rusu et al. 2009), free of signs.
+
+For two neighbours with normals n_1, n_2 and the unit vector e from one to the other, in the frame u = n_1,
+v = e x u / |e x u|, w = u x v, the features are
+
+    alpha = v . n_2,   phi = u . e,   theta = atan2(w . n_2, u . n_2).
+
+A normal's sign is arbitrary unless somebody knows where the sensor stood. So n_2 is turned to the side of n_1, and if
+both are turned over, phi and theta change their sign and alpha does not. A histogram is kept in two parts: the *even*
+one, which does not change as the normal is turned over, and the *odd* one, which changes its sign. Neighbours are added
+up to FPFH with their relative sign, and two points are compared under the better of the two signs:
+
+    similarity = F_even . G_even + |F_odd . G_odd|.
+
+Histograms are taken at two radii, and the square roots of their entries are compared (as in RootSIFT; Arandjelovic and
+Zisserman 2012), less their mean: what all points have in common tells none of them apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray
+from inlier.clouds.normals import Neighbours
+
+_BINS = 11  # of each feature, as in the paper
+_HALF = _BINS // 2
+_TINY = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptors:
+    """A row per point, in two parts."""
+
+    even: Array
+    odd: Array
+
+    def centred(self, mean: Array) -> Descriptors:
+        """Without what is common, and of unit length."""
+        return _of_unit_length(self.even - mean, self.odd)
+
+
+def describe(points: FloatArray, normals: FloatArray, neighbours: Neighbours, radii: tuple[float, ...]) -> Descriptors:
+    """Describe each point by its neighbours within each of the radii, and by theirs."""
+    features = _pair_features(points, normals, neighbours)
+    parts = []
+    for radius in radii:
+        kept = np.flatnonzero(neighbours.distance <= radius)
+        near = neighbours if kept.size == neighbours.first.size else neighbours.nearer(radius)
+        parts.append(_rooted(_fpfh(near, *(feature[kept] for feature in features))))
+    return _of_unit_length(np.hstack([part.even for part in parts]), np.hstack([part.odd for part in parts]))
+
+
+def common_part(a: Descriptors, b: Descriptors) -> Array:
+    """The mean of the even parts of two clouds."""
+    mean: Array = (a.even.mean(axis=0) + b.even.mean(axis=0)) / 2
+    return mean
+
+
+def _pair_features(points: FloatArray, normals: FloatArray, neighbours: Neighbours) -> tuple[Array, ...]:
+    """alpha, phi and theta with the sign of n_first, and whether n_second has the same sign, as 1 and -1."""
+    n, m = (normals[end].astype(np.float32).T for end in (neighbours.first, neighbours.second))
+    e = (points[neighbours.second] - points[neighbours.first]).astype(np.float32).T
+    e /= np.maximum(neighbours.distance, _TINY).astype(np.float32)
+    between = np.einsum("ij,ij->j", n, m)
+    same_side = np.where(between < 0, np.float32(-1), np.float32(1))
+    first, second = np.einsum("ij,ij->j", n, e), np.einsum("ij,ij->j", m, e) * same_side
+    volume = same_side * np.einsum("ij,ij->j", e, np.stack(_cross(n, m)))  # e . (n x m), as v . n_2 times |e x u|
+    # The frame belongs to the point whose normal is nearer to the line between them, so that both see the same.
+    swap = np.abs(first) < np.abs(second)
+    phi, other = np.where(swap, -second, first), np.where(swap, -first, second)
+    across = np.sqrt(np.maximum(1 - phi**2, 1e-12))  # |e x u|
+    cosine = np.abs(between)
+    theta = np.arctan2((other - phi * cosine) / across, cosine)  # w . n_2 = (e . n_2 - (e . u) (u . n_2)) / |e x u|
+    return volume / across, phi, theta, same_side
+
+
+def _cross(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def _fpfh(neighbours: Neighbours, alpha: Array, phi: Array, theta: Array, same_side: Array) -> Descriptors:
+    """The histograms of a point and, by nearness, of its neighbours."""
+    n, first, second = neighbours.n_points, neighbours.first, neighbours.second
+    even = [_histogram(n, first, alpha, 1.0) + _histogram(n, second, alpha, 1.0)]
+    odd = []
+    for feature, limit in ((phi, 1.0), (theta, np.pi / 2)):
+        counts = _histogram(n, first, feature, limit) + _histogram(n, second, same_side * feature, limit)
+        even.append(counts + counts[:, ::-1])
+        odd.append(counts - counts[:, ::-1])
+    share = (1 / np.maximum(neighbours.count(), 1)).astype(np.float32)[:, None]
+    single_even, single_odd = np.hstack(even) * share, np.hstack(odd) * share
+    nearness = (1 / np.maximum(neighbours.distance, _TINY)).astype(np.float32)
+    nearness /= nearness.max(initial=_TINY)
+    total = np.maximum(neighbours.sums(np.ones((n, 1), np.float32), nearness), _TINY)
+    return Descriptors(
+        single_even + neighbours.sums(single_even, nearness) / total,
+        single_odd + neighbours.sums(single_odd, nearness * same_side) / total,
+    )
+
+
+def _histogram(n_points: int, owner: Array, feature: Array, limit: float) -> Array:
+    """Counts per point of a feature in [-limit, limit]."""
+    bins = ((feature / np.float32(limit) + 1) * (_BINS / 2)).astype(np.int64)
+    counts = np.bincount(owner * _BINS + np.clip(bins, 0, _BINS - 1), minlength=n_points * _BINS)
+    return counts.reshape(n_points, _BINS).astype(np.float32)
+
+
+def _rooted(histograms: Descriptors) -> Descriptors:
+    """Square roots of the entries, split into even and odd parts again, each entry of them once."""
+    even, odd = [np.sqrt(histograms.even[:, :_BINS])], []
+    for k in (0, 1):
+        plus = histograms.even[:, (k + 1) * _BINS : (k + 2) * _BINS]
+        minus = histograms.odd[:, k * _BINS : (k + 1) * _BINS]
+        root = np.sqrt(np.maximum(plus + minus, 0) / 2)
+        turned_over = root[:, ::-1]
+        even += [(root + turned_over)[:, :_HALF] / np.sqrt(2), root[:, _HALF : _HALF + 1]]
+        odd.append((root - turned_over)[:, :_HALF] / np.sqrt(2))
+    return _of_unit_length(np.hstack(even), np.hstack(odd))
+
+
+def _of_unit_length(even: Array, odd: Array) -> Descriptors:
+    length = np.sqrt(np.einsum("ij,ij->i", even, even) + np.einsum("ij,ij->i", odd, odd))
+    length = np.maximum(length, _TINY)[:, None]
+    return Descriptors((even / length).astype(np.float32), (odd / length).astype(np.float32))

@@ -1,0 +1,75 @@
+"""Refinement, standard errors and the second opinion, on surfaces whose motion is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from inlier.clouds.levels import level_of
+from inlier.clouds.refinement import Motion, Surface, contact, polish, refine
+from inlier.clouds.second_opinion import opinion_on
+from inlier.clouds.suggestions import different, n_supporting, suggested_motions
+from inlier.datasets import make_scans
+
+SMALL = Motion(Rotation.from_rotvec([0.02, -0.03, 0.01]).as_matrix(), np.array([0.4, -0.3, 0.2]))
+
+
+@pytest.fixture(scope="module")
+def scans():
+    return make_scans(rng=0)
+
+
+def centred(scans):
+    a, b = scans.source.mean(axis=0), scans.target.mean(axis=0)
+    truth = Motion(scans.rotation, scans.rotation @ a + scans.translation - b)
+    return scans.source - a, scans.target - b, truth
+
+
+def degrees(a, b):
+    return np.degrees(Rotation.from_matrix(a.rotation @ b.rotation.T).magnitude())
+
+
+def test_motions_follow_each_other_and_go_back():
+    points = np.random.default_rng(0).random((5, 3))
+    np.testing.assert_allclose(SMALL.inverse(SMALL(points)), points)
+    turned = SMALL.then(np.eye(3), np.ones(3))
+    np.testing.assert_allclose(turned(points), SMALL(points) + 1)
+
+
+def test_polish_finds_the_motion_from_nearby(scans):
+    source, target, truth = centred(scans)
+    start = Motion(SMALL.rotation @ truth.rotation, SMALL.rotation @ truth.translation + SMALL.translation)
+    found, _, _ = polish(source, target, start)
+    assert degrees(start, truth) > 2
+    assert degrees(found, truth) < 0.1
+
+
+def test_nothing_moves_where_nothing_touches(scans):
+    source, target, truth = centred(scans)
+    surfaces = Surface.dense(source[:500]), Surface.dense(target[:500] + 1e4)
+    assert refine(*surfaces, truth, 1.0, 5) is truth
+    assert not contact(*surfaces, truth, 1.0).touches.any()
+
+
+def test_on_a_plane_a_shift_is_left_free():
+    rng = np.random.default_rng(0)
+    plane = np.column_stack([rng.random((3_000, 2)), 0.001 * rng.normal(size=3_000)])
+    level = level_of(plane, plane, 500)
+    opinion = opinion_on(Motion(np.eye(3), np.zeros(3)), [level])
+    assert opinion.undetermined is not None
+    assert opinion.log_p_value == 0
+    assert opinion.contact > 0.99
+
+
+def test_the_right_motion_is_suggested_and_stands_out(scans):
+    source, target, truth = centred(scans)
+    level = level_of(source, target, 1_500)
+    found = suggested_motions(level, np.random.default_rng(0))
+    opinions = sorted((opinion_on(motion, [level]) for motion in found), key=lambda one: -one.n_supporting)
+    assert degrees(opinions[0].motion, truth) < 0.5
+    assert opinions[0].log_p_value < np.log(1e-5)
+    wrong = Motion(Rotation.from_euler("z", 90, degrees=True).as_matrix() @ truth.rotation, truth.translation)
+    assert opinion_on(wrong, [level]).log_p_value > np.log(0.01)
+    assert n_supporting(level, wrong) < opinions[0].n_supporting / 5
+    assert len(different([truth, truth, wrong], level)) == 2
