@@ -249,6 +249,18 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.plotting import plot_repair
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
+    >>> y = data.Y.copy()
+    >>> y[[3, 7]] = y[[7, 3]]
+    >>> ax = plot_repair(CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y))
+    >>> len(ax.lines)
+    2
     """
     moved = np.flatnonzero(~np.isin(repair.kind, ("kept", "poor")))
     moved = moved[np.argsort(repair.q_values[moved], kind="stable")][:most]

@@ -62,6 +62,17 @@ class Repair:
     Notes
     -----
     Made by `CalibratedMatcher.repair`.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
+    >>> y = data.Y.copy()
+    >>> y[[3, 7]] = y[[7, 3]]
+    >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
+    >>> int(repaired.suspects.sum()), repaired.kind[3].item(), repaired.partner[3].item()
+    (2, 'swapped', 7)
     """
 
     kind: Array
