@@ -5,6 +5,7 @@
     python benchmarks/clouds.py negatives --count 300      # clouds of different places: how many are called sure?
     python benchmarks/clouds.py units                      # the same answer in other units, and far from the origin?
     pip install '.[peers]'; python benchmarks/clouds.py pairs --methods ransac fgr kiss inlier --turns 1
+    python benchmarks/clouds.py pairs --methods kiss inlier --turns 1 --only synthetic bunny      # some of them
 
 The clouds are those of ../shared/data/clouds (see its README; some may not be passed on). The target of each pair is
 turned at random and moved first. Right: within 5 degrees, and 5 % of the extent at the centre of the source. Peers are
@@ -234,6 +235,7 @@ def _line(name: str, some: list[dict[str, Any]]) -> None:
 def pairs(options: argparse.Namespace) -> None:
     """All pairs, turned."""
     rows = [row for row in index(options.data) if options.half in (None, row["half"])]
+    rows = [row for row in rows if not options.only or any(word in row["name"] for word in options.only)]
     tasks = [
         (options.data, row, turn, method) for method in options.methods for turn in range(options.turns) for row in rows
     ]
@@ -294,6 +296,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=["inlier"])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--half", choices=("set", "aside"))
+    parser.add_argument("--only", nargs="+", help="parts of names of pairs")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

@@ -33,6 +33,7 @@ LIMIT_GIB = 0.25  # that a file may unpack to
 PATIENCE, WAITING = 10.0, 60.0  # seconds of work, and until a process counts as one that hangs
 _SPARE_MIB = 1024  # beyond the limit
 _COMMAND_EVERY = 20  # mutants, one is also given to the command line
+_ARCHIVES, _INSIDE = (".npz", ".xlsx"), 0.7  # of which so many are damaged inside
 _RESTART_EVERY = 5_000  # mutants, so that memory is measured afresh
 
 
@@ -143,7 +144,9 @@ def bytes_damaged(run: Run, seeds: list[Path], n: int, rng: np.random.Generator)
         if seed.is_dir():
             run.attack(suffix, lambda path, seed=seed: mutations.damaged_folder(seed, path, rng, run.payload))
         else:
-            content = mutations.damaged(seed.read_bytes(), rng, run.payload)
+            is_archive = suffix in _ARCHIVES and rng.random() < _INSIDE
+            damage = mutations.damaged_archive if is_archive else mutations.damaged
+            content = damage(seed.read_bytes(), rng, run.payload)
             run.attack(suffix, lambda path, content=content: path.write_bytes(content))
 
 
@@ -195,13 +198,16 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=60.0, help="stop then, however many there were")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="suffixes whose sound files are damaged, as .xlsx,.csv; no made-up headers then")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="inlier-fuzz-") as name:
         folder, start = Path(name), time.monotonic()
         seeds = make_seeds(folder / "seeds")
         run = Run(folder, start + 60 * given.minutes)
-        n_made_up = given.mutants // 5
-        headers_made_up(run, folder / "seeds", n_made_up, given.seed)
+        if given.only:
+            seeds = [seed for seed in seeds if seed.name.endswith(tuple(given.only.split(",")))]
+        else:
+            headers_made_up(run, folder / "seeds", given.mutants // 5, given.seed)
         bytes_damaged(run, seeds, given.mutants - run.n_mutants, np.random.default_rng(given.seed))
         run.reader.close()
     per_format = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(run.by_format.items()))

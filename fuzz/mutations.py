@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import shutil
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,18 @@ def damaged(content: bytes, rng: np.random.Generator, payload: bytes) -> bytes:
         elif kind == 8 and rng.random() < 0.1:
             data[place : place + len(payload)] = payload
     return bytes(data)
+
+
+def damaged_archive(content: bytes, rng: np.random.Generator, payload: bytes) -> bytes:
+    """A sound zip archive of which one or two members are damaged: what is inside is reached, past all checksums."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        names = old.namelist()
+        hit = {names[rng.integers(len(names))] for _ in range(rng.integers(1, 3))}
+        for name in names:
+            member = old.read(name)
+            new.writestr(name, damaged(member, rng, payload) if name in hit else member)
+    return packed.getvalue()
 
 
 def damaged_folder(seed: Path, there: Path, rng: np.random.Generator, payload: bytes) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inlier import CalibratedMatcher, RowSumMatcher, SplitMatcher, estimate_transformation
+from inlier import CalibratedMatcher, Registration, RowSumMatcher, SplitMatcher, estimate_transformation
 from inlier.datasets import make_gaussian_pairs
-from inlier.plotting import as_png, new_figure, plot_accepted, plot_alignment, plot_points, plot_scores
+from inlier.plotting import as_png, new_figure, plot_accepted, plot_alignment, plot_map, plot_points, plot_scores
 
 
 @pytest.fixture(autouse=True)
@@ -129,3 +129,16 @@ def test_pairs_are_joined_real_ones_above_the_others(data):
 def test_sets_of_different_spaces_cannot_be_drawn_together(data):
     with pytest.raises(ValueError, match="X has 10 columns and y has 2"):
         plot_alignment(data.X, data.Y[:, :2])
+
+
+def test_a_map_is_drawn_on_the_axes_given(data):
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    ax = new_figure().subplots()
+    assert plot_map(matcher, data.X, data.Y, ax) is ax
+    wrong, real = (np.asarray(group.get_offsets()) for group in ax.collections)
+    assert (len(real), len(wrong)) == (matcher.inlier_mask_.sum(), (~matcher.inlier_mask_).sum())
+    assert np.corrcoef(real.T)[0, 1] > 0.9
+    assert abs(np.corrcoef(wrong.T)[0, 1]) < 0.5
+    assert plot_scores(matcher, ax=ax) is ax
+    points = data.X[:, :3]
+    assert plot_map(Registration(random_state=0).fit(points, points[:, [1, 2, 0]]), points, points[:, [1, 2, 0]])

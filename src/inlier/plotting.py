@@ -37,13 +37,13 @@ def _or_new(ax: Any, figsize: tuple[float, float]) -> Any:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def plot_scores(result: MatchResult, true_mask: Mask | None = None, ax: Any = None) -> Any:
+def plot_scores(result: Any, true_mask: Mask | None = None, ax: Any = None) -> Any:
     """Draw the histogram of the scores with the threshold; real and wrong pairs apart if the truth is known.
 
     Parameters
     ----------
-    result : MatchResult
-        What a matcher found, from its ``result_``.
+    result : MatchResult or matcher
+        What a matcher found, from its ``result_``; or the matcher itself.
     true_mask : ndarray of bool, optional
         True where the pair is real.
     ax : matplotlib Axes, optional
@@ -64,6 +64,7 @@ def plot_scores(result: MatchResult, true_mask: Mask | None = None, ax: Any = No
     'number of pairs'
     """
     ax = _or_new(ax, (5, 3.2))
+    result = getattr(result, "result_", result)
     scores, clipped = _within_sight(result)
     edges = np.histogram_bin_edges(scores, bins=60)
     if true_mask is None:
@@ -288,3 +289,45 @@ def as_png(figure: Any, dpi: int = 130) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": "inlier"})
     return buffer.getvalue()
+
+
+def plot_map(matcher: Any, X: Any, y: Any, ax: Any = None) -> Any:
+    """Draw y beside what the learned map makes of x, in the direction of y that it predicts most of.
+
+    Parameters
+    ----------
+    matcher : CalibratedMatcher or Registration
+        Fitted to these pairs.
+    X, y : array-like
+        The tables of `fit`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.plotting import plot_map
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
+    >>> ax = plot_map(CalibratedMatcher(random_state=0).fit(data.X, data.Y), data.X, data.Y)
+    >>> ax.get_ylabel()
+    'y'
+    """
+    ax = _or_new(ax, (4.2, 4))
+    predicted, actual = np.asarray(matcher.transform(X), dtype=np.float64), np.asarray(y, dtype=np.float64)
+    actual = actual.reshape(len(predicted), -1)
+    mask = np.asarray(matcher.inlier_mask_)
+    centre = predicted.mean(axis=0)
+    direction = np.linalg.svd(predicted - centre, full_matrices=False)[2][0]
+    across, up = (predicted - centre) @ direction, (np.nan_to_num(actual - centre)) @ direction
+    for rows, colour, label in ((~mask, WRONG, "not accepted"), (mask, REAL, "accepted")):
+        ax.scatter(across[rows], up[rows], s=6, color=colour, linewidths=0, alpha=0.6, label=label)
+    ends = [float(across.min()), float(across.max())]
+    ax.plot(ends, ends, color="black", linewidth=0.8)
+    ax.set(xlabel="what the map makes of x", ylabel="y")
+    ax.legend(frameon=False)
+    return ax

@@ -32,6 +32,8 @@ class MatchResult:
     p_values, q_values : ndarray of float, shape (n,), optional
         From a calibrated matcher: the chance that a wrong pair scores as high, and the smallest false
         discovery rate at which the pair is accepted.
+    labels : pandas Index, optional
+        Names of the rows of X, where it was a data frame.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class MatchResult:
     threshold: float | FloatArray
     p_values: FloatArray | None = None
     q_values: FloatArray | None = None
+    labels: Any = None
 
     @property
     def n_pairs(self) -> int:
@@ -86,12 +89,15 @@ class MatchResult:
         return places_of_lowest(to_host(self.scores), int(k))
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier."""
+        """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier.
+
+        Its index are the labels of the rows of X, if they had any.
+        """
         try:
             import pandas
         except ImportError as error:
             raise ImportError("to_frame needs pandas; install it with: pip install pandas") from error
-        index = pandas.RangeIndex(self.n_pairs, name="pair")
+        index = pandas.RangeIndex(self.n_pairs, name="pair") if self.labels is None else self.labels
         return pandas.DataFrame(self.columns(), index=index)
 
     def to_json(self, indent: int | None = None) -> str:

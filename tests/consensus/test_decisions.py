@@ -666,3 +666,126 @@ class TestConsensus:
         assert most == (0.01 if noise_bound is None else 1.0)
         assert largest <= 0.31 if noise_bound else largest > 1
         assert 1000 <= few < 50_000 <= many
+
+
+class TestDoubt:
+    """Each turn that `how_sure` can take, with what it asks replaced by answers."""
+
+    @pytest.fixture
+    def ask(self, monkeypatch):
+        def ask(
+            n_far=60,
+            alarms=-200.0,
+            suspicious=True,
+            clumped=False,
+            few_places=False,
+            by_places=-80.0,
+            alarms_after=-200.0,
+            repeats=-1.0,
+        ):
+            X = 3 * np.random.default_rng(0).random((200, 3))
+            Y = X + 0.5
+            Y[:n_far, 0] += 5.0
+            said = []
+            best = SHIFT if by_places < -10 else None
+            answers = {
+                "_is_beyond_suspicion": lambda setting, found: not suspicious,
+                "looks_clumped": lambda x, y, rng: said.append(("clumped", len(x))) or clumped,
+                "clump_length": lambda x, y, rng: said.append(("length", len(x))) or 0.7,
+                "_is_in_few_places": lambda pairs, found: few_places,
+                "_by_places": lambda setting, found, some, length: (
+                    said.append(("places", length)) or (Certainty(by_places, 5.0, length), best)
+                ),
+                "start_from": lambda setting, maps: (
+                    None,
+                    Candidate(maps, replace(STRONG, log_false_alarms=alarms_after)),
+                ),
+                "_beside_repeats": lambda setting, found, far: said.append(("repeats", far.n_pairs)) or repeats,
+            }
+            for name, answer in answers.items():
+                monkeypatch.setattr(find, name, answer)
+            setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+            found = Candidate(SHIFT, replace(STRONG, log_false_alarms=alarms, bound=0.1))
+            certainty, again = find.how_sure(setting, found)
+            return certainty.log_p_value, certainty.n_places, again, said
+
+        return ask
+
+    def test_beyond_suspicion_nothing_more_is_asked(self, ask):
+        assert ask(suspicious=False, clumped=True) == (-200.0, 60.0, None, [])
+
+    def test_mistakes_that_are_not_clumped_are_judged_by_false_alarms(self, ask):
+        assert ask() == (-200.0, 60.0, None, [("clumped", 60)])
+
+    @pytest.mark.parametrize(("n_far", "asked"), [(49, []), (50, [("clumped", 50)])])
+    def test_fifty_mistakes_are_needed_to_see_clumps(self, ask, n_far, asked):
+        assert ask(n_far=n_far)[3] == asked
+
+    def test_clumped_ones_by_places(self, ask):
+        asked = [("clumped", 60), ("length", 60), ("places", 0.7)]
+        assert ask(clumped=True) == (-80.0, 5.0, SHIFT, asked)
+        assert ask(clumped=True, by_places=-3.0) == (-3.0, 5.0, None, asked)
+
+    def test_support_in_few_places_too_with_four_bounds_for_a_length(self, ask):
+        assert ask(few_places=True)[3] == [("clumped", 60), ("places", pytest.approx(0.4))]
+        assert ask(few_places=True, alarms=0.0)[3] == [("clumped", 200)]  # where no map is, all are mistakes
+
+    @pytest.mark.parametrize(("alarms", "asked"), [(-39.9, True), (-40.1, False)])
+    def test_where_little_speaks_for_it_repeats_are_asked_about(self, ask, alarms, asked):
+        log_p, _, _, said = ask(alarms=alarms, repeats=-8.0)
+        assert (("repeats", 60) in said) == asked
+        assert log_p == (-8.0 if asked else alarms)
+        assert ask(alarms=-30.0, repeats=-35.0)[0] == -30.0
+        assert ("repeats", 49) not in ask(alarms=-30.0, n_far=49)[3]
+
+    def test_repeats_beside_a_map_that_is_sure_by_places(self, ask):
+        log_p, _, again, said = ask(clumped=True, alarms_after=-20.0, repeats=-2.0)
+        assert said[-1] == ("repeats", 60)
+        assert (log_p, again) == (-2.0, None)
+        assert ask(clumped=True, alarms_after=-20.0, repeats=-50.0)[:3] == (-50.0, 5.0, SHIFT)
+        assert ask(clumped=True, alarms_after=-20.0, by_places=-3.0)[3][-1][0] == "places"
+
+    @pytest.mark.parametrize(
+        ("n_far", "few_places", "alike", "alarms", "clumped", "beyond"),
+        [
+            (49, False, True, -30.0, True, True),  # hardly any mistakes
+            (49, True, False, -30.0, True, True),
+            (49, True, True, -200.0, False, False),  # but the places are few, and each is one witness
+            (50, True, False, -200.0, False, False),
+            (50, False, True, -39.0, False, False),  # scarce
+            (50, False, True, -200.0, True, True),  # a clear majority
+            (150, False, True, -200.0, True, False),
+            (150, False, True, -200.0, False, True),
+        ],
+    )
+    def test_suspicion(self, n_far, few_places, alike, alarms, clumped, beyond, monkeypatch):
+        X = 3 * np.random.default_rng(0).random((200, 3))
+        Y = X + 0.5
+        Y[:n_far, 0] += 5.0
+        monkeypatch.setattr(find, "_is_in_few_places", lambda pairs, found: few_places)
+        monkeypatch.setattr(find, "_neighbours_miss_alike", lambda pairs, found: alike)
+        monkeypatch.setattr(find, "looks_clumped", lambda x, y, rng: clumped)
+        evidence = replace(STRONG, log_false_alarms=alarms, n_supporting=200 - n_far, n_pairs=200)
+        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
+        assert find._is_beyond_suspicion(setting, Candidate(SHIFT, evidence)) == beyond
+
+    @pytest.mark.parametrize(("n", "looked_at"), [(1000, 1000), (1001, 1000), (999, 999)])
+    def test_a_glance_is_at_a_thousand(self, n, looked_at, monkeypatch):
+        X = 3 * np.random.default_rng(0).random((n, 3))
+        seen = []
+        monkeypatch.setattr(find, "_is_far", lambda pairs, found: seen.append(pairs.n_pairs) or np.zeros(1, dtype=bool))
+        setting = Setting(MapModel("rigid", 3), columns(X, X), None, np.random.default_rng(0))
+        find._is_beyond_suspicion(setting, Candidate(IDENTITY, STRONG))
+        assert seen == [looked_at]
+
+    @pytest.mark.parametrize(("n", "shared", "alike"), [(120, 0.9, True), (120, 0.2, False), (49, 0.9, False)])
+    def test_errors_of_neighbours(self, n, shared, alike):
+        """Companions side by side, whose errors are mostly one error."""
+        rng = np.random.default_rng(0)
+        X = 30 * rng.random((n, 3))
+        errors = 0.01 * rng.normal(size=(n, 3))
+        half = n // 2
+        X[half : 2 * half] = X[:half] + 0.001
+        errors[half : 2 * half] = shared * errors[:half] + np.sqrt(1 - shared**2) * errors[half : 2 * half]
+        errors += 0.02  # which all have in common, and is no error of neighbours
+        assert find._neighbours_miss_alike(columns(X, X + errors), Candidate(IDENTITY, STRONG)) == alike

@@ -23,6 +23,10 @@ class MovedRegistration(Registration):
         fits = y is not None and table.ndim == 2 and table.dtype.kind in "iuf" and len(table) == len(np.asarray(y))
         return super().fit(X, table + 1 if fits else y, sample_weight)
 
+    def score(self, X, y, sample_weight=None):
+        """Likewise."""
+        return super().score(X, np.asarray(X) + 1, sample_weight)
+
 
 ESTIMATORS = [
     RowSumMatcher(),
@@ -44,8 +48,22 @@ EXPECTED = {
 }
 
 
+NEW_PAIRS = "score_samples judges pairs: it takes X and y, and the check gives X alone"
+OF_PAIRS = {
+    "check_methods_sample_order_invariance": NEW_PAIRS,
+    "check_methods_subset_invariance": NEW_PAIRS,
+}
+WEIGHTS = {
+    "check_sample_weight_equivalence_on_dense_data": "a weight is the chance of being learned from, in proportion",
+}
+
+
 def expected_failures(estimator):
-    return EXPECTED if isinstance(estimator, MovedRegistration) else {}
+    if isinstance(estimator, MovedRegistration):
+        return OF_PAIRS | EXPECTED
+    if isinstance(estimator, Registration):
+        return OF_PAIRS
+    return OF_PAIRS | WEIGHTS if isinstance(estimator, CalibratedMatcher) else {}
 
 
 @pytest.mark.filterwarnings("ignore:.*columns of . hold a single value")

@@ -8,8 +8,9 @@ is not so: hence each pair is also compared with its rivals (see `inlier.calibra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -47,6 +48,18 @@ class CrossFit:
     counts: Array | None = None  # how many pairs have each score, where they are counted
     by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
     rows_depend: bool = False  # whether rows seem to depend on each other
+    judges: tuple[PairScorer, ...] = ()  # what was learned, each without a part of the pairs: for pairs that come later
+    standardised: bool = False  # whether scores are in units of what re-pairings did where each was learned
+
+    def judge(self, x: Any, y: Any) -> FloatArray:
+        """Score other prepared pairs: the median of what all judges say; 0 where nothing was learned."""
+        if not self.judges:
+            return np.zeros(int(x.shape[0]))
+        scores = [to_host(judge.scores(x, y)) for judge in self.judges]
+        if self.standardised:
+            nulls = [judge.significance for judge in self.judges]
+            scores = [(s - null.centre) / null.spread for s, null in zip(scores, nulls, strict=True)]
+        return np.median(scores, axis=0)
 
     def highest(self, home: PairedRows) -> float:
         """The highest score of any pair."""
@@ -61,31 +74,42 @@ class CrossFit:
         return home.store.from_host(values, home.X)
 
 
+class Teacher(Protocol):
+    """What learns from some of the pairs."""
+
+    def learn(self, training: Array) -> PairScorer | None:
+        """Learn from these pairs; None if nothing is found."""
+
+
 def cross_fit(
     pairs: PairedRows,
     labels: Array,
     n_folds: int,
     rng: np.random.RandomState,
     prepared: tuple[Any, Any] | None = None,
+    helped: Callable[[Learner], Teacher] | None = None,
+    most_deals: int = _MOST_DEALS,
 ) -> CrossFit:
     """Score all pairs, which are prepared for `learn_map` (all rows, where that has been done), and re-pairings.
 
     ``labels`` say what pairs have in common (see `inlier.rows.null_pairs`): a point is never re-paired with itself,
     equal pairs and pairs of one group share a fold, re-pairings stay inside strata. There are fewer folds where there
-    are not two pairs, or groups, for each.
+    are not two pairs, or groups, for each. ``helped`` makes of the learner one that knows more: rows without a
+    partner, columns that correspond.
     """
     n = pairs.n_pairs
-    n_deals = how_many_deals(n)
+    n_deals = min(how_many_deals(n), most_deals)
     per_pair = RE_PAIRINGS // (n * n_deals)
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         prepared = prepared_rows(pairs, np.arange(n)) if prepared is None else prepared
         learner = Learner(pairs, labels, rng, prepared=prepared)
+        teacher: Teacher = learner if helped is None else helped(learner)
         n_folds = how_many_folds(n_folds, learner)
         rivals = Rivals.of(*prepared, labels, rng)
 
         def scored(deal: int, own: Array) -> _Fold | None:
             """Learn from the other pairs, and score these and their re-pairings."""
-            learned = learner.learn(np.setdiff1d(np.arange(n), own))
+            learned = teacher.learn(np.setdiff1d(np.arange(n), own))
             if learned is None:
                 return None
             own = rng.permutation(own)
@@ -98,14 +122,14 @@ def cross_fit(
         deals = [deal_folds(labels, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
         folds = [scored(*stretch) for stretch in track("folds", stretches)]
-        if learner.ridge_is_better:  # which the first folds may not have known
+        if learner.ridge_is_better and helped is None:  # which the first folds may not have known
             again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
             folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]
         parts = _on_one_scale([fold for fold in folds if fold is not None])
         if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
             return CrossFit(np.zeros(n), np.zeros(1))
         fit = _together(parts, n_deals, labels)
-        real = clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
+        real = None if helped else clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
         if real is None:
             return fit
         return _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
@@ -141,10 +165,14 @@ class _Fold:
         return replace(self, scores=scores, null_scores=null_scores, centre=null.centre, spread=null.spread)
 
 
-def _on_one_scale(folds: list[_Fold]) -> list[_Fold]:
-    """Maps' scores are on one scale, and so are cosines, but not on the same; those of anchors are on none."""
+def _are_mixed(folds: list[_Fold]) -> bool:
+    """Whether scores are on several scales: maps have one, cosines another, anchors one each."""
     kinds = {type(fold.by) for fold in folds}
-    return [fold.standardised() for fold in folds] if len(kinds) > 1 or AnchorPairs in kinds else folds
+    return len(kinds) > 1 or AnchorPairs in kinds
+
+
+def _on_one_scale(folds: list[_Fold]) -> list[_Fold]:
+    return [fold.standardised() for fold in folds] if _are_mixed(folds) else folds
 
 
 def _without_partners(
@@ -166,7 +194,8 @@ def _without_partners(
 
 def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     """The median score over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
-    n = labels.shape[1]
+    n, mixed = labels.shape[1], _are_mixed(folds)
+    judges = tuple(fold.by for fold in folds if fold.deal == folds[0].deal)
     of_deals, log_ratio = np.full((2, n_deals, n), np.nan)
     for fold in folds:
         of_deals[fold.deal, fold.rows] = fold.scores
@@ -175,7 +204,8 @@ def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     filled = np.nan_to_num(of_deals, nan=min(null_scores[0], np.nanmin(of_deals)))
     scores = np.median(filled, axis=0) if n_deals > 1 else filled[0]
     share = _null_fraction(of_deals, null_scores, labels)
-    return CrossFit(scores, null_scores, share, by_rivals=share_by_rivals(log_ratio))
+    by_rivals = share_by_rivals(log_ratio)
+    return CrossFit(scores, null_scores, share, by_rivals=by_rivals, judges=judges, standardised=mixed)
 
 
 def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array) -> tuple[float, float] | None:

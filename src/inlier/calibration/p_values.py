@@ -109,7 +109,7 @@ def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
     """Whether small p-values crowd near 0, as those of real pairs do, or are spread evenly over a short range.
 
     The latter is what pairs have that resemble each other in clusters: each is as good as any other of its cluster, and
-    better than all strangers. Looked at is the shortest range that holds most of the surplus; True where that is small.
+    better than all strangers. Looked at is the shortest range that holds most of the surplus; True where there is little.
     """
     times = np.ones(p.size) if counts is None else np.asarray(counts, dtype=np.float64)
     n, share_wrong = float(times.sum()), min(1.0, 2 * float(times @ (p > _MIDDLE)) / float(times.sum()))
@@ -118,7 +118,7 @@ def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
         return float(times @ (p <= below)) - share_wrong * below * n
 
     whole = surplus(_MIDDLE)
-    if whole < _FEWEST_IN_SURPLUS:
+    if whole < max(_FEWEST_IN_SURPLUS, _MIDDLE * n):
         return True
     reach = next(below for below in _REACHES if surplus(below) >= _MOST_OF_IT * whole)
     if reach * n < _FEWEST_ALIKE:

@@ -61,7 +61,8 @@ def sampled_fit(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> 
     edges = _edges(of_sample, null_scores)
     counts = pairs.store.total(_CountPerBin(edges), scores)
     share = _null_fraction(model, sample, of_sample, null_scores)
-    return SampledFit(edges[counts > 0], null_scores, share, counts[counts > 0], in_place=scores)
+    judges = tuple(learned for learned in model.maps if learned is not None)
+    return SampledFit(edges[counts > 0], null_scores, share, counts[counts > 0], in_place=scores, judges=judges)
 
 
 def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tuple[FoldMaps, FloatArray]:

@@ -24,6 +24,7 @@ from inlier.cli._common import (
     read_both,
     without_codes,
 )
+from inlier.cli._learning import Wanted, learning_options
 from inlier.cli._outputs import BadInput, Output, is_repaired
 from inlier.cli._progress import bytes_read, stages
 from inlier.cli._tables import (
@@ -131,6 +132,7 @@ class _Settings:
     metavar="FIXED",
     help="Also say with whom wrong rows belong, and write Y in the order of X to this file (calibrated).",
 )
+@learning_options
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
 def match(
@@ -147,6 +149,9 @@ def match(
     stratum: str | None,
     missing: str | None,
     repair: Path | None,
+    map_file: Path | None,
+    new_file: Path | None,
+    same_columns: bool,
     output: Path | None,
     report: Path | None,
     force: bool,
@@ -177,13 +182,15 @@ def match(
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
     with answering(), standard_input((x, y), format_of_stdin) as sources:
         others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
-        job = Job(context, sources, output, report, as_json, quiet, force, others)
+        wanted = Wanted(map_file, new_file, same_columns)
+        job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *others))
         how = _Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
         _check_repair(chosen, repair, pairs)
         _check_options(context, chosen, how)
+        wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
-        stored = None if how.needs_all or repair else _stored_tables(chosen, job, columns)
-        summary = _match(chosen, job, how, repair) if stored is None else _match_stored(chosen, job, stored)
+        stored = None if how.needs_all or wanted or repair else _stored_tables(chosen, job, columns)
+        summary = _match(chosen, job, how, wanted, repair) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
@@ -246,7 +253,7 @@ def _as_keys(names: list[str]) -> Array:
     return np.array(names, dtype=np.str_)
 
 
-def _match(chosen: _Settings, job: Job, how: _Reading, fixed: Path | None) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Path | None) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.cli._repaired import write_repaired
     from inlier.estimators.calibrated import CalibratedMatcher
@@ -262,9 +269,14 @@ def _match(chosen: _Settings, job: Job, how: _Reading, fixed: Path | None) -> Ma
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
+        given |= wanted.given(first, second, pairing)
         stage(f"matching {len(pairing):,} pairs")
-        matcher = _matcher(chosen, pairing.X, pairing.Y).fit(pairing.X, pairing.Y, **given)
+        matcher = _matcher(chosen, pairing.X, pairing.Y)
+        if wanted.same_columns:
+            matcher.set_params(same_columns=wanted.columns(first, second))
+        matcher.fit(pairing.X, pairing.Y, **given)
         job.notes.extend(_on_maps(matcher))
+        wanted.write(matcher, first, second, pairing)
         repaired = None
         if fixed is not None and isinstance(matcher, CalibratedMatcher):
             stage("looking for partners")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ class PairMatcher(BaseEstimator):
     is_calibrated = False  # whether it gives p- and q-values
     _fewest_pairs = 2
     _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
+    _labels: Any = None  # of the rows of X, where it was a frame
     _in_any_store = False  # whether rows in files, Dask arrays and device arrays are matched where they are
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -76,16 +78,22 @@ class PairMatcher(BaseEstimator):
     def result_(self) -> MatchResult:
         """The answer as one frozen object, with tables and JSON."""
         check_is_fitted(self, "inlier_mask_")
-        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_")
+        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_", "_labels")
         return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
 
-    def report(self, keys: Any = None) -> MatchReport:
-        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row per pair, with the labels of the rows of ``X``; see `MatchResult`."""
+        return self.result_.to_frame()
+
+    def report(self, path: Any = None, keys: Any = None) -> MatchReport:
+        """Return a report to look at: shown by notebooks, and written to a file where one is named.
 
         Parameters
         ----------
+        path : path, optional
+            Where to write the page, such as ``"report.html"``.
         keys : sequence of str, optional
-            A name for each pair, for the table of pairs.
+            A name for each pair, for the table of pairs; by default the labels of the rows of ``X``, if it was a frame.
 
         Returns
         -------
@@ -93,7 +101,13 @@ class PairMatcher(BaseEstimator):
         """
         from inlier.report import report_on  # the page knows the matchers, and they need it only here
 
-        return report_on(self, keys)
+        report = report_on(self, self._keys(keys))
+        if path is not None:
+            report.write_html(path)
+        return report
+
+    def _keys(self, keys: Any) -> Any:
+        return [str(label) for label in self._labels] if keys is None and self._labels is not None else keys
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """What notebooks show: scikit-learn's diagram, and once it is fitted the answer."""
@@ -128,6 +142,7 @@ class PairMatcher(BaseEstimator):
         table_x = as_table(X, "X", in_place=self._in_any_store)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        self._labels = row_labels(X)
         if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
@@ -138,19 +153,69 @@ class PairMatcher(BaseEstimator):
         return table_x, table_y
 
 
+def column_names(table: Any) -> tuple[str, ...] | None:
+    """Names of a frame's columns, if all of them are texts."""
+    names = getattr(table, "columns", None)
+    if names is None or getattr(table, "ndim", 2) != 2:
+        return None
+    names = tuple(names)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def row_labels(table: Any) -> Any:
+    """Return the index of a frame; None for anything else."""
+    index = getattr(table, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
 def prepare_pairs(X: Array, Y: Array, *, whiten: bool = False) -> PairedRows:
     """Step 1 of Algorithms 1-3: centre the columns, scale the rows to unit length; optionally whiten between."""
     return PairedRows(X, Y, _unit_rows(X, "X", whiten), _unit_rows(Y, "y", whiten))
 
 
-def prepare_model_pairs(X: Array, Y: Array, *, whiten: bool) -> PairedRows:
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How rows that come later are prepared as those of the fit were; first to unit length, where that was done."""
+
+    map_x: RowMap
+    map_y: RowMap
+    first_x: RowMap | None
+    first_y: RowMap | None
+
+    def x(self, rows: Any) -> Any:
+        """Prepare rows of x."""
+        return _prepared(rows, self.first_x, self.map_x)
+
+    def y(self, rows: Any) -> Any:
+        """Prepare rows of y."""
+        return _prepared(rows, self.first_y, self.map_y)
+
+
+def _prepared(rows: Any, first: RowMap | None, row_map: RowMap) -> Any:
+    """Prepare rows; a missing value counts as the mean of its column."""
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "f" and np.isnan(rows).any():
+        mean = (first or row_map).mean
+        assert mean is not None
+        rows = np.where(np.isnan(rows), mean, rows)
+    return row_map(rows if first is None else first(rows))
+
+
+class ModelPairs(PairedRows):
+    """Pairs prepared for a linear model, and the preparation for rows that come later."""
+
+    later: Preparation
+
+
+def prepare_model_pairs(X: Array, Y: Array, *, whiten: bool) -> ModelPairs:
     """Centre, whiten as far as the number of pairs allows, and scale to unit mean square: rows of a linear model.
 
     Few pairs in very many directions are first scaled to unit length, as in the paper: there the length of a row
     says little of its partner, and one long row would count for many.
     """
-    (X, map_x), (Y, map_y) = _model_rows(X, "X", whiten), _model_rows(Y, "y", whiten)
-    return PairedRows(X, Y, map_x, map_y)
+    (X, map_x, first_x), (Y, map_y, first_y) = _model_rows(X, "X", whiten), _model_rows(Y, "y", whiten)
+    pairs = ModelPairs(X, Y, map_x, map_y)
+    pairs.later = Preparation(map_x, map_y, first_x, first_y)
+    return pairs
 
 
 def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
@@ -170,14 +235,21 @@ def _unit_rows(table: Array, name: str, whiten: bool) -> RowMap:
     return row_map
 
 
-def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap]:
-    summary = _checked_summary(table, name)
+def _model_rows(table: Array, name: str, whiten: bool) -> tuple[Array, RowMap, RowMap | None]:
+    summary, first = _checked_summary(table, name), None
     most_directions = max(1, summary.n_rows // _ROWS_PER_DIRECTION)
     few = store_of(table).at_hand and summary.mean.size > most_directions  # rows elsewhere are many
     if few and effective_dimension(table, summary) > most_directions:
-        table = unit_rows(summary)(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
+        first = unit_rows(summary)
+        table = first(table)  # a copy, of fewer than _ROWS_PER_DIRECTION rows a column
         summary = summarise_columns(table)
-    return table, model_rows(summary, table, whiten=whiten, most_directions=most_directions)
+    return table, model_rows(summary, table, whiten=whiten, most_directions=most_directions), first
+
+
+def linear_rows(table: Array, *, whiten: bool) -> RowMap:
+    """Return the map to a linear model's rows without their being scaled to unit length first: it can be undone."""
+    summary = summarise_columns(table)
+    return model_rows(summary, table, whiten=whiten, most_directions=max(1, summary.n_rows // _ROWS_PER_DIRECTION))
 
 
 def _checked_summary(table: Array, name: str) -> ColumnSummary:

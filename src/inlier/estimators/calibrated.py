@@ -8,7 +8,7 @@ from typing import Any, Self
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +20,10 @@ from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, h
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
-from inlier.estimators._base import PairMatcher, prepare_model_pairs
+from inlier.estimators._base import ModelPairs, prepare_model_pairs
+from inlier.estimators._beside import Beside, read_beside
+from inlier.estimators._learned import Learned
+from inlier.estimators._new_pairs import LearnedMap, RowNames
 from inlier.estimators.repair import Repair, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
@@ -44,7 +47,7 @@ _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
-class CalibratedMatcher(PairMatcher):
+class CalibratedMatcher(TransformerMixin, LearnedMap):
     """Matching with p-values, q-values and a false discovery rate: the default choice.
 
     Learns the linear map between the two sets from the pairs that agree, or where these are few, which of them agree
@@ -62,6 +65,10 @@ class CalibratedMatcher(PairMatcher):
         Number of folds of the cross-fit.
     random_state : int, RandomState or None, default=None
         Deals the folds and the re-pairings.
+    same_columns : bool, "auto" or two lists of int, default="auto"
+        Whether column j of ``X`` and of ``y`` measure related things, such as a gene and its protein: then their
+        agreement in a row is one more view of the pair. "auto" takes the columns of two frames that have the same
+        names, True those or, without names, all by their position; two lists name columns of ``X`` and of ``y``.
 
     Attributes
     ----------
@@ -98,8 +105,11 @@ class CalibratedMatcher(PairMatcher):
         Scores at or above it are accepted, unless another row fits better; above every score if none is.
     result_ : MatchResult
         The answer as one object.
-    n_features_in_ : int
-        Number of columns of ``X``.
+    map_ : PairMap
+        The map y = ``offset`` + x ``matrix`` that the pairs agree on: orthogonal, linear or low-rank (``kind``,
+        ``rank``), as held-out pairs prefer. Worked out when it, `transform` or `predict` is first asked for.
+    n_features_in_, n_outputs_ : int
+        Number of columns of ``X`` and of ``y``.
 
     Notes
     -----
@@ -116,6 +126,8 @@ class CalibratedMatcher(PairMatcher):
     lower end of a bin that holds about 1 / 16,000 of the pairs or of the re-pairings, so never too small; nothing per
     pair is kept on the host.
 
+    The tables of the fit are kept, not copied, for `map_` and `find_partners`.
+
     Examples
     --------
     >>> from inlier import CalibratedMatcher
@@ -126,6 +138,8 @@ class CalibratedMatcher(PairMatcher):
     True
     >>> print(f"{matcher.inlier_fraction_:.2f} +- {matcher.inlier_fraction_error_:.2f}")
     0.10 +- 0.01
+    >>> matcher.map_.kind, matcher.transform(data.X[:3]).shape
+    ('orthogonal', (3, 50))
     """
 
     inlier_fraction_: float
@@ -140,13 +154,23 @@ class CalibratedMatcher(PairMatcher):
         tags.input_tags.allow_nan = True
         return tags
 
-    def __init__(self, alpha: float = 0.01, whiten: bool = True, n_folds: int = 5, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        whiten: bool = True,
+        n_folds: int = 5,
+        random_state: Any = None,
+        same_columns: Any = "auto",
+    ) -> None:
         self.alpha = alpha
         self.whiten = whiten
         self.n_folds = n_folds
         self.random_state = random_state
+        self.same_columns = same_columns
 
-    def fit(self, X: Any, y: Any, groups: Any = None, strata: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, strata: Any = None, sample_weight: Any = None, unpaired: Any = None
+    ) -> Self:
         """Decide which rows of ``X`` and ``y`` are real pairs.
 
         Parameters
@@ -160,18 +184,28 @@ class CalibratedMatcher(PairMatcher):
             line of a pixel. Pairs of one group are never split between folds, nor re-paired with each other.
         strata : array-like of shape (n,), optional
             Label of where a wrong partner comes from: the plate, the tissue, the day. Re-pairings stay inside it.
+        sample_weight : array-like of shape (n,), optional
+            How much each pair is trusted beforehand: it is learned from with a chance, and counts in ``map_``, in
+            proportion. A pair of weight 0 does not help to learn, but is judged like the others.
+        unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
+            Rows without a partner, such as the rest of two vocabularies, which help to learn: rows of both sides that
+            are each other's nearest neighbours are learned from too, again and again.
 
         Returns
         -------
         self
         """
+        given = X, y
         X, Y = self._read_pairs(X, y)
+        beside = read_beside(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
+        self.n_outputs_, self._names_y = Y.shape[1], RowNames.of(y, None if unpaired is None else unpaired[1])
         groups, strata = self._read_labels(X.shape[0], groups, strata)
         filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
         strata = _crossed(strata, gap_classes(of_x, of_y))
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
-        self._fit_but(np.any(empty, axis=0) if empty else None, filled_x.values, filled_y.values, groups, strata)
+        left_out = np.any(empty, axis=0) if empty else None
+        self._fit_but(left_out, filled_x.values, filled_y.values, groups, strata, beside)
         if empty:
             first, n_empty = np.flatnonzero(np.any(empty, axis=0))[0], int(np.any(empty, axis=0).sum())
             warn(
@@ -267,13 +301,23 @@ class CalibratedMatcher(PairMatcher):
                 )
         return groups, strata
 
-    def _fit_but(self, left_out: Mask | None, X: Array, Y: Array, groups: Array | None, strata: Array | None) -> None:
+    def _fit_but(
+        self,
+        left_out: Mask | None,
+        X: Array,
+        Y: Array,
+        groups: Array | None,
+        strata: Array | None,
+        beside: Beside,
+    ) -> None:
         """Fit all pairs but some, of which nothing can be said: these are not accepted, and may be real or not."""
         if left_out is None or (~left_out).sum() < self._fewest_pairs:
-            self._fit(X, Y, groups, strata)
+            self._fit(X, Y, groups, strata, beside)
             return
         kept = ~left_out
-        self._fit(X[kept], Y[kept], *(None if labels is None else labels[kept] for labels in (groups, strata)))
+        groups, strata = (None if given is None else given[kept] for given in (groups, strata))
+        self._fit(X[kept], Y[kept], groups, strata, beside.of(kept))
+        self._learned = self._learned.among(kept)
         lowest = min(self.scores_.min(), self.null_scores_[0])
         fill = {"scores_": lowest, "p_values_": 1.0, "q_values_": 1.0, "inlier_mask_": False, "map_labels_": -1}
         for name, value in fill.items():
@@ -286,7 +330,14 @@ class CalibratedMatcher(PairMatcher):
         self.inlier_fraction_error_ *= share
         self.inlier_fraction_interval_ = share * low, 1 - share * (1 - high)
 
-    def _fit(self, X: Array, Y: Array, groups: Array | None = None, strata: Array | None = None) -> None:
+    def _fit(
+        self,
+        X: Array,
+        Y: Array,
+        groups: Array | None = None,
+        strata: Array | None = None,
+        beside: Beside = Beside(),  # noqa: B008 (frozen)
+    ) -> None:
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
@@ -294,10 +345,11 @@ class CalibratedMatcher(PairMatcher):
         prepared, rows = self._prepared_rows(pairs)
         blank = None if rows is None else _blank_rows(*rows)
         if blank is not None and (~blank).sum() >= self._fewest_pairs:
-            self._fit_but(blank, X, Y, groups, strata)  # rows that failed agree with each other, and with nothing else
+            # rows that failed agree with each other, and with nothing else
+            self._fit_but(blank, X, Y, groups, strata, beside)
             return
         # deal folds; learn on the others; score pairs and re-pairings
-        fit = self._cross_fit(prepared, rows, groups, strata)
+        fit, seed = self._cross_fit(prepared, rows, groups, strata, beside)
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
         judged = self._beside_rivals(fit, judged)  # a pair is not accepted where another row fits far better
         judged, labels = self._beside_other_maps(judged, X, Y, rows, groups, strata)  # nor where another map does
@@ -315,6 +367,7 @@ class CalibratedMatcher(PairMatcher):
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
         self.n_re_pairings_ = fit.null_scores.size
+        self._learned = Learned.of(pairs, prepared.later, fit, judged, self, beside, seed)
 
     def _beside_rivals(self, fit: CrossFit, judged: Calibration) -> Calibration:
         """Count the wrong pairs beside rivals too, if there are more of them there; warn, for that has a reason."""
@@ -331,7 +384,9 @@ class CalibratedMatcher(PairMatcher):
         self.inlier_fraction_interval_ = low, high
         if rivals is None:
             return judged
-        if rivals.contradicts(judged.inlier_fraction, judged.inlier_fraction_error):
+        if judged.accepted(self.alpha).any() and rivals.contradicts(
+            judged.inlier_fraction, judged.inlier_fraction_error
+        ):
             warn(_swapped_neighbours(judged.inlier_fraction, rivals.share[0]), DependenceWarning)
             share, error = rivals.share
             judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
@@ -373,7 +428,7 @@ class CalibratedMatcher(PairMatcher):
             doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
         return doubtful, maps.labels
 
-    def _prepared_rows(self, pairs: PairedRows) -> tuple[PairedRows, tuple[Any, Any] | None]:
+    def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
         """The pairs, prepared as they are read; also all rows at once, unless there are too many."""
         if pairs.n_pairs > MOST_ONE_BY_ONE:
             return self.prepare(pairs.X, pairs.Y), None
@@ -383,19 +438,23 @@ class CalibratedMatcher(PairMatcher):
 
     def _cross_fit(
         self,
-        prepared: PairedRows,
+        prepared: ModelPairs,
         rows: tuple[Any, Any] | None,
         groups: Array | None,
         strata: Array | None,
-    ) -> CrossFit:
+        beside: Beside,
+    ) -> tuple[CrossFit, int]:
+        """Score all pairs and re-pairings; also a seed for what is worked out later."""
         rng = check_random_state(self.random_state)
         if rows is None:
-            return sampled_fit(prepared, self.n_folds, rng)
+            return sampled_fit(prepared, self.n_folds, rng), rng.randint(2**31 - 1)
         labels = pair_labels(prepared.X, prepared.Y, groups, strata)
         depend = groups is None and strata is None and _warn_of_dependence(*rows, labels, rng)
-        return replace(cross_fit(prepared, labels, self.n_folds, rng, rows), rows_depend=depend)
+        helped = beside.helper(prepared, labels, rng)
+        fit = cross_fit(prepared, labels, self.n_folds, rng, rows, helped, beside.most_deals)
+        return replace(fit, rows_depend=depend), rng.randint(2**31 - 1)
 
-    def prepare(self, X: Array, Y: Array) -> PairedRows:
+    def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
 

@@ -24,7 +24,7 @@ from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_con
 from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
-from inlier.estimators._base import PairMatcher
+from inlier.estimators._new_pairs import NewPairs, RowNames, in_kind
 from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
@@ -45,7 +45,7 @@ _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 
 
-class Registration(TransformerMixin, PairMatcher):
+class Registration(TransformerMixin, NewPairs):
     """Find the transformation between two sets of points, and which pairs are real.
 
     No noise bound has to be given: it is found from the data, and so is the answer to "did it fail?".
@@ -158,6 +158,8 @@ class Registration(TransformerMixin, PairMatcher):
     success_: bool
     transformation_: Transformation | None
     _near_pairs: NearPairs | None
+    _null_residuals: FloatArray | None  # minus those of re-pairings, where scores are a matcher's
+    _names_y: RowNames
 
     def __init__(
         self,
@@ -193,6 +195,7 @@ class Registration(TransformerMixin, PairMatcher):
         -------
         self
         """
+        self._names_y, self._null_residuals = RowNames.of(y), None
         X, y = self._read_pairs(X, y)
         self._check(X, y)
         self.n_outputs_ = y.shape[1]
@@ -228,15 +231,28 @@ class Registration(TransformerMixin, PairMatcher):
             setattr(self, name, value)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
-        """Carry points to the space of ``y``; NaN where `fit` found no transformation."""
+    def transform(self, X: Any) -> Any:
+        """Carry points to the space of ``y``; NaN where `fit` found no transformation. A frame comes back as one."""
         check_is_fitted(self, "success_")
         table = as_table(X, "X")
         validate_data(self, X, reset=False, skip_check_array=True)
         check_finite(table, summarise_columns(table), "X")
+        names = self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
         if self.transformation_ is None:
-            return np.full((len(table), self.n_outputs_), np.nan)
-        return self.transformation_(table)
+            return in_kind(np.full((len(table), self.n_outputs_), np.nan), X, names)
+        return in_kind(self.transformation_(table), X, names)
+
+    def predict(self, X: Any) -> Any:
+        """Predict y for points of ``X``: what `transform` says."""
+        return self.transform(X)
+
+    def _score_new(self, X: Array, Y: Array) -> FloatArray:
+        """Minus the residuals; 0 where nothing was found."""
+        return np.zeros(len(X)) if self.transformation_ is None else -self.transformation_.residuals(X, Y)
+
+    def _kept_null(self) -> FloatArray:
+        null = self.null_scores_ if self._null_residuals is None else self._null_residuals
+        return null if null.size else np.zeros(1)
 
     @cached_property
     def uncertainty_(self) -> MotionUncertainty | None:
@@ -247,13 +263,15 @@ class Registration(TransformerMixin, PairMatcher):
             return None
         return motion_uncertainty(motion, near)
 
-    def report(self, keys: Any = None, X: Any = None, y: Any = None) -> MatchReport:
-        """Return a report to look at: shown by notebooks, written by ``report().write_html(path)``.
+    def report(self, path: Any = None, keys: Any = None, X: Any = None, y: Any = None) -> MatchReport:
+        """Return a report to look at: shown by notebooks, and written to a file where one is named.
 
         Parameters
         ----------
+        path : path, optional
+            Where to write the page, such as ``"report.html"``.
         keys : sequence of str, optional
-            A name for each pair, for the table of pairs.
+            A name for each pair, for the table of pairs; by default the labels of the rows of ``X``, if it was a frame.
         X, y : array-like, optional
             The tables of `fit`, which are not kept: with them the page draws both sets, before and after.
 
@@ -263,7 +281,10 @@ class Registration(TransformerMixin, PairMatcher):
         """
         from inlier.report import report_on
 
-        return report_on(self, keys, X, y)
+        report = report_on(self, self._keys(keys), X, y)
+        if path is not None:
+            report.write_html(path)
+        return report
 
     @property
     def _map_model(self) -> MapModel:
@@ -411,9 +432,9 @@ class Registration(TransformerMixin, PairMatcher):
         """The pairs that the matcher accepts, and the transformation that fits them."""
         motion, residuals = self._fit_to(X, Y, weights * matcher.inlier_mask_)
         scores, null_scores = matcher.scores_, matcher.null_scores_
+        self._null_residuals = evenly_spaced(np.sort(-motion.residuals(X, np.roll(Y, len(Y) // 2, axis=0))))
         if self.noise_bound is not None:  # then residuals are the scores
-            re_paired = motion.residuals(X, np.roll(Y, len(Y) // 2, axis=0))
-            scores, null_scores = -residuals, evenly_spaced(np.sort(-re_paired))
+            scores, null_scores = -residuals, self._null_residuals
         return self._decided(
             Verdict(
                 success_=True,

@@ -148,4 +148,6 @@ def _fit_part(matcher: PairMatcher, x: Array, y: Array, seed: int) -> PairMatche
     if "random_state" in matcher.get_params():
         matcher.set_params(random_state=int(seed))
     with single_threaded_blas():  # the same sums whether parts run side by side or in turn
-        return matcher.fit(x, y)
+        fitted = matcher.fit(x, y)
+    fitted.__dict__.pop("_learned", None)  # tables need not travel back
+    return fitted

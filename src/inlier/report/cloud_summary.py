@@ -170,8 +170,8 @@ def summarise_clouds(
     >>> from inlier.report import summarise_clouds
     >>> scans = make_scans(rng=0)
     >>> found = CloudRegistration(random_state=0).fit(scans.source, scans.target)
-    >>> summarise_clouds(found, scans.source, scans.target).answer
-    'One motion carries the source onto the target: ... % of the surface of the source and ... % of the target's touch.'
+    >>> print(summarise_clouds(found, scans.source, scans.target).answer)
+    One motion carries the source onto the target: ... % of the surface of the source and ... % of the target's touch.
     """
     clouds = (np.asarray(cloud) for cloud in (source, target))
     return CloudSummary(registration=registration, source=next(clouds), target=next(clouds), origin=origin or Origin())

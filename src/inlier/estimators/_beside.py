@@ -1,0 +1,168 @@
+"""What a calibrated fit is given besides the pairs: trust, rows without a partner, columns that correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from inlier._checks import check_flag, check_weights
+from inlier._typing import Array, FloatArray, Mask
+from inlier.calibration.cross_fit import Teacher
+from inlier.calibration.same_columns import LearnerWithColumns
+from inlier.calibration.self_learning import SelfLearner
+from inlier.calibration.strategy import Learner, PairScorer
+from inlier.estimators._base import ModelPairs, column_names
+from inlier.exceptions import ParameterError
+from inlier.rows import as_table
+from inlier.rows.backend import to_host
+from inlier.rows.gaps import fill_gaps
+
+_FEWEST_SHARED = 3  # columns of the same name that are noticed: fewer correlate by chance
+_MOST_DEALS, _DEALS_OF_POOLS = 20, 1  # of the folds; with rows that have no partner each deal takes minutes
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is known besides the pairs; nothing by default."""
+
+    trust: FloatArray | None = None  # of each pair, between 0 and 1
+    unpaired: tuple[FloatArray, FloatArray] | None = None  # rows without a partner
+    columns: tuple[Array, Array] | None = None  # numbers of the columns that correspond
+
+    def of(self, rows: Mask) -> Beside:
+        """The same for some of the pairs."""
+        return self if self.trust is None else replace(self, trust=self.trust[rows])
+
+    @property
+    def most_deals(self) -> int:
+        """How often the folds are dealt at most."""
+        return _MOST_DEALS if self.unpaired is None else _DEALS_OF_POOLS
+
+    def helper(
+        self, prepared: ModelPairs, labels: Array, rng: np.random.RandomState
+    ) -> Callable[[Learner], Teacher] | None:
+        """What makes of a learner one that knows this; None where there is nothing to know."""
+        if self.trust is None and self.unpaired is None and self.columns is None:
+            return None
+
+        def helped(learner: Learner) -> Teacher:
+            teacher: Teacher = learner
+            if self.unpaired is not None:
+                rest = (prepared.later.x(self.unpaired[0]), prepared.later.y(self.unpaired[1]))
+                teacher = SelfLearner(teacher, prepared, *rest, rng)
+            if self.columns is not None:
+                teacher = LearnerWithColumns(teacher, prepared, self.columns, labels, rng)
+            return teacher if self.trust is None else _Trusting(teacher, self.trust, rng)
+
+        return helped
+
+
+@dataclass(frozen=True, eq=False)
+class _Trusting:
+    """Learns from each pair with a chance in proportion to how much it is trusted."""
+
+    teacher: Teacher
+    trust: FloatArray
+    rng: np.random.RandomState
+
+    def learn(self, training: Array) -> PairScorer | None:
+        taken = training[self.rng.uniform(size=training.size) < self.trust[training]]
+        return self.teacher.learn(taken) if taken.size else None
+
+
+def read_beside(
+    given: tuple[Any, Any],
+    tables: tuple[Array, Array],
+    same_columns: Any,
+    sample_weight: Any,
+    unpaired: Any,
+    most: int,
+) -> Beside:
+    """Check what was given besides the pairs, which are known as they were given and as tables."""
+    n = int(tables[0].shape[0])
+    trust = _read_trust(sample_weight, n)
+    rest = None if unpaired is None else _read_unpaired(unpaired, tables)
+    columns = _read_columns(given, tables, same_columns)
+    for name, value in (("sample_weight", trust), ("unpaired", rest), ("same_columns=True", columns)):
+        if value is not None and n > most:
+            if name == "same_columns=True" and same_columns == "auto":
+                return Beside()
+            raise ParameterError(
+                name, f"is respected among up to {most:,} pairs, and there are {n:,}. Fit a part of them."
+            )
+    return Beside(trust, rest, columns)
+
+
+def _read_trust(sample_weight: Any, n: int) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weights = check_weights(sample_weight, n)
+    if not weights.any():
+        raise ParameterError(
+            "sample_weight", "are zero, so no pair counts. Some must be positive.", before=f"All {n} entries of "
+        )
+    trust: FloatArray = weights / weights.max()  # so that their unit does not matter
+    return None if (trust == 1).all() else trust
+
+
+def _read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[FloatArray, FloatArray]:
+    if not isinstance(unpaired, (tuple, list)) or len(unpaired) != 2:
+        raise ParameterError("unpaired", "must be two tables, of rows without a partner: (X_rest, y_rest).")
+    rest = []
+    for name, rows, like in zip(("X", "y"), unpaired, tables, strict=True):
+        table = to_host(as_table(rows, f"unpaired {name}", one_column=name == "y"))
+        if table.shape[1] != like.shape[1]:
+            raise ParameterError(
+                "unpaired", f"has rows of {table.shape[1]} columns for {name}, which has {like.shape[1]}."
+            )
+        rest.append(np.asarray(fill_gaps(table).values, dtype=np.float64))
+    return rest[0], rest[1]
+
+
+def _read_columns(given: tuple[Any, Any], tables: tuple[Array, Array], same_columns: Any) -> tuple[Array, Array] | None:
+    """Numbers of the columns of X and of y that correspond; None where none do."""
+    if isinstance(same_columns, (tuple, list)):
+        return _by_number(same_columns, tables)
+    if not (isinstance(same_columns, str) and same_columns == "auto"):
+        check_flag(same_columns, "same_columns")
+        if not same_columns:
+            return None
+    names = [column_names(table) for table in given]
+    if names[0] is not None and names[1] is not None:
+        place = {name: k for k, name in enumerate(names[1])}
+        shared = [(k, place[name]) for k, name in enumerate(names[0]) if name in place]
+        if len(shared) >= _FEWEST_SHARED or (same_columns is True and shared):
+            return np.array([k for k, _ in shared]), np.array([k for _, k in shared])
+        if same_columns is True:
+            raise ParameterError("same_columns", "is True, but no column of X has the name of one of y.")
+        return None
+    if same_columns is not True:
+        return None
+    n_x, n_y = (int(table.shape[1]) for table in tables)
+    if n_x != n_y:
+        raise ParameterError(
+            "same_columns",
+            f"is True, but X has {n_x} columns and y has {n_y}, and they have no names. Give data frames, or tables "
+            f"with the columns that correspond in the same order.",
+        )
+    return np.arange(n_x), np.arange(n_y)
+
+
+def _by_number(same_columns: Sequence[Any], tables: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Columns that were named by their numbers, in X and in y."""
+    numbers = [np.asarray(side) for side in same_columns]
+    if len(numbers) != 2 or any(side.ndim != 1 or side.dtype.kind not in "iu" for side in numbers):
+        raise ParameterError("same_columns", "must be two lists of column numbers, of X and of y, or True or False.")
+    if numbers[0].size != numbers[1].size or not numbers[0].size:
+        raise ParameterError(
+            "same_columns", f"names {numbers[0].size} columns of X and {numbers[1].size} of y; they must be as many."
+        )
+    for side, table, name in zip(numbers, tables, ("X", "y"), strict=True):
+        if side.min() < 0 or side.max() >= table.shape[1]:
+            raise ParameterError(
+                "same_columns", f"names column {side.max()} of {name}, which has {table.shape[1]}, counted from 0."
+            )
+    return numbers[0], numbers[1]

@@ -1,0 +1,300 @@
+"""What a fitted matcher does with rows that come later: predict y, judge new pairs, say how well it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from inlier._checks import check_count, check_paired
+from inlier._typing import Array, FloatArray, Mask
+from inlier.calibration.p_values import calibrate
+from inlier.estimators._base import PairMatcher, column_names, row_labels
+from inlier.estimators._learned import Learned
+from inlier.exceptions import ParameterError
+from inlier.result import MatchResult
+from inlier.rows import as_table
+from inlier.rows.backend import from_host, to_host
+
+
+@dataclass(frozen=True)
+class RowNames:
+    """Names that tables came with: columns, rows, and whether y was one column without a table."""
+
+    columns: tuple[str, ...] | None = None
+    labels: Any = None
+    is_flat: bool = False
+    labels_rest: Any = None
+    has_rest: bool = False
+
+    @staticmethod
+    def of(y: Any, rest: Any = None) -> RowNames:
+        """Names of y, and of the rows without a partner."""
+        flat = getattr(y, "ndim", 2) == 1
+        columns = column_names(y)
+        if flat and getattr(y, "name", None) is not None:
+            columns = (str(y.name),)
+        return RowNames(columns, row_labels(y), flat, row_labels(rest), rest is not None)
+
+
+def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
+    """Values as a frame of the kind of ``like``, with its row labels; as an array where it is none."""
+    if row_labels(like) is not None:
+        return type(like)(values, index=like.index, columns=list(columns))
+    if column_names(like) is not None and hasattr(like, "schema"):
+        return type(like)(values, schema=list(columns))
+    return from_host(values, like)
+
+
+class NewPairs(PairMatcher):
+    """Judges pairs that were not in the fit, against the re-pairings that were kept."""
+
+    alpha: float
+
+    def _score_new(self, X: Array, Y: Array) -> FloatArray:
+        """Score checked tables of new pairs."""
+        raise NotImplementedError
+
+    def _kept_null(self) -> FloatArray:
+        """Scores of re-pairings, on the scale of `_score_new`, in rising order."""
+        raise NotImplementedError
+
+    def fit_predict(self, X: Any, y: Any, **params: Any) -> Mask:
+        """Fit, and return which pairs are real: ``inlier_mask_``.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The two sides of the pairs, see `fit`.
+        **params : Any
+            What else `fit` takes.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            True where the pair is called real. `predict`, of other rows of ``X`` alone, is another thing: their y.
+        """
+        self.fit(X, y, **params)
+        return self.inlier_mask_
+
+    def score_samples(self, X: Any, y: Any) -> FloatArray:
+        """Score pairs that were not in the fit; larger means more like a real pair.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d_x)
+            One side.
+        y : array-like of shape (m, d_y) or (m,)
+            The other side: row i is the partner of row i of ``X``.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            On the scale of ``scores_`` and ``null_scores_``.
+        """
+        return self._score_new(*self._read_new_pairs(X, y))
+
+    def predict_pairs(self, X: Any, y: Any) -> MatchResult:
+        """Tell which pairs that were not in the fit are real, with p- and q-values against the re-pairings kept.
+
+        The false discovery rate is that among these pairs, whether they are wrong as often as those of the fit or not.
+        Pairs of the fit itself are not new: for them see ``result_``.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The two sides of the new pairs.
+
+        Returns
+        -------
+        MatchResult
+        """
+        scores = self.score_samples(X, y)
+        judged = calibrate(scores, self._kept_null())
+        accepted = judged.accepted(self.alpha)
+        threshold = float(scores[accepted].min()) if accepted.any() else float(np.nextafter(scores.max(), np.inf))
+        labels = row_labels(X)
+        return MatchResult(
+            type(self).__name__, accepted, scores, threshold, judged.p_values, judged.q_values, labels=labels
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Chance that a new pair scores higher than a re-pairing: 1 where all are real and clear, 1/2 by chance.
+
+        The area under the ROC curve. Wrong pairs among the new ones lower it, by as much for every matcher.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The two sides of pairs that were not in the fit.
+        sample_weight : array-like of shape (m,), optional
+            What each of them counts for.
+
+        Returns
+        -------
+        float
+        """
+        scores, null = self.score_samples(X, y), self._kept_null()
+        below, upto = (np.searchsorted(null, scores, side=side) for side in ("left", "right"))
+        return float(np.average((below + upto) / (2 * null.size), weights=sample_weight))
+
+    def _read_new_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
+        check_is_fitted(self, "inlier_mask_")
+        table_x, table_y = self._read_new_x(X), to_host(as_table(y, "y", one_column=True))
+        check_paired(table_x, table_y, fewest=1)
+        if table_y.shape[1] != self._n_columns_of_y():
+            raise ParameterError(
+                "y", f"has {table_y.shape[1]} columns, and had {self._n_columns_of_y()} when the matcher was fitted."
+            )
+        return table_x, table_y
+
+    def _read_new_x(self, X: Any) -> Array:
+        table = as_table(X, "X")
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return to_host(table)
+
+    def _n_columns_of_y(self) -> int:
+        return int(getattr(self, "n_outputs_", 0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Partners:
+    """Partners that were found for rows of x, the best first.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n, k)
+        Rows of the candidates: of y in `fit`, and behind them those of ``unpaired``; or of ``among``. -1 where nothing
+        was learned that could name one.
+    scores : ndarray of shape (n, k)
+        CSLS: twice the cosine, less how crowded it is around both.
+    p_values : ndarray of shape (n, k)
+        Chance that the best of all wrong partners scores as high.
+    q_values : ndarray of shape (n, k)
+        Share of wrong names among those of at least this score.
+    """
+
+    rows: Array
+    scores: FloatArray
+    p_values: FloatArray
+    q_values: FloatArray
+    labels_x: Any = None
+    labels_y: Any = None
+
+    def __repr__(self) -> str:
+        n_sure = int((self.q_values[:, 0] <= 0.1).sum()) if self.rows.size else 0
+        return f"<partners for {len(self.rows):,} rows: {n_sure:,} with at most 10 % wrong among them>"
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row per proposal: x, its rank, partner, score, p- and q-value."""
+        import pandas
+
+        n, k = self.rows.shape
+        flat = self.rows.ravel()
+        x = np.repeat(np.arange(n) if self.labels_x is None else np.asarray(self.labels_x), k)
+        partner = flat if self.labels_y is None else np.asarray(self.labels_y)[flat]
+        columns = {"x": x, "rank": np.tile(np.arange(1, k + 1), n), "partner": partner, "row": flat}
+        values = {"score": self.scores, "p_value": self.p_values, "q_value": self.q_values}
+        return pandas.DataFrame(columns | {name: table.ravel() for name, table in values.items()})
+
+
+class LearnedMap(NewPairs):
+    """What `CalibratedMatcher` can do once it has learned: the map, new pairs, partners."""
+
+    _learned: Learned
+    _names_y: RowNames
+    n_outputs_: int
+
+    @property
+    def map_(self) -> Any:
+        """The map y = offset + x matrix that the pairs agree on: ``kind``, ``rank``, ``matrix``, ``offset``."""
+        check_is_fitted(self, "inlier_mask_")
+        return self._learned.map
+
+    def transform(self, X: Any) -> Any:
+        """Carry rows of ``X`` to the space of ``y``; a frame comes back as one, with its row labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d_x)
+            Rows, paired in the fit or not. A missing value counts as the mean of its column.
+
+        Returns
+        -------
+        array or frame of shape (m, d_y)
+        """
+        check_is_fitted(self, "inlier_mask_")
+        return in_kind(self.map_(self._read_new_x(X)), X, self._output_names())
+
+    def predict(self, X: Any) -> Any:
+        """Predict y for rows of ``X``: what `transform` says, in one dimension where y had one in `fit`."""
+        predicted = self.transform(X)
+        if not self._names_y.is_flat:
+            return predicted
+        return predicted.iloc[:, 0] if row_labels(X) is not None else to_host(np.asarray(predicted))[:, 0]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns that `transform` gives: those of y.
+
+        Parameters
+        ----------
+        input_features : Any
+            Of no account: the columns are those of y.
+        """
+        check_is_fitted(self, "inlier_mask_")
+        return np.asarray(self._output_names(), dtype=object)
+
+    def find_partners(self, X: Any, k: int = 1, among: Any = None) -> Partners:
+        """Look for the partners of rows of ``X`` among all rows of y, with a q-value for every name.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d_x)
+            Rows whose partners are looked for.
+        k : int, default=1
+            How many to name for each.
+        among : array-like of shape (c, d_y), optional
+            The candidates. By default the rows of y of `fit`, and behind them those of ``unpaired``.
+
+        Returns
+        -------
+        Partners
+            ``rows``, ``scores``, ``p_values``, ``q_values``, ``to_frame()``.
+        """
+        check_is_fitted(self, "inlier_mask_")
+        check_count(k, "k")
+        x: FloatArray = np.asarray(self._read_new_x(X), dtype=np.float64)
+        if among is None:
+            candidates, names = self._learned.candidates, _joined(self._names_y)
+        else:
+            candidates, names = np.asarray(to_host(as_table(among, "among", one_column=True)), float), row_labels(among)
+        proposer = self._learned.proposer
+        if proposer is None:
+            none = np.ones((len(x), k))
+            return Partners(-none.astype(np.int64), 0 * none, none, none, row_labels(X))
+        x, candidates = _without_nan(x, proposer.sides[0].mean), _without_nan(candidates, proposer.sides[1].mean)
+        rows, scores, p, q = proposer.find(x, candidates, k)
+        rows = rows if among is not None else self._learned.as_given(rows)
+        return Partners(rows, scores, p, q, row_labels(X), names)
+
+    def _output_names(self) -> tuple[str, ...]:
+        return self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
+
+    def _score_new(self, X: Array, Y: Array) -> FloatArray:
+        return self._learned.scores(X, Y)
+
+    def _kept_null(self) -> FloatArray:
+        return self._learned.judges.null_scores
+
+
+def _without_nan(table: FloatArray, mean: FloatArray) -> FloatArray:
+    return np.where(np.isnan(table), mean, table) if np.isnan(table).any() else table
+
+
+def _joined(names: RowNames) -> Any:
+    """Labels of all candidates, where every one of them has one."""
+    if names.labels is None or (names.has_rest and names.labels_rest is None):
+        return None
+    return np.concatenate([np.asarray(names.labels), np.asarray(names.labels_rest)]) if names.has_rest else names.labels
