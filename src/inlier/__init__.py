@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from inlier.estimators.clouds import CloudRegistration
     from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
     from inlier.estimators.registration import Registration
+    from inlier.estimators.repair import Repair
     from inlier.estimators.split import SplitMatcher
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
@@ -38,6 +39,7 @@ __all__ = [
     "MatchResult",
     "NoConsensusError",
     "Registration",
+    "Repair",
     "RowSumMatcher",
     "SimilarityTransformation",
     "SplitMatcher",
@@ -58,6 +60,7 @@ __getattr__, __dir__ = attach(
         "estimators.clouds": "CloudRegistration",
         "estimators.paper": "EigenvectorMatcher RowSumMatcher eigenvector_threshold row_sum_threshold",
         "estimators.registration": "Registration",
+        "estimators.repair": "Repair",
         "estimators.split": "SplitMatcher",
         "exceptions": "DegenerateConfigurationError NoConsensusError",
         "metrics": "metrics",

@@ -235,6 +235,55 @@ def _join(ax: Any, X: FloatArray, Y: FloatArray, mask: Mask) -> None:
             ax.plot(*np.stack([X[row], Y[row]]).T, color=colour, linewidth=width, alpha=0.6, zorder=0.5)
 
 
+def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
+    """Draw who belongs to whom: rows of X on the left, of y on the right, a line from each that moved to its partner.
+
+    Parameters
+    ----------
+    repair : Repair
+        From ``CalibratedMatcher.repair``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    most : int, default=40
+        Rows that are drawn at most: those that are not kept, the surest first.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> from inlier.plotting import plot_repair
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
+    >>> y = data.Y.copy()
+    >>> y[[3, 7]] = y[[7, 3]]
+    >>> ax = plot_repair(CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y))
+    >>> len(ax.lines)
+    2
+    """
+    moved = np.flatnonzero(~np.isin(repair.kind, ("kept", "poor")))
+    moved = moved[np.argsort(repair.q_values[moved], kind="stable")][:most]
+    rows = np.union1d(moved, repair.partner[moved][repair.partner[moved] >= 0])
+    place = {int(row): -height for height, row in enumerate(rows)}
+    of_x, of_y = (None, None) if repair.labels is None else repair.labels
+    if ax is None:
+        ax = new_figure(figsize=(4.5, 0.6 + 0.22 * max(len(rows), 3))).subplots()
+    for row, height in place.items():
+        ax.annotate(str(row if of_x is None else of_x[row]), (-0.02, height), ha="right", va="center", fontsize=8)
+        ax.annotate(str(row if of_y is None else of_y[row]), (1.02, height), ha="left", va="center", fontsize=8)
+    for row in moved.tolist():
+        partner = int(repair.partner[row])
+        if partner >= 0:
+            ax.plot([0, 1], [place[row], place[partner]], color=WRONG, linewidth=1.4)
+        else:
+            ax.annotate(repair.kind[row], (0.02, place[row]), va="center", fontsize=7, color="#555555")
+    ax.set(xlim=(-0.3, 1.3), ylim=(-max(len(rows), 1), 1), title="row of X and its partner in y")
+    ax.axis("off")
+    return ax
+
+
 def as_png(figure: Any, dpi: int = 130) -> bytes:
     """Render a figure to PNG."""
     buffer = BytesIO()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
-from inlier.calibration.cross_fit import _deal
+from inlier.calibration.cross_fit import deal_folds
 from inlier.calibration.linear_map import LinearMap, learn_map
 from inlier.calibration.p_values import Significance
 from inlier.calibration.strategy import Learner, re_paired_scores
@@ -169,7 +169,7 @@ class TestRepeatedPoints:
     def test_equal_pairs_share_a_fold(self):
         points = np.array([[0, 0, 1, 1, 2, 3, 4, 5], [0, 0, 1, 1, 0, 3, 4, 4]])
         for seed in range(10):
-            fold = _deal(points, 3, np.random.RandomState(seed))
+            fold = deal_folds(points, 3, np.random.RandomState(seed))
             assert fold[0] == fold[1]
             assert fold[2] == fold[3]
 

@@ -16,16 +16,18 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import estimate_null_fraction, p_values
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
+from inlier.calibration.true_partners import FoldScores, clearly_real, without_true_partners
 from inlier.progress import track
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
+from inlier.rows.null_pairs import are_re_pairings
 from inlier.rows.threads import single_threaded_blas
 
 RE_PAIRINGS = 1_000_000  # about, in all
@@ -96,14 +98,13 @@ def cross_fit(
     partner, columns that correspond.
     """
     n = pairs.n_pairs
-    n_deals = int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
-    n_deals = min(n_deals, most_deals)
+    n_deals = min(how_many_deals(n), most_deals)
     per_pair = RE_PAIRINGS // (n * n_deals)
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         prepared = prepared_rows(pairs, np.arange(n)) if prepared is None else prepared
         learner = Learner(pairs, labels, rng, prepared=prepared)
         teacher: Teacher = learner if helped is None else helped(learner)
-        n_folds = n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
+        n_folds = how_many_folds(n_folds, learner)
         rivals = Rivals.of(*prepared, labels, rng)
 
         def scored(deal: int, own: Array) -> _Fold | None:
@@ -118,16 +119,30 @@ def cross_fit(
             ratio = rivals.log_ratio(learned, x, y, own, scores) if isinstance(learned, LinearMap) else None
             return _Fold(deal, own, learned, scores, null, ratio)
 
-        deals = [_deal(labels, n_folds, rng) for _ in range(n_deals)]
+        deals = [deal_folds(labels, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
         folds = [scored(*stretch) for stretch in track("folds", stretches)]
         if learner.ridge_is_better and helped is None:  # which the first folds may not have known
             again = [fold is None or not isinstance(fold.by, RidgeMap) for fold in folds]
             folds = [scored(*s) if a else f for s, a, f in zip(stretches, again, folds, strict=True)]
-    parts = [fold for fold in folds if fold is not None]
-    if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
-        return CrossFit(np.zeros(n), np.zeros(1))
-    return _together(parts, n_deals, labels)
+        parts = _on_one_scale([fold for fold in folds if fold is not None])
+        if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
+            return CrossFit(np.zeros(n), np.zeros(1))
+        fit = _together(parts, n_deals, labels)
+        real = None if helped else clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
+        if real is None:
+            return fit
+        return _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
+
+
+def how_many_deals(n: int) -> int:
+    """How often so many pairs are dealt into folds: once, unless they are few."""
+    return int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
+
+
+def how_many_folds(n_folds: int, learner: Learner) -> int:
+    """How many folds there are if so many were asked for."""
+    return n_folds * _MORE_FOLDS if learner.pairs_are_few else n_folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +155,47 @@ class _Fold:
     scores: FloatArray
     null_scores: FloatArray
     log_ratio: FloatArray | None  # how much better others fit, by a map
+    centre: float = 0.0  # and unit of the scores
+    spread: float = 1.0
 
     def standardised(self) -> _Fold:
         """In units of what re-pairings did where this was learned."""
         null = self.by.significance
         scores, null_scores = ((s - null.centre) / null.spread for s in (self.scores, self.null_scores))
-        return replace(self, scores=scores, null_scores=null_scores)
+        return replace(self, scores=scores, null_scores=null_scores, centre=null.centre, spread=null.spread)
+
+
+def _are_mixed(folds: list[_Fold]) -> bool:
+    """Whether scores are on several scales: maps have one, cosines another, anchors one each."""
+    kinds = {type(fold.by) for fold in folds}
+    return len(kinds) > 1 or AnchorPairs in kinds
+
+
+def _on_one_scale(folds: list[_Fold]) -> list[_Fold]:
+    return [fold.standardised() for fold in folds] if _are_mixed(folds) else folds
+
+
+def _without_partners(
+    folds: list[_Fold], real: Mask, pairs: PairedRows, labels: Array, rng: np.random.RandomState
+) -> list[_Fold]:
+    """The same, with true partners left out of the re-pairings."""
+    all_pairings = []
+    for fold in folds:
+        scores = to_host(fold.by.scores_of_all_pairings(*prepared_rows(pairs, fold.rows)))
+        scores = (scores - fold.centre) / fold.spread
+        may = are_re_pairings(labels[:, fold.rows], np.arange(fold.rows.size), rng)
+        all_pairings.append(FoldScores(fold.rows, scores, may))
+    kept = without_true_partners(all_pairings, real, rng)
+    return [
+        replace(fold, null_scores=all_of.scores[mask])
+        for fold, all_of, mask in zip(folds, all_pairings, kept, strict=True)
+    ]
 
 
 def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     """The median score over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
-    n, kinds = labels.shape[1], {type(fold.by) for fold in folds}
-    mixed = len(kinds) > 1 or AnchorPairs in kinds
+    n, mixed = labels.shape[1], _are_mixed(folds)
     judges = tuple(fold.by for fold in folds if fold.deal == folds[0].deal)
-    if mixed:  # maps' scores are on one scale, and so are cosines, but not on the same
-        folds = [fold.standardised() for fold in folds]
     of_deals, log_ratio = np.full((2, n_deals, n), np.nan)
     for fold in folds:
         of_deals[fold.deal, fold.rows] = fold.scores
@@ -183,7 +224,7 @@ def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array)
     return estimate, min(1.0, error * (len(of_deals) * float(np.sum(sizes**2) / np.sum(sizes))) ** 0.5)
 
 
-def _deal(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:
+def deal_folds(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:
     """Deal the pairs into folds of similar size; equal pairs and pairs of one group go together.
 
     Otherwise they would know each other's answer. Strata are spread over the folds, two at a time, which can be

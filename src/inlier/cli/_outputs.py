@@ -180,6 +180,13 @@ def is_pairs(path: Path) -> bool:
     return {"row", "inlier"} < names <= _PAIR_COLUMNS and bool(names & {"score", "residual"})
 
 
+def is_repaired(path: Path) -> bool:
+    """Whether it is a table that was put right: it begins with what became of each row."""
+    from inlier.io import column_names
+
+    return {"verdict", "partner", "q_value", "probability"} < set(column_names(path))
+
+
 def is_transformation(path: Path) -> bool:
     """Whether it is the matrix of a transformation, whose last row is 0 ... 0 1, or all about one as JSON."""
     from inlier.io import read_table

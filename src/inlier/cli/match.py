@@ -25,7 +25,7 @@ from inlier.cli._common import (
     without_codes,
 )
 from inlier.cli._learning import Wanted, learning_options
-from inlier.cli._outputs import BadInput
+from inlier.cli._outputs import BadInput, Output, is_repaired
 from inlier.cli._progress import bytes_read, stages
 from inlier.cli._tables import (
     column_headings,
@@ -126,6 +126,12 @@ class _Settings:
     metavar="CODE,...",
     help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
 )
+@click.option(
+    "--repair",
+    type=click.Path(path_type=Path),
+    metavar="FIXED",
+    help="Also say with whom wrong rows belong, and write Y in the order of X to this file (calibrated).",
+)
 @learning_options
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
@@ -142,6 +148,7 @@ def match(
     group: str | None,
     stratum: str | None,
     missing: str | None,
+    repair: Path | None,
     map_file: Path | None,
     new_file: Path | None,
     same_columns: bool,
@@ -169,18 +176,21 @@ def match(
       inlier demo --pairs 3000 --save-pairs example
       inlier match example/x.csv example/y.csv --key id --report report.html
       inlier match example/x.csv example/y.csv --key id --method row-sum -o pairs.csv
+      inlier match example/x.csv example/y.csv --key id --repair fixed.csv
     """
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
     with answering(), standard_input((x, y), format_of_stdin) as sources:
+        others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
         wanted = Wanted(map_file, new_file, same_columns)
-        job = Job(context, sources, output, report, as_json, quiet, force, wanted.outputs)
+        job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *others))
         how = _Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
+        _check_repair(chosen, repair, pairs)
         _check_options(context, chosen, how)
         wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
-        stored = None if how.needs_all or wanted else _stored_tables(chosen, job, columns)
-        summary = _match(chosen, job, how, wanted) if stored is None else _match_stored(chosen, job, stored)
+        stored = None if how.needs_all or wanted or repair else _stored_tables(chosen, job, columns)
+        summary = _match(chosen, job, how, wanted, repair) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
@@ -243,8 +253,10 @@ def _as_keys(names: list[str]) -> Array:
     return np.array(names, dtype=np.str_)
 
 
-def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Path | None) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
+    from inlier.cli._repaired import write_repaired
+    from inlier.estimators.calibrated import CalibratedMatcher
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
@@ -265,8 +277,15 @@ def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted) -> MatchS
         matcher.fit(pairing.X, pairing.Y, **given)
         job.notes.extend(_on_maps(matcher))
         wanted.write(matcher, first, second, pairing)
-    summary = summarise(matcher, rows=pairing.rows, rows_y=pairing.rows_y, keys=pairing.keys, origin=job.origin)
+        repaired = None
+        if fixed is not None and isinstance(matcher, CalibratedMatcher):
+            stage("looking for partners")
+            repaired = matcher.repair(pairing.X, pairing.Y, given.get("groups"), given.get("strata"))
+    facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
+    summary = summarise(matcher, **facts, repair=repaired)
     job.write_pairs(summary)
+    if fixed is not None and repaired is not None:
+        write_repaired(fixed, repaired, pairing, tables[1].columns)
     return summary
 
 
@@ -364,6 +383,17 @@ def _most_at_once(method: str) -> int:
     from inlier.estimators.calibrated import MOST_ONE_BY_ONE
 
     return MOST_ONE_BY_ONE
+
+
+def _check_repair(chosen: _Settings, repair: Path | None, pairs: str | None) -> None:
+    """Refuse, before the work is done, a repair that could not be made or written."""
+    if repair is None:
+        return
+    from inlier.io import check_can_hold_columns
+
+    if chosen.method != "calibrated" or chosen.splits > 1 or pairs is not None:
+        raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
+    check_can_hold_columns(repair)
 
 
 def _check_options(context: click.Context, chosen: _Settings, how: _Reading) -> None:

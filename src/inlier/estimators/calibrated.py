@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from typing import Any, Self
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_labels, check_number, warn
 from inlier._typing import Array, Mask
@@ -22,6 +24,7 @@ from inlier.estimators._base import ModelPairs, prepare_model_pairs
 from inlier.estimators._beside import Beside, read_beside
 from inlier.estimators._learned import Learned
 from inlier.estimators._new_pairs import LearnedMap, RowNames
+from inlier.estimators.repair import Repair, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import take_rows, to_host
@@ -213,6 +216,62 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             self._hint_at_logarithms(table, name)
         return self
 
+    def repair(self, X: Any, y: Any, groups: Any = None, strata: Any = None, alpha: float | None = None) -> Repair:
+        """Say which rows are with a wrong partner, and with whom they belong instead.
+
+        Estimators keep no rows, so the tables are given again, as they were to `fit`.
+
+        Parameters
+        ----------
+        X, y, groups, strata : as in `fit`
+            The same tables and labels.
+        alpha : float, optional
+            Largest expected share of wrong names among those given; that of the matcher by default.
+
+        Returns
+        -------
+        Repair
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from inlier import CalibratedMatcher
+        >>> from inlier.datasets import make_gaussian_pairs
+        >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
+        >>> y = data.Y.copy()
+        >>> y[[3, 7]] = y[[7, 3]]
+        >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
+        >>> repaired.kind[[3, 7]].tolist(), repaired.partner[[3, 7]].tolist()
+        (['swapped', 'swapped'], [7, 3])
+        >>> bool((repaired.apply(y) == data.Y).all())
+        True
+        """
+        check_is_fitted(self, "q_values_")
+        alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
+        labels = _row_labels(X, y)
+        X, Y = self._read_pairs(X, y)
+        n = X.shape[0]
+        if self.q_values_.shape != (n,):
+            raise ValueError(
+                f"The matcher was fitted to {self.q_values_.shape[0]} pairs, but repair was given {n}. "
+                f"Give the tables that it was fitted to."
+            )
+        groups, strata = self._read_labels(n, groups, strata)
+        with catch_warnings():  # of what `fit` has said already
+            simplefilter("ignore")
+            filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
+        gaps = np.zeros(n, dtype=np.int64)
+        for filled in (filled_x, filled_y):
+            gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
+        strata = _crossed(strata, gap_classes(filled_x.share_missing, filled_y.share_missing))
+        pairs = self.prepare(filled_x.values, filled_y.values)
+
+        def common(rows: Array) -> Array:
+            near = pairs.near(rows)
+            return pair_labels(near.X, near.Y, *(None if of is None else of[rows] for of in (groups, strata)))
+
+        return repair_pairs(self, pairs, common, gaps, alpha, labels)
+
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""
         if isinstance(table, np.ndarray) and self.inlier_mask_.mean() < _LITTLE_FOUND and is_skewed(table):
@@ -398,6 +457,12 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
+
+
+def _row_labels(X: Any, y: Any) -> tuple[Any, Any] | None:
+    """Labels of the rows of two data frames, if both have any."""
+    indexes = [getattr(table, "index", None) for table in (X, y)]
+    return None if any(index is None or callable(index) for index in indexes) else (indexes[0], indexes[1])
 
 
 def _without_gaps(table: Any, name: str) -> Filled:

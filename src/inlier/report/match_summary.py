@@ -19,6 +19,7 @@ from inlier.result import MatchResult, places_of_lowest
 
 if TYPE_CHECKING:
     from inlier.estimators._base import PairMatcher
+    from inlier.estimators.repair import Repair
     from inlier.estimators.streaming import FittedFiles
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
@@ -100,6 +101,7 @@ class MatchSummary:
     n_re_pairings: int | None = None
     n_parts: int = 1
     origin: Origin = field(default_factory=Origin)
+    repair: Repair | None = None
 
     @property
     def answer(self) -> str:
@@ -124,6 +126,8 @@ class MatchSummary:
         if self.alpha is not None:
             wrong, doubtful = (_in_words(self.counts[verdict]) for verdict in (WRONG, DOUBTFUL))
             sentences.append(f"{wrong} more likely wrong than real; {doubtful.lower()} doubtful.")
+        if self.repair is not None:
+            sentences.append(self.repair.answer)
         sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
         return sentences
 
@@ -254,6 +258,7 @@ def summarise(
     rows_y: Array | None = None,
     keys: Sequence[str] | Array | None = None,
     origin: Origin | None = None,
+    repair: Repair | None = None,
 ) -> MatchSummary:
     """Summarise what a fitted matcher found.
 
@@ -269,6 +274,8 @@ def summarise(
         A name for each pair.
     origin : Origin, optional
         Files, command and notes.
+    repair : Repair, optional
+        With whom the wrong ones belong, from ``matcher.repair``.
 
     Examples
     --------
@@ -286,7 +293,8 @@ def summarise(
             raise ValueError(f"{what} must name each of the {result.n_pairs} pairs; got shape {given.shape}.")
     facts = facts_of(matcher, calibrated=result.q_values is not None)
     rows = np.arange(result.n_pairs) if rows is None else rows
-    return MatchSummary(result=result, rows=rows, rows_y=rows_y, keys=names, origin=origin or Origin(), **facts)
+    facts |= {"rows_y": rows_y, "keys": names, "origin": origin or Origin(), "repair": repair}
+    return MatchSummary(result=result, rows=rows, **facts)
 
 
 def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:

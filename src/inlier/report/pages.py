@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.registration import Registration
+from inlier.estimators.repair import Repair
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
 from inlier.report.match_summary import VERDICTS, MatchSummary, power_of_ten, summarise, versions
@@ -23,6 +24,7 @@ _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
 _ROWS_AT_ONCE = 20
 _DIGITS = 6
+_REPAIRED_SHOWN = 200  # rows with a wrong partner that are listed
 _HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
@@ -80,7 +82,61 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
     charts = [score_chart(summary), q_chart(summary)]
     judged_by = "agreement" if summary.alpha is None else "score"
-    return [_answer(summary, _WHICH, summary.details, summary.counts), *_evidence_parts(summary, charts, judged_by)]
+    repair = [] if summary.repair is None else [Part("repair.html", _repair_table(summary, summary.repair))]
+    answer = _answer(summary, _WHICH, summary.details, summary.counts)
+    return [answer, *repair, *_evidence_parts(summary, charts, judged_by)]
+
+
+def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
+    """Rows that are not kept, those with a name first: who they are, and with whom they belong."""
+    order = {kind: place for place, kind in enumerate(("swapped", "moved", "copy", "lost", "doubtful", "poor"))}
+    rows = np.flatnonzero(repair.kind != "kept")
+    rows = rows[np.lexsort((repair.q_values[rows], np.array([order[kind] for kind in repair.kind[rows]])))]
+    names = summary.rows.astype(str) if summary.keys is None else summary.keys
+
+    def name(row: int) -> str:
+        return "-" if row < 0 else str(names[row])
+
+    return {
+        "n_rows": rows.size,
+        "rows": [
+            {
+                "name": name(row),
+                "kind": str(repair.kind[row]),
+                "partner": name(repair.partner[row]),
+                "q_value": float(repair.q_values[row]),
+                "probability": float(repair.probability[row]),
+                "own_rank": int(repair.own_rank[row]),
+                "runner_up": name(repair.runner_up[row]),
+                "copy_of": name(repair.copy_of[row]),
+                "gaps": int(repair.gaps[row]),
+            }
+            for row in rows[:_REPAIRED_SHOWN]
+        ],
+        "chains": _chains(repair, name),
+        "error_rate": repair.suspects_error_rate,
+        "n_suspects": int(repair.suspects.sum()),
+        "n_innocent": repair.n_innocent,
+        "alpha": repair.alpha,
+    }
+
+
+def _chains(repair: Repair, name: Callable[[int], str]) -> list[str]:
+    """Who has whose partner, as arrows: a -> b means that the partner of a is with b."""
+    named = np.isin(repair.kind, ("swapped", "moved"))
+    left, chains = set(np.flatnonzero(named).tolist()), []
+    ends = set(left) - set(repair.partner[named].tolist())
+    for start in [*sorted(ends), *sorted(left - ends)]:
+        if start not in left:
+            continue
+        chain = [start]
+        while chain[-1] in left:
+            left.discard(chain[-1])
+            chain.append(int(repair.partner[chain[-1]]))
+        arrow = " \N{LEFT RIGHT ARROW} " if len(chain) == 3 and chain[0] == chain[2] else " \N{RIGHTWARDS ARROW} "
+        shown = chain[:2] if arrow == " \N{LEFT RIGHT ARROW} " else chain
+        chains.append(arrow.join(map(name, shown)))
+    return chains[:_REPAIRED_SHOWN]
 
 
 def _answer(summary: MatchSummary, question: str, details: list[str], counts: Mapping[str, int]) -> Part:

@@ -1,0 +1,185 @@
+"""Score any x with any y, by maps that were learned from trusted pairs without the fold of the row in question.
+
+The pairs are dealt into folds, as in `inlier.calibration.cross_fit`; a fold's map is learned from the trusted pairs of
+the other folds. So it has seen neither a pair of its fold nor one that is not trusted, and scores x_i with y_j of all
+of these alike: what trusted pairs do by chance beside those that are not, these do by chance too.
+
+Scores of different rows are not comparable: in the thick of the points anything fits, far out nothing does. The *log
+odds* of x_i with y_j are by how much y_j fits x_i better than the other y do, or x_i fits y_j better than the other x
+do, whichever is less:
+
+    a_ij - log mean_k exp(a_ik),   k other than j and i, and one more that fits as a typical real pair does;
+
+a_ij are the scores in the unit in which they tell best which row of y belongs to x_i. The one more keeps rows far out,
+where there is nothing else, from being sure of the first that comes near; and the best of c rows has log odds of at
+most log c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from inlier._typing import Array, FloatArray, Mask
+from inlier.calibration.cross_fit import WIDE, deal_folds, how_many_deals, how_many_folds
+from inlier.calibration.ridge_map import RidgeMap
+from inlier.calibration.strategy import Learner, PairScorer, in_float64
+from inlier.rows import PairedRows
+from inlier.rows.backend import to_host
+from inlier.rows.null_pairs import may_be_re_paired
+from inlier.rows.threads import single_threaded_blas
+
+MOST_RIVALS = 2_000  # rows that each row is compared with, of a fold and of those that no map has seen
+IMPOSSIBLE = -60.0  # log odds of pairs that may not be made
+_UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in, over their typical difference
+_SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
+_ROWS_FOR_UNITS = 200  # that the unit is chosen by
+_FEWEST_FOR_UNITS = 4
+_BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
+
+
+@dataclass(frozen=True, eq=False)
+class FoldMap:
+    """What was learned without a fold."""
+
+    deal: int
+    rows: Array  # numbers of the fold's pairs
+    learned: PairScorer
+
+
+def fold_maps(
+    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState
+) -> list[FoldMap]:
+    """Learn from the trusted ones of prepared pairs, without each fold; of few pairs, in several deals.
+
+    ``labels`` are those of `inlier.rows.null_pairs`. Folds without which nothing is found are left out.
+    """
+    learner = Learner(pairs, labels, rng)
+    folds = [
+        (deal, np.flatnonzero(of == fold))
+        for deal in range(how_many_deals(pairs.n_pairs))
+        for of in [deal_folds(labels, how_many_folds(n_folds, learner), rng)]
+        for fold in np.unique(of)
+    ]
+
+    def learned(rows: Array) -> PairScorer | None:
+        others = trusted.copy()
+        others[rows] = False
+        return learner.learn(np.flatnonzero(others))
+
+    with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
+        found = [learned(rows) for _, rows in folds]
+        if learner.ridge_is_better:  # which the first folds may not have known
+            found = [f if isinstance(f, RidgeMap) else learned(rows) for f, (_, rows) in zip(found, folds, strict=True)]
+    return [FoldMap(*fold, f) for fold, f in zip(folds, found, strict=True) if f is not None]
+
+
+def compare_any(
+    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState
+) -> list[AnyPairs]:
+    """Learn from the trusted ones of prepared pairs without each fold, so that any x can be scored with any y."""
+    rows = in_float64(*pairs.take(np.arange(pairs.n_pairs)))
+    return [AnyPairs(rows, labels, trusted, fold, rng) for fold in fold_maps(pairs, labels, trusted, n_folds, rng)]
+
+
+class AnyPairs:
+    """Scores, and log odds, of any x with any y, for the pairs of a fold and those that no map has seen."""
+
+    def __init__(
+        self,
+        rows: tuple[FloatArray, FloatArray],
+        labels: Array,
+        trusted: Mask,
+        fold: FoldMap,
+        rng: np.random.RandomState,
+    ) -> None:
+        self.fold, self.labels, self.trusted = fold, labels, trusted
+        self._x, self._y = rows
+        unseen = np.union1d(fold.rows, np.flatnonzero(~trusted))
+        if unseen.size > MOST_RIVALS:
+            unseen = np.sort(rng.choice(unseen, MOST_RIVALS, replace=False))
+        self.rivals = unseen
+        self._is_rival = np.zeros(trusted.size, dtype=bool)
+        self._is_rival[unseen] = True
+
+    def scores(self, i: Array, j: Array) -> FloatArray:
+        """Scores of x_i with y_j, for all of these i and j."""
+        return np.asarray(to_host(self.fold.learned.scores_of_all_pairings(self._x[i], self._y[j])), dtype=np.float64)
+
+    def own_scores(self, rows: Array) -> FloatArray:
+        """Scores of pairs as they are."""
+        return np.asarray(to_host(self.fold.learned.scores(self._x[rows], self._y[rows])), dtype=np.float64)
+
+    def allowed(self, i: Array, j: Array) -> Mask:
+        """Whether x_i with y_j is a mistake that could have been made, or a pair that one could be."""
+        return may_be_re_paired(self.labels, i[:, None], j[None, :])
+
+    def weigh(self) -> None:
+        """Find the unit of evidence, and what the rivals of each row add up to; `log_odds` needs both."""
+        rows = self.fold.rows[self.trusted[self.fold.rows]]
+        if rows.size < _FEWEST_FOR_UNITS:
+            rows = self.fold.rows
+        own, some = self.own_scores(rows), rows[:_ROWS_FOR_UNITS]
+        differences = self.scores(some, self.rivals) - own[: some.size, None]
+        self._unit = unit_of_evidence(differences, self.allowed(some, self.rivals))
+        self._typical = self._unit * float(np.median(own))
+        n = self.trusted.size
+        self._of_x, self._of_y = np.empty((2, n))  # log of the sum over rivals of exp(a), and of the typical one
+        self._n_x, self._n_y = np.empty((2, n))
+        for start in range(0, n, MOST_RIVALS):
+            block = np.arange(start, min(start + MOST_RIVALS, n))
+            may = self.allowed(block, self.rivals)
+            self._of_x[block], self._n_x[block] = self._added_up(self.scores(block, self.rivals), may)
+            self._of_y[block], self._n_y[block] = self._added_up(self.scores(self.rivals, block).T, may)
+
+    def _added_up(self, scores: FloatArray, allowed: Mask) -> tuple[FloatArray, FloatArray]:
+        evidence = np.where(allowed, self._unit * scores, -np.inf)
+        total = np.logaddexp(logsumexp(evidence, axis=1), self._typical)
+        return total, np.log(np.maximum(allowed.sum(axis=1), 1))
+
+    def log_odds(self, i: Array, j: Array) -> FloatArray:
+        """Log odds of x_i with y_j against the rivals of both, for all of these i and j; also where not allowed."""
+        evidence = self._unit * self.scores(i, j)
+        counted = self.allowed(i, j)
+        beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j][None, :])
+        beside_y = self._without(self._of_y[j][None, :], evidence, counted & self._is_rival[i][:, None])
+        odds = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j][None, :])
+        return _capped(odds, np.minimum(self._n_x[i][:, None], self._n_y[j][None, :]))
+
+    def own_log_odds(self, rows: Array) -> FloatArray:
+        """Log odds of pairs as they are."""
+        beside = np.maximum(self._of_x[rows] - self._n_x[rows], self._of_y[rows] - self._n_y[rows])
+        return _capped(self._unit * self.own_scores(rows) - beside, np.minimum(self._n_x[rows], self._n_y[rows]))
+
+    @staticmethod
+    def _without(total: FloatArray, evidence: FloatArray, counted: Mask) -> FloatArray:
+        """Log of the sum without what the pair itself contributes to it."""
+        own = np.where(counted, np.exp(np.minimum(evidence - total, 0.0)), 0.0)
+        return total + np.log1p(-np.minimum(own, 1 - 1e-12))
+
+
+def _capped(odds: FloatArray, highest: FloatArray) -> FloatArray:
+    """Log odds up to the highest that there can be; beyond, only their order is kept."""
+    return np.where(odds > highest, highest + _BEYOND * (odds - highest), odds)
+
+
+def unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:
+    """What differences of scores s_ik - s_ii are to be multiplied by so that they tell best who belongs to x_i.
+
+    With a chance r, pair i is one of all rows in proportion to exp(unit * s_ik), otherwise any: the unit of the largest
+    likelihood.
+    """
+    if not allowed.any():
+        return 1.0
+    typical = max(float(np.median(np.abs(differences[allowed]))), 1e-12)
+    count = allowed.sum(axis=1)
+    best, highest = 1.0 / typical, -np.inf
+    for unit in _UNITS / typical:
+        others = logsumexp(np.where(allowed, unit * differences, -np.inf), axis=1)
+        own = (1 + count) / (1 + np.exp(np.minimum(others, 80.0)))
+        likelihood = max(float(np.sum(np.log(share * own + 1 - share))) for share in _SHARES)
+        if likelihood > highest:
+            best, highest = float(unit), likelihood
+    return best

@@ -1,0 +1,104 @@
+"""How likely each pair is wrong, by where its own partner ranks among all others.
+
+A wrong pair's y_i is any y to x_i: the share of other y that fit x_i better is uniform, whatever the row, its length,
+its noise. A real one's is small, even where the sample is a poor one that fits badly. So do shares of other x for y_i.
+Both as normal scores, averaged and divided by the standard deviation that wrong pairs have, make z_i. Of all pairs,
+z is a mixture of a standard normal distribution (wrong pairs) and another one with longer tails (real pairs), of which
+only the lower part is looked at, for ranks do not tell how much better the best is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, gammaln, ndtr, ndtri, stdtr
+
+from inlier._typing import FloatArray
+from inlier.calibration.any_pairs import AnyPairs
+
+_FLOORS = 2.0  # times the least share that there can be, from which on the distribution of ranks is looked at
+_FREEDOM = 15  # degrees, of the Student t of real pairs' z
+_BINS = 100
+_STARTS = ((-4.0, 2.5, 0.0), (-4.0, 5.0, 0.7), (-1.0, 4.0, 0.3))  # logit of the share, centre, log scale
+_BOUNDS = ((-9.0, 9.0), (0.5, 12.0), (-0.7, 1.6))
+_MOST_FOR_CORRELATION = 300  # rows of a fold, each with each
+
+
+def own_rank_scores(compared: Sequence[AnyPairs], n_pairs: int) -> tuple[FloatArray, FloatArray, float]:
+    """Normal score of where each pair's partner ranks, the share of others that fit better, and the least of scores.
+
+    The last is what counts as the share of others where none fits better. NaN where a pair could not be compared.
+    """
+    beaten, met = np.zeros((2, n_pairs)), np.zeros(n_pairs)
+    correlations = []
+    for fold in compared:
+        rows, rivals = fold.fold.rows, fold.rivals
+        own, may = fold.own_scores(rows), fold.allowed(rows, rivals)
+        beaten[0, rows] += ((fold.scores(rows, rivals) >= own[:, None]) & may).sum(axis=1)
+        beaten[1, rows] += ((own[:, None] <= fold.scores(rivals, rows).T) & may).sum(axis=1)
+        met[rows] += may.sum(axis=1)
+        correlations.append(_correlation_of_wrong(fold))
+    known = met > 0
+    shares = np.full((2, n_pairs), np.nan)
+    shares[:, known] = (beaten[:, known] + 0.5) / (met[known] + 1)
+    correlation = float(np.nanmean(correlations)) if np.isfinite(correlations).any() else 1.0
+    z = -ndtri(shares).sum(axis=0) / np.sqrt(2 * (1 + correlation))
+    better = np.where(known, beaten.mean(axis=0) / np.maximum(met, 1), np.nan)
+    return z, better, float(np.median(0.5 / (met[known] + 1))) if known.any() else 1.0
+
+
+def _student(z: FloatArray) -> FloatArray:
+    """Density of Student's t."""
+    half = (_FREEDOM + 1) / 2
+    factor = np.exp(gammaln(half) - gammaln(_FREEDOM / 2)) / np.sqrt(_FREEDOM * np.pi)
+    return factor * (1 + z**2 / _FREEDOM) ** -half
+
+
+def _correlation_of_wrong(fold: AnyPairs) -> float:
+    """Correlation, over wrong pairs, of the normal scores of the rank of y among others for x, and of x for y."""
+    some = fold.rivals[:_MOST_FOR_CORRELATION]
+    scores, may = fold.scores(some, some), fold.allowed(some, some)
+    if may.sum() < _BINS:
+        return float("nan")
+    ranks = [np.argsort(np.argsort(side, axis=1), axis=1) for side in (scores, scores.T)]
+    of_x, of_y = (ndtri((rank + 0.5) / some.size) for rank in ranks)
+    return float(np.clip(np.corrcoef(of_x[may], of_y.T[may])[0, 1], 0.0, 1.0))
+
+
+def chance_wrong(z: FloatArray, least_share: float) -> tuple[FloatArray, float]:
+    """Chance that each pair is wrong, from its z, and the share of wrong pairs; 1 where z is NaN."""
+    known = np.isfinite(z)
+    if not known.any():
+        return np.ones(z.size), 1.0
+    ceiling = -float(ndtri(min(_FLOORS * least_share, 0.5)))
+    edges = np.linspace(-4.0, ceiling, _BINS + 1)
+    clipped = np.clip(z[known], -4.0, None)
+    counts = np.histogram(clipped, edges)[0]
+    n_above = int((clipped > ceiling).sum())
+    null = np.append(np.diff(ndtr(edges)), ndtr(-ceiling))
+
+    def masses(centre: float, log_scale: float) -> FloatArray:
+        cumulative = stdtr(_FREEDOM, (edges - centre) / np.exp(log_scale))
+        return np.append(np.diff(cumulative), 1 - cumulative[-1])
+
+    observed = np.append(counts, n_above)
+
+    def loss(parameters: FloatArray) -> float:
+        share = expit(parameters[0])
+        likelihood = share * null + (1 - share) * masses(*parameters[1:])
+        return -float(observed @ np.log(np.maximum(likelihood, 1e-300))) + 0.5 * float(parameters[2]) ** 2
+
+    best = min((minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS) for start in _STARTS), key=lambda r: r.fun)
+    share, (centre, log_scale) = float(expit(best.x[0])), best.x[1:]
+    scale = float(np.exp(log_scale))
+    inside = clipped <= ceiling
+    of_wrong = np.where(inside, np.exp(-(clipped**2) / 2) / np.sqrt(2 * np.pi), ndtr(-ceiling))
+    above = stdtr(_FREEDOM, (centre - ceiling) / scale)
+    of_real = np.where(inside, _student((clipped - centre) / scale) / scale, above)
+    chance = np.ones(z.size)
+    chance[known] = share * of_wrong / np.maximum(share * of_wrong + (1 - share) * of_real, 1e-300)
+    order = np.argsort(-np.where(known, z, -np.inf))
+    chance[order] = np.maximum.accumulate(chance[order])  # the worse the rank, the likelier wrong
+    return chance, share

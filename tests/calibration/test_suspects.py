@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inlier.calibration.any_pairs import compare_any
+from inlier.calibration.suspects import chance_wrong, own_rank_scores
+from inlier.datasets import make_gaussian_pairs
+from inlier.estimators._base import prepare_model_pairs
+from inlier.rows.null_pairs import pair_labels
+
+
+def test_wrong_pairs_have_standard_normal_ranks_and_real_ones_high_ones():
+    data = make_gaussian_pairs(1000, 5, 0.5, noise=0.5, rng=0)
+    pairs, labels = prepare_model_pairs(data.X, data.Y, whiten=True), pair_labels(data.X, data.Y)
+    compared = compare_any(pairs, labels, data.inlier_mask, 5, np.random.RandomState(0))
+    z, share, least = own_rank_scores(compared, 1000)
+    wrong = z[~data.inlier_mask]
+    assert abs(wrong.mean()) < 0.2
+    assert 0.85 < wrong.std() < 1.15
+    assert np.median(z[data.inlier_mask]) > 2
+    assert share.min() >= 0
+    assert 0 < least < 0.01
+
+
+@pytest.mark.parametrize("n_wrong", [5, 20, 100])
+def test_the_chances_add_up(n_wrong):
+    stated, true, n = 0.0, 0, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z = np.concatenate([rng.normal(size=n_wrong), rng.normal(4.5, 1, 1000 - n_wrong)])
+        chance, share = chance_wrong(z, 0.0025)
+        suspects = chance > 0.5
+        stated += float(np.sum(1 - chance[suspects]))
+        true += int(suspects[n_wrong:].sum())
+        n += int(suspects.sum())
+        assert 0.3 * n_wrong - 2 < 1000 * share < 2 * n_wrong + 3
+    assert abs(stated - true) / n < 0.1
+    assert n > 20 * n_wrong * 0.7
+
+
+def test_chances_rise_as_ranks_fall_and_the_unknown_are_wrong():
+    rng = np.random.default_rng(0)
+    z = np.append(rng.normal(3, 2, 300), np.nan)
+    chance, _ = chance_wrong(z, 0.0025)
+    assert chance[-1] == 1
+    order = np.argsort(z[:-1])
+    assert (np.diff(chance[order]) <= 0).all()
+    chance, share = chance_wrong(np.full(3, np.nan), 0.1)
+    assert chance.tolist() == [1, 1, 1]
+    assert share == 1

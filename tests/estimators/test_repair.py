@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from inlier import CalibratedMatcher, Repair
+from inlier.datasets import make_gaussian_pairs
+from inlier.plotting import plot_repair
+
+SUSPECTS = [3, 7, 20, 21, 22, 50, 60]
+
+
+def mixed_up(seed=0, n=300):
+    """A swap, a cycle of three, a lost partner and a near-copy."""
+    data = make_gaussian_pairs(n, 10, 1.0, noise=0.2, rng=seed)
+    y = data.Y.copy()
+    y[[3, 7]] = y[[7, 3]]
+    y[[20, 21, 22]] = y[[21, 22, 20]]
+    y[50] = np.random.default_rng(seed + 1).normal(size=10) * y.std()
+    y[60] = y[61] + 0.01
+    return data.X, y, data.Y
+
+
+@pytest.fixture(scope="module")
+def repaired():
+    X, y, _ = mixed_up()
+    return CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
+
+
+def test_every_kind_of_mistake_is_told(repaired):
+    assert isinstance(repaired, Repair)
+    kinds = ["swapped", "swapped", "moved", "moved", "moved", "lost", "copy"]
+    assert repaired.kind[SUSPECTS].tolist() == kinds
+    assert repaired.partner[SUSPECTS].tolist() == [7, 3, 22, 20, 21, -1, -1]
+    assert repaired.copy_of[60] == 61
+    assert repaired.kind[61] == "kept"
+    assert set(np.delete(repaired.kind, SUSPECTS)) <= {"kept", "poor", "doubtful"}
+    assert (np.delete(repaired.kind, SUSPECTS) == "kept").mean() > 0.97
+    assert repaired.suspects[SUSPECTS].all()
+    assert repaired.suspects_error_rate < 0.2
+    assert (repaired.probability[[3, 7]] > 0.9).all()
+    assert np.median(repaired.own_rank) == 1
+    assert "2 swapped, 3 in chains or cycles" in repr(repaired)
+
+
+def test_apply_puts_the_table_right(repaired):
+    _, y, original = mixed_up()
+    fixed = repaired.apply(y)
+    np.testing.assert_array_equal(fixed[[3, 7, 20, 21, 22]], original[[3, 7, 20, 21, 22]])
+    assert np.isnan(fixed[[50, 60]]).all()
+    np.testing.assert_array_equal(fixed[0], y[0])
+    assert repaired.apply(np.arange(300)).dtype.kind == "f"
+    with pytest.raises(ValueError, match="y has 4 rows, but 300 were repaired"):
+        repaired.apply(y[:4])
+
+
+def test_labels_are_kept():
+    pandas = pytest.importorskip("pandas")
+    X, y, original = mixed_up()
+    index = [f"s{number}" for number in range(300)]
+    frames = pandas.DataFrame(X, index=index), pandas.DataFrame(y, index=index)
+    found = CalibratedMatcher(random_state=0).fit(*frames).repair(*frames)
+    table = found.to_frame()
+    assert table.loc["s3", "partner"] == "s7"
+    assert pandas.isna(table.loc["s50", "partner"])
+    assert table.loc["s60", "copy_of"] == "s61"
+    fixed = found.apply(frames[1])
+    np.testing.assert_array_equal(fixed.loc["s20"], original[20])
+    assert fixed.loc["s50"].isna().all()
+    assert list(fixed.index) == index
+
+
+def test_without_labels_rows_are_numbered(repaired):
+    pytest.importorskip("pandas")
+    assert repaired.to_frame().loc[3, "partner"] == 7
+
+
+def test_nothing_is_named_where_nothing_matches():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2, 200, 5))
+    found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
+    assert not np.isin(found.kind, ("swapped", "moved", "copy")).any()
+
+
+def test_nothing_is_repaired_where_all_is_right():
+    data = make_gaussian_pairs(300, 10, 1.0, noise=0.2, rng=3)
+    found = CalibratedMatcher(random_state=0).fit(data.X, data.Y).repair(data.X, data.Y)
+    assert (found.kind == "kept").mean() > 0.98
+    assert (found.partner == np.arange(300)).mean() > 0.98
+
+
+def test_a_poor_sample_is_not_called_wrong():
+    poor = refused = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 20))
+        noise = np.full((400, 1), 0.3)
+        noise[:8] = 1.1
+        Y = X @ ortho_group.rvs(20, random_state=rng) + noise * rng.normal(size=(400, 20))
+        matcher = CalibratedMatcher(random_state=seed).fit(X, Y)
+        found = matcher.repair(X, Y)
+        poor += int(np.isin(found.kind[:8], ("kept", "poor")).sum())
+        refused += int((~matcher.inlier_mask_[:8]).sum())
+    assert refused >= 8
+    assert poor >= 0.8 * 40
+
+
+def test_gaps_are_counted_and_said():
+    X, y, _ = mixed_up()
+    X, y = X.copy(), y.copy()
+    X[3, :2], y[100, 0] = np.nan, np.nan
+    found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
+    assert found.gaps[[3, 100, 5]].tolist() == [2, 1, 0]
+    assert found.kind[100] == "kept"
+    assert "1 of the suspects have gaps that were filled in" in found.answer
+
+
+def test_groups_are_respected():
+    X, y, _ = mixed_up()
+    groups = np.arange(300)
+    groups[7] = 3  # the two that were swapped belong together: they cannot be told apart
+    found = CalibratedMatcher(random_state=0).fit(X, y, groups=groups).repair(X, y, groups=groups, alpha=0.05)
+    assert found.partner[3] != 7
+    assert found.partner[20] == 22
+
+
+def test_many_pairs_are_looked_at_where_they_are_doubtful():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 10))
+    Y = X @ ortho_group.rvs(10, random_state=rng) + 0.1 * rng.normal(size=(8000, 10))
+    ring, partner = rng.permutation(8000)[:60], np.arange(8000)
+    partner[ring] = np.roll(ring, 1)
+    matcher = CalibratedMatcher(random_state=0).fit(X, Y[partner])
+    found = matcher.repair(X, Y[partner])
+    truth = np.argsort(partner)
+    named = np.isin(found.kind, ("swapped", "moved"))
+    assert (found.partner[named] == truth[named]).mean() > 0.95
+    assert named[ring].mean() > 0.8
+    assert (found.own_rank == 0).any()
+
+
+def test_bad_input_is_a_sentence():
+    X, y, _ = mixed_up()
+    matcher = CalibratedMatcher(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="fitted to 300 pairs, but repair was given 200"):
+        matcher.repair(X[:200], y[:200])
+    with pytest.raises(ValueError, match="alpha must lie between 0 and"):
+        matcher.repair(X, y, alpha=2)
+
+
+def test_the_picture(repaired):
+    ax = plot_repair(repaired)
+    lines = [line.get_ydata().tolist() for line in ax.lines]
+    assert len(lines) == 5
+    rows = np.union1d(SUSPECTS, [])
+    place = {int(row): -height for height, row in enumerate(rows)}
+    assert [place[3], place[7]] in lines
+    assert plot_repair(repaired, ax=ax) is ax
+
+
+def test_the_same_seed_gives_the_same_answer(repaired):
+    X, y, _ = mixed_up()
+    again = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
+    for name, column in repaired.columns().items():
+        np.testing.assert_array_equal(again.columns()[name], column)
