@@ -41,6 +41,7 @@ _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS, _NARROWEST_ANCHORS = 20, 8  # dimensions
 _AS_GOOD = 0.9  # of the statistic: then anchors are the better judges, because a map fits what it was learned from
+_FEWEST_FOR_A_MAP = 2  # training pairs per dimension, below which no map comes near a ridge
 _AS_GOOD_A_RIDGE, _AND_PAIRS_ARE_FEW = 0.8, 0.6  # likewise of a ridge, whose weights do not follow the pairs
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _BEYOND_CHANCE = 25.0  # Berk-Jones statistic that chance does not reach
@@ -121,7 +122,8 @@ class Learner:
         """Learn from all of these rows, which come in random order; None if nothing is found."""
         points, clear = self._points[:, rows], _CLEAR_PER_PAIR * rows.size
         ridge = self._ridge(rows, points) if self.pairs_are_few or self.ridge_is_better else None
-        if ridge is not None and (self.ridge_is_better or ridge.significance.berk_jones >= clear):
+        no_map = rows.size < _FEWEST_FOR_A_MAP * max(self._pairs.dimensions)
+        if ridge is not None and (self.ridge_is_better or (no_map and ridge.significance.berk_jones >= clear)):
             self.ridge_is_better = True  # for all folds: their cosines are on one scale
             return ridge
         x, y = self.prepared_rows(rows)
