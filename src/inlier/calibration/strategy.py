@@ -42,7 +42,7 @@ _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
 _WIDEST_CONSENSUS, _NARROWEST_ANCHORS = 20, 8  # dimensions
 _AS_GOOD = 0.9  # of the statistic: then anchors are the better judges, because a map fits what it was learned from
 _FEWEST_FOR_A_MAP = 2  # training pairs per dimension, below which no map comes near a ridge
-_AS_GOOD_A_RIDGE, _AND_PAIRS_ARE_FEW = 0.8, 0.6  # likewise of a ridge, whose weights do not follow the pairs
+_AS_GOOD_A_RIDGE = 0.8  # likewise of a ridge, whose weights do not follow the pairs
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _BEYOND_CHANCE = 25.0  # Berk-Jones statistic that chance does not reach
 _NARROWEST_RIDGE, _NARROWEST_IF_FEW = 20, 8  # dimensions: in fewer, strangers too have much the same direction
@@ -129,8 +129,7 @@ class Learner:
         x, y = self.prepared_rows(rows)
         found: PairScorer | None = learn_map(x, y, self._rng, points)
         if found is None or found.significance.berk_jones < clear or self.pairs_are_few:
-            ahead = _AND_PAIRS_ARE_FEW if self.pairs_are_few else _AS_GOOD_A_RIDGE
-            found = _better(found, ridge or self._ridge(rows, points), ahead)
+            found = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
             if isinstance(found, RidgeMap) and found.significance.berk_jones >= _BEYOND_CHANCE:
                 self.ridge_is_better = True
                 return found
