@@ -104,11 +104,11 @@ def test_wrong_pairs_stay_wrong_however_hard_one_looks(d):
     assert found <= 4  # at a rate of one in twenty, five or more have a chance of 0.3 %
 
 
-@pytest.mark.parametrize("noise", [1.0, 2.0])
-def test_a_map_is_taken_where_there_are_pairs_enough_for_one(noise):
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_map_is_taken_where_there_are_pairs_enough_for_one(seed):
+    rng = np.random.default_rng(seed)
     factors, wrong = rng.normal(size=(300, 8)), [10, 20, 30]
-    X, Y = (factors @ rng.normal(size=(8, d)) + noise * rng.normal(size=(300, d)) for d in (60, 35))
+    X, Y = (factors @ rng.normal(size=(8, d)) + rng.normal(size=(300, d)) for d in (60, 35))
     Y[wrong] = np.roll(Y[wrong], 1, axis=0)
     matcher = CalibratedMatcher(random_state=0).fit(X, Y)
     assert np.flatnonzero(matcher.q_values_ > 0.5).tolist() == wrong
