@@ -153,7 +153,7 @@ def _beside_repeats(setting: Setting, found: Candidate, far: ColumnPairs) -> flo
 
     There pairs that do not follow the map coincide on both sides more often than re-pairings, by a factor g, and so may
     each of its k supporters by chance: g^k. And other shifts of the same map find support: by as much as they exceed
-    what independent mistakes let them find, and half as much again, the map is worth less.
+    what independent mistakes let them find, twice over, the map is worth less.
     """
     evidence, steps = found.evidence, far.y.T - far.x.T @ found.map.linear[0].T - found.map.shift[0]
     excess = coincidence(far.x.T, far.y.T, _COINCIDE * evidence.bound, setting.rng)
