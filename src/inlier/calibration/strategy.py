@@ -108,10 +108,11 @@ class Learner:
         size, thorough = self._size, True
         while size < shuffled.size:
             learned = self.learn_from(shuffled[:size], thorough=thorough)
-            enough = learned is not None and learned.support >= min(_AMPLE * max(self._pairs.dimensions), size / 2)
-            if learned is not None and enough and self._is_confirmed(learned, shuffled[size : 2 * size]):
-                self._size = size  # what one fold needed, the next will
-                return learned
+            if learned is not None and self._is_confirmed(learned, shuffled[size : 2 * size]):
+                ample = learned.support >= min(_AMPLE * max(self._pairs.dimensions), size / 2)
+                if ample or size >= self._largest:
+                    self._size = size  # what one fold needed, the next will
+                    return learned
             if size >= self._largest:
                 self._largest = self._size  # nothing to be found here: the other folds need not look as hard
                 return learned

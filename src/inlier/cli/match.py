@@ -255,8 +255,6 @@ def _as_keys(names: list[str]) -> Array:
 
 def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Path | None) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
-    from inlier.cli._repaired import write_repaired
-    from inlier.estimators.calibrated import CalibratedMatcher
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
@@ -278,13 +276,18 @@ def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Pa
         job.notes.extend(_on_maps(matcher))
         wanted.write(matcher, first, second, pairing)
         repaired = None
-        if fixed is not None and isinstance(matcher, CalibratedMatcher):
+        if fixed is not None:
+            from inlier.estimators.calibrated import CalibratedMatcher
+
+            assert isinstance(matcher, CalibratedMatcher)  # `_check_repair` saw to that
             stage("looking for partners")
             repaired = matcher.repair(pairing.X, pairing.Y, given.get("groups"), given.get("strata"))
     facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
     summary = summarise(matcher, **facts, repair=repaired)
     job.write_pairs(summary)
     if fixed is not None and repaired is not None:
+        from inlier.cli._repaired import write_repaired
+
         write_repaired(fixed, repaired, pairing, tables[1].columns)
     return summary
 

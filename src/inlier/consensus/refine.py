@@ -30,6 +30,7 @@ _BEYOND_DOUBT = -100.0  # log of the false alarms
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
 _FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
+_FEWEST_OF_A_PLANE = 10.0  # pairs, as many as would weigh the same if all did
 _THIN, _EXTENDED = 0.25, 2.0  # bounds: standard deviations across and along the plane of points that are flat
 
 
@@ -214,6 +215,9 @@ class Consensus:
     def is_flat(self) -> bool:
         """Whether the pairs that agree lie in a plane (in two dimensions on a line) but for their noise."""
         if self.last_fit is None or self.model.may_mirror or not 2 <= self._spread.size <= 3:
+            return False
+        weights = self.pairs.weights
+        if weights.sum() ** 2 < _FEWEST_OF_A_PLANE * (weights @ weights):  # few points always do
             return False
         second, thickness = np.sqrt(self._spread[-2:] * self.map.stretch[0]) / self.evidence.bound
         return bool(thickness <= _THIN and second >= _EXTENDED)
