@@ -10,6 +10,7 @@ _ABSURD = 1000.0  # times as far from the middle as is typical: no scene goes th
 _MOST = 0.01  # share of the points; where more are so far away, it is their nature
 _FEWEST = 10  # points from which there is something typical
 _ROWS_FOR_MEDIANS = 1_000  # about, that medians are taken of
+_ROWS_AT_A_GLANCE = 64
 
 
 def far_points(points: Array) -> Mask | None:
@@ -28,7 +29,7 @@ def far_points(points: Array) -> Mask | None:
     >>> np.flatnonzero(far_points(points)).tolist()
     [7]
     """
-    if len(points) < _FEWEST:
+    if len(points) < _FEWEST or _is_compact(points):
         return None
     some = np.asarray(points[:: max(1, len(points) // _ROWS_FOR_MEDIANS)], dtype=np.float64)
     middle = np.median(some, axis=0)
@@ -40,3 +41,19 @@ def far_points(points: Array) -> Mask | None:
             return None
         far: Mask = np.linalg.norm(points - middle, axis=1) > farthest
     return far if 0 < np.count_nonzero(far) <= max(1.0, _MOST * len(points)) else None
+
+
+def _is_compact(points: Array) -> bool:
+    """Whether the range of all numbers, beside the distances of some points, leaves no doubt that none is far away.
+
+    Half of the points lie within a typical distance r of the median point, and so within 2 r of any one of them: the
+    lower quartile of the distances from one point is 2 r at most, unless it is far away itself. Of three, hardly all are.
+    """
+    some = np.asarray(points[:: max(1, len(points) // _ROWS_AT_A_GLANCE)][:_ROWS_AT_A_GLANCE], dtype=np.float64)
+    k = len(some)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = some[[0, k // 3, 2 * k // 3], None] - some
+        squared = np.partition((steps * steps).sum(axis=2), k // 4, axis=1)[:, k // 4].min()
+        line = points.reshape(-1) if points.flags.c_contiguous else points
+        length = np.float64(line.max()) - np.float64(line.min())
+        return bool(points.shape[1] * length**2 <= (_ABSURD / 2) ** 2 * squared)
