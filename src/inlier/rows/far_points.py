@@ -47,7 +47,7 @@ def _is_compact(points: Array) -> bool:
     """Whether the range of all numbers, beside the distances of some points, leaves no doubt that none is far away.
 
     Half of the points lie within a typical distance r of the median point, and so within 2 r of any one of them: the
-    lower quartile of the distances from one point is 2 r at most, unless it is far away itself. Of three, hardly all are.
+    lower quartile of the distances from one point is 2 r at most, unless it is far away itself. Of three, hardly all.
     """
     some = np.asarray(points[:: max(1, len(points) // _ROWS_AT_A_GLANCE)][:_ROWS_AT_A_GLANCE], dtype=np.float64)
     k = len(some)
