@@ -76,7 +76,7 @@ def test_independent_mistakes_are_judged_pair_by_pair():
 
 
 def test_the_refusal_says_what_the_mistakes_look_like():
-    X, Y = spots(np.random.default_rng(4))  # seed 3 is an unlucky one: called sure with random_state 0, not 1 or 2
+    X, Y = spots(np.random.default_rng(3))
     with pytest.raises(NoConsensusError, match="neighbours here matched to neighbours there"):
         Registration(random_state=0).fit(X, Y)
 
