@@ -109,13 +109,20 @@ class Repair:
         suspects, named = int(self.suspects.sum()), n["swapped"] + n["moved"]
         if not suspects and not named:
             return f"None of the {self.kind.size:,} rows seems to be with a wrong partner."
+        others = {
+            "copies": n["copy"],
+            "without their partner here": n["lost"],
+            "poor": n["poor"],
+            "doubtful": n["doubtful"],
+        }
+        innocent = f"about {self.n_innocent:.1f} are" if self.n_innocent >= 0.05 else "hardly any is"
         text = (
-            f"{suspects:,} of {self.kind.size:,} rows are more likely with a wrong partner than not; of these about "
-            f"{self.n_innocent:.1f} are innocent. "
-            f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles. "
-            f"{n['copy']:,} copies, {n['lost']:,} without their partner here, {n['poor']:,} poor, "
-            f"{n['doubtful']:,} doubtful."
+            f"{suspects:,} of {self.kind.size:,} rows are more likely with a wrong partner than not; of these "
+            f"{innocent} innocent. "
+            f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
         )
+        if any(others.values()):
+            text += " " + ", ".join(f"{number:,} {what}" for what, number in others.items() if number) + "."
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
         return text + (f" {with_gaps:,} of the suspects have gaps that were filled in." if with_gaps else "")
 
