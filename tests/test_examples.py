@@ -140,3 +140,25 @@ def test_own_scores(run):
     found = run("own_scores")
     share, error = found["found"].inlier_fraction, found["found"].inlier_fraction_error
     assert abs(share - (1 - found["wrong"].mean())) < 4 * error
+
+
+def test_repair_mix_ups(run):
+    found = run("repair_mix_ups")
+    assert set(np.flatnonzero(found["repair"].suspects)) >= {10, 11, 50, 60, 70}
+    assert np.all(found["fixed"] == found["proteins"], axis=1).sum() >= 398
+
+
+def test_register_raw_scans(run):
+    found = run("register_raw_scans")
+    np.testing.assert_allclose(found["move"].rotation, found["scans"].rotation, atol=0.005)
+    assert found["far"].transformation_.angle == pytest.approx(found["move"].angle, abs=0.05)
+    assert not found["nothing"].success_
+
+
+def test_dirty_dictionary(run):
+    found = run("dirty_dictionary")
+    accepted, is_right = found["accepted"], found["is_right"]
+    assert (accepted & ~is_right).sum() <= 0.1 * accepted.sum()
+    assert accepted[is_right].mean() > 0.8
+    assert found["named"].mean() > 0.8
+    assert found["judged"].inlier_mask[20:].sum() <= 2
