@@ -2,8 +2,9 @@
 A dirty dictionary, a map, new translations
 ===========================================
 
-Six hundred words of two languages, as vectors; a dictionary of 300 of them, in which seven entries in ten are wrong. The
-words that no entry names help to learn. What comes out is a clean dictionary, a map, and entries that were not there.
+Six hundred words of two languages, as vectors; a dictionary of 300 of them, in which seven entries in ten are wrong.
+The words that no entry names help to learn. What comes out is a clean dictionary, a map, and entries that were not
+there.
 """
 
 import matplotlib.pyplot as plt
