@@ -268,8 +268,7 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     rows = np.union1d(moved, repair.partner[moved][repair.partner[moved] >= 0])
     place = {int(row): -height for height, row in enumerate(rows)}
     of_x, of_y = (None, None) if repair.labels is None else repair.labels
-    if ax is None:
-        ax = new_figure(figsize=(4.5, 0.6 + 0.22 * max(len(rows), 3))).subplots()
+    ax = _or_new(ax, (4.5, 0.6 + 0.22 * max(len(rows), 3)))
     for row, height in place.items():
         ax.annotate(str(row if of_x is None else of_x[row]), (-0.02, height), ha="right", va="center", fontsize=8)
         ax.annotate(str(row if of_y is None else of_y[row]), (1.02, height), ha="left", va="center", fontsize=8)

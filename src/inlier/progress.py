@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from time import perf_counter
@@ -89,7 +90,7 @@ def _ignore(step: str, done: int, total: int | None) -> None:
     """Tell nobody."""
 
 
-class _Bars:
+class _Bars(ABC):
     """A bar for each step that is under way; gone when it is over."""
 
     def __init__(self) -> None:
@@ -104,14 +105,17 @@ class _Bars:
             self._bars[step] = self._add(step, total)
         self._update(self._bars[step], done)
 
+    @abstractmethod
     def _add(self, step: str, total: int | None) -> Any:
-        raise NotImplementedError
+        """Show a bar for a step."""
 
+    @abstractmethod
     def _update(self, bar: Any, done: int) -> None:
-        raise NotImplementedError
+        """Move a bar."""
 
+    @abstractmethod
     def _remove(self, bar: Any) -> None:
-        raise NotImplementedError
+        """Take a bar away."""
 
 
 class _RichBars(_Bars):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,18 +49,18 @@ def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
     return from_host(values, like)
 
 
-class NewPairs(PairMatcher):
+class NewPairs(PairMatcher, ABC):
     """Judges pairs that were not in the fit, against the re-pairings that were kept."""
 
     alpha: float
 
+    @abstractmethod
     def _score_new(self, X: Array, Y: Array) -> FloatArray:
         """Score checked tables of new pairs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _kept_null(self) -> FloatArray:
         """Scores of re-pairings, on the scale of `_score_new`, in rising order."""
-        raise NotImplementedError
 
     def fit_predict(self, X: Any, y: Any, **params: Any) -> Mask:
         """Fit, and return which pairs are real: ``inlier_mask_``.
