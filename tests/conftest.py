@@ -8,6 +8,7 @@ the run is started with ``--hypothesis-profile=random``.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -123,6 +124,14 @@ def line_on_skipped(reasons):
         reason = reason.removeprefix("Skipped: ")
         kinds[next((what for word, what in WHAT_IS_SKIPPED.items() if word in reason.lower()), reason)] += 1
     return "Skipped: " + "; ".join(f"{count} on {what}" for what, count in kinds.items())
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Pyplot keeps every figure that a test draws: none is left for the next test to find."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture

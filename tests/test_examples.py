@@ -22,6 +22,7 @@ def run(monkeypatch):
     import matplotlib.pyplot as plt
 
     monkeypatch.setattr(plt, "show", lambda: None)
+    plt.close("all")  # what a docstring's example has drawn is none of the script's
 
     def run(name):
         found = runpy.run_path(str(EXAMPLES / f"{name}.py"))
@@ -31,8 +32,7 @@ def run(monkeypatch):
         assert np.ptp(np.asarray(figures[0].canvas.buffer_rgba())[..., :3]) > 100  # something is on it
         return found
 
-    yield run
-    plt.close("all")
+    return run
 
 
 @pytest.mark.parametrize("name", NAMES)

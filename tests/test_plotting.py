@@ -13,14 +13,6 @@ from inlier.datasets import make_gaussian_pairs
 from inlier.plotting import as_png, new_figure, plot_accepted, plot_alignment, plot_map, plot_points, plot_scores
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def data():
     return make_gaussian_pairs(300, 10, 0.6, rng=0)
