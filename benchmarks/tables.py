@@ -7,6 +7,7 @@
     python benchmarks/tables.py copies --seeds 60        # a noisy copy of a row beside its owner
     python benchmarks/tables.py coverage --seeds 30      # the interval of the share of real pairs
     python benchmarks/tables.py speed                    # 500 x 5,000 beside the SVD of both tables
+    python benchmarks/tables.py large                    # 100,000 x 300 beside 1,000,000 x 300; 3 GB of memory
 
 Every line is a mean over the seeds: the share of wrong pairs among the accepted (FDP), the share of real pairs that is
 accepted, how often the interval of the share of real pairs holds the truth, and how often a warning named the cure.
@@ -376,10 +377,25 @@ def speed():
         print(f"{n} x {d}: fit / SVD of both tables = {whole / svd:.1f}")
 
 
+def large():
+    """A fit of 100,000 pairs of 300 columns beside one of a million: seconds of one core, in one run."""
+    clock = {}
+    for n in (20_000, 100_000, 1_000_000):  # the first for what is compiled on first use
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, 300), dtype=np.float32)
+        Y = X[:, ::-1] + np.float32(0.5) * rng.standard_normal((n, 300), dtype=np.float32)
+        Y[: n // 5] = np.roll(Y[: n // 5], 1, axis=0)
+        clock[n] = fit(X, Y, 0.01, 0).seconds
+    print(f"300 columns, float32: fit of 100,000 pairs / fit of 1,000,000 = {clock[100_000] / clock[1_000_000]:.2f}")
+    print(f"({clock[100_000]:.1f} and {clock[1_000_000]:.1f} s)")
+
+
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("real", "clumps", "independent", "gaps", "copies", "coverage", "speed"))
+    parser.add_argument(
+        "what", choices=("real", "clumps", "independent", "gaps", "copies", "coverage", "speed", "large")
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--only", nargs="*", default=(), help="problems whose name contains one of these")
     parser.add_argument("--fill", action="store_true", help="fill gaps with column means first; no strata")
@@ -394,6 +410,7 @@ def main():
         "copies": lambda: copies(given.seeds),
         "coverage": lambda: coverage(given.seeds),
         "speed": speed,
+        "large": large,
     }[given.what]()
     print(f"({perf_counter() - start:.0f} s)")
 

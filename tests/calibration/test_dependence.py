@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.dependence import Dependence, blanks
+from inlier.calibration.dependence import Dependence, _nearest, blanks, nearly_equal
 from inlier.exceptions import DependenceWarning
+from inlier.rows import PairedRows
 
 
 def look(x, y, seed=0):
@@ -84,3 +85,24 @@ def test_groups_keep_unrelated_replicates_from_being_called_real():
     matcher = CalibratedMatcher(random_state=0).fit(x, y, groups=subject)
     assert not matcher.inlier_mask_.any()
     assert matcher.inlier_fraction_interval_[0] == 0
+
+
+def test_the_nearest_is_that_of_a_plain_loop():
+    rng = np.random.default_rng(0)
+    rows, others = rng.normal(size=(30, 4)), rng.normal(size=(50, 4))
+    apart = np.array([[np.linalg.norm(a - b) for b in others] for a in rows])
+    distance, nearest = _nearest(rows, others)
+    np.testing.assert_allclose(distance, apart.min(axis=1))
+    np.testing.assert_array_equal(nearest, apart.argmin(axis=1))
+    assert (_nearest(rows, rows, skip_own=True)[1] != np.arange(30)).all()
+
+
+def test_only_near_copies_are_found():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(200, 5))
+    y[10] = y[20] + 0.01
+    sure = np.ones(200, dtype=bool)
+    sure[[10, 11]] = False
+    found = nearly_equal(PairedRows(y, y), np.array([10, 11]), sure)
+    assert found.tolist() == [20, -1]
+    assert nearly_equal(PairedRows(y, y), np.array([10]), np.zeros(200, dtype=bool)).tolist() == [-1]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlier.calibration.linear_map import LinearMap, _Noise, _WeightedFit, learn_map
-from inlier.calibration.p_values import Significance
+from inlier.calibration.significance import Significance
 from inlier.datasets import make_gaussian_pairs
 from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE

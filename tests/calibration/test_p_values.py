@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control, norm
 
+from inlier.calibration.dependence import some_stand_out
 from inlier.calibration.p_values import (
     _step_up,
     calibrate,
@@ -16,7 +17,6 @@ from inlier.calibration.p_values import (
     has_heavy_tail,
     p_value_density,
     p_values,
-    some_stand_out,
 )
 from tests import calibration_reference as reference
 

@@ -77,10 +77,20 @@ class TestStandardInput:
 
 
 class TestColumns:
+    def test_words_that_repeat_and_single_values_are_left_out_by_name(self):
+        write_table("x.csv", {"site": np.array(["a", "b"] * 30), "year": np.full(60, 2019), **named(X, "a")})
+        write_table("y.csv", {**named(Y, "b"), "batch": np.full(60, np.nan)})
+        outcome = run("match", "x.csv", "y.csv")
+        assert "60 of 60" in answer(outcome)
+        assert "Note: column 'site' of x.csv holds words that repeat: left out." in outcome.stderr
+        assert "x.csv hold a single value (column year)" in outcome.stderr
+        assert "y.csv hold a single value (column batch)" in outcome.stderr
+
     def test_what_one_file_has_is_left_out_of_that_one(self):
-        write_table("x.csv", {"site": np.array(["a", "b"] * 30), **named(X, "a")})
+        write_table("x.csv", {"site": np.array([f"site {k}" for k in range(60)]), **named(X, "a")})
         write_table("y.csv", named(Y, "b"))
         refused = run("match", "x.csv", "y.csv")
+        assert refused.exit_code == 2
         assert "--columns ^site" in refused.stderr
         assert "60 of 60" in answer(run("match", "x.csv", "y.csv", "--columns", "^site"))  # as it recommends
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import zarr
 
+from inlier.exceptions import UnusableFileError
 from inlier.io import open_stored, read_table, write_table
 
 TABLE = np.arange(60.0).reshape(20, 3)
@@ -46,3 +47,26 @@ def test_what_is_no_table_of_numbers_is_left_to_those_who_read_it_all(tmp_path, 
 def test_other_formats_are_not_opened(tmp_path):
     write_table(tmp_path / "t.csv", {"a": np.ones(3)})
     assert open_stored(tmp_path / "t.csv") is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".xlsx", ".parquet", ".txt"])
+def test_words_that_repeat_are_left_out_with_a_warning(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    words = {"plate": ["P1", "P2", "P1", "P2"], "sex": ["f", "f", "m", "m"]}
+    if suffix == ".txt":
+        path.write_text("a plate sex\n1 P1 f\n2 P2 f\n3 P1 m\n4 P2 m\n")
+    else:
+        write_table(path, {"a": np.arange(1.0, 5), **{name: np.array(texts) for name, texts in words.items()}})
+    with pytest.warns(UserWarning, match=r"columns 'plate', 'sex' of .* hold words that repeat: left out"):
+        table = read_table(path)
+    assert table.columns == ("a",)
+    assert table.values.tolist() == [[1], [2], [3], [4]]
+    with pytest.raises(UnusableFileError, match="'plate'"):
+        read_table(path, columns=["a", "plate"])  # which were asked for
+
+
+@pytest.mark.parametrize("cells", [["1.5", "low", "low", "low"], ["u", "v", "w", "u"]])
+def test_numbers_among_words_and_names_of_rows_are_refused(tmp_path, cells):
+    (tmp_path / "a.csv").write_text("a;b\n" + "".join(f"{k};{cell}\n" for k, cell in enumerate(cells)))
+    with pytest.raises(UnusableFileError, match=r"'b' of .* does not hold numbers"):
+        read_table(tmp_path / "a.csv")

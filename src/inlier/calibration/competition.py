@@ -33,7 +33,7 @@ _UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
-_CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and beside re-pairings
+_CONTRADICTION = 1.25  # standard errors between the shares beside rivals and beside re-pairings: chance reaches 1
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -124,6 +124,16 @@ class RivalShare:
     def contradicts(self, share: float, error: float) -> bool:
         """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
         return share - self.share[0] > _CONTRADICTION * (error**2 + self.share[1] ** 2) ** 0.5
+
+    def warning(self, beside_strangers: float) -> str:
+        """What to say where it contradicts the share of real pairs beside strangers."""
+        return (
+            f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
+            f"{self.share[0]:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a "
+            f"run of rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong "
+            f"pairs among the accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or "
+            f"--stratum COLUMN."
+        )
 
 
 def share_by_rivals(log_ratio: FloatArray) -> RivalShare | None:

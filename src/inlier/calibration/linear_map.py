@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.p_values import Significance
+from inlier.calibration.significance import Significance
 from inlier.rows.backend import beside, from_host, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
 from inlier.rows.threads import pieces

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import rel_entr
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
@@ -26,10 +25,6 @@ _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
 _FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
-_REACHES, _MOST_OF_IT = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), 0.8  # of small p-values; part of their surplus
-_FEWEST_IN_SURPLUS, _FEWEST_ALIKE = 50.0, 20.0  # pairs; pairs of a cluster
-_EVENLY = 0.2  # part of the surplus in the lowest tenth of its range; a tenth if it is spread evenly
-_HALF = (0.3, 0.9)  # part in the lower half; otherwise all of them lie together, where few re-pairings let them
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
 _TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
@@ -40,9 +35,6 @@ _STUDENT_PEAK = 8 / (3 * np.pi * np.sqrt(5))  # of Student's t with five degrees
 _TINY = np.finfo(np.float64).tiny
 _DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
 _MOST_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
-_TAIL_STARTS = 0.99  # share of the re-pairings below; beyond it their distribution is taken for exponential
-_LEAST_P = 1e-300  # so that its logarithm is finite
-_ROUNDING = 1e-12  # relative difference of scores that are the same but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,28 +95,6 @@ class Calibration:
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
         return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))
-
-
-def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
-    """Whether small p-values crowd near 0, as those of real pairs do, or are spread evenly over a short range.
-
-    The latter is what pairs have that resemble each other in clusters: each is as good as any other of its cluster, and
-    better than all strangers. Looked at is the shortest range that holds most of the surplus; True if there is little.
-    """
-    times = np.ones(p.size) if counts is None else np.asarray(counts, dtype=np.float64)
-    n, share_wrong = float(times.sum()), min(1.0, 2 * float(times @ (p > _MIDDLE)) / float(times.sum()))
-
-    def surplus(below: float) -> float:
-        return float(times @ (p <= below)) - share_wrong * below * n
-
-    whole = surplus(_MIDDLE)
-    if whole < max(_FEWEST_IN_SURPLUS, _MIDDLE * n):
-        return True
-    reach = next(below for below in _REACHES if surplus(below) >= _MOST_OF_IT * whole)
-    if reach * n < _FEWEST_ALIKE:
-        return True  # where wrong pairs were swapped, re-pairings meet a true partner now and then
-    lowest, half = surplus(reach / 10) / surplus(reach), surplus(reach / 2) / surplus(reach)
-    return lowest > _EVENLY or not _HALF[0] < half < _HALF[1]
 
 
 def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:
@@ -421,48 +391,3 @@ def _as_p_values(values: Any) -> FloatArray:
     if p.min() < 0 or p.max() > 1:
         raise ValueError(f"p-values lie between 0 and 1, but these go from {p.min():g} to {p.max():g}.")
     return p
-
-
-# ---- one step of every fit: how significant scores are beside those of re-pairings, and the weights that follow
-
-
-@dataclass(frozen=True, eq=False)
-class Significance:
-    """The pairs' scores beside those of re-pairings."""
-
-    p_values: FloatArray  # chance that a wrong pair scores as high
-    centre: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
-    spread: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
-    # berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
-    # are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
-    # counts how far pairs are above all re-pairings
-    berk_jones: float
-
-    @staticmethod
-    def of(scores: Any, null_scores: Any) -> Significance:
-        """Compare scores, which may be on a device."""
-        m = int(null_scores.shape[0])
-        if m == 0:
-            return Significance(np.ones(int(scores.shape[0])), 0.0, 1.0, 0.0)
-        null = namespace(null_scores).sort(null_scores)
-        p = p_values(scores, null)
-        tail = to_host(null[int(_TAIL_STARTS * (m - 1)) :])
-        centre, high = float(null[(m - 1) // 2]), float(tail[0])
-        slope = float(np.mean(tail - high)) or 1.0
-        beyond = (1 - _TAIL_STARTS) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
-        smooth = np.where(p < 1 - _TAIL_STARTS, np.maximum(beyond, _LEAST_P), p)
-        differ = high - centre > _ROUNDING * max(abs(high), abs(centre))
-        return Significance(p, centre, high - centre if differ else 1.0, _berk_jones(smooth))
-
-    def weights(self, sharpness: float) -> FloatArray:
-        """Weight of each pair: 1 - sharpness * (chance that it is wrong), at least 0."""
-        p = self.p_values
-        background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / p.size)
-        return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
-
-
-def _berk_jones(p: FloatArray) -> float:
-    n, rising = p.size, np.sort(p)
-    share = np.arange(1, n + 1) / n
-    divergence = rel_entr(share, rising) + rel_entr(1 - share, np.maximum(1 - rising, np.finfo(np.float64).tiny))
-    return float(n * np.max(divergence[(rising < share) & (rising <= 0.5)], initial=0.0))

@@ -18,8 +18,8 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.linear_map import LinearMap, learn_map
-from inlier.calibration.p_values import Significance
 from inlier.calibration.retrieval import NEIGHBOURS, Alignment, Side, crowding, mutual_neighbours
+from inlier.calibration.significance import Significance
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, to_host

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain
+from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain, print_csv
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ STDOUT = Path("-")
 _WORST_SHOWN = 5
 _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
+_COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
 
@@ -127,6 +129,7 @@ class Job:
     force: bool = False  # to overwrite what is no earlier output
     others: tuple[Output, ...] = ()  # what else is written
     notes: list[str] = field(default_factory=list)  # what was left out or noticed, in sentences
+    headings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of the files that have names for them
 
     @property
     def _written(self) -> list[Output]:
@@ -173,7 +176,9 @@ class Job:
         tables = dict(
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
         )
-        return said.naming({**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter))
+        name = {**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter)
+        headings = self.headings.get(name, ())
+        return _COLUMN_NUMBERS.sub(lambda found: _named(found[0], headings), said.naming(name))
 
     @property
     def origin(self) -> Origin:
@@ -221,22 +226,9 @@ class Job:
             click.echo(plain(f"{written.what}: {written.path}"), err=True)
 
 
-def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:
-    """Print a table, block after block, as csv."""
-    from inlier.io import write_csv
-
-    write_csv(sys.stdout.buffer, map(_plain_columns, blocks) if sys.stdout.isatty() else blocks)
-    sys.stdout.flush()  # so that a reader who has gone is noticed here, and not as Python ends
-
-
-def _plain_columns(block: Mapping[str, Array]) -> dict[str, Array]:
-    """Ids for a terminal, which takes orders from control characters."""
-    import numpy as np
-
-    return {
-        name: np.array([plain(text) for text in column.tolist()]) if column.dtype.kind == "U" else column
-        for name, column in block.items()
-    }
+def _named(numbers: str, headings: tuple[str, ...]) -> str:
+    """The same sentence with names of columns in place of their numbers."""
+    return re.sub(r"\d+", lambda found: headings[int(found[0])], numbers) if headings else numbers
 
 
 def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:

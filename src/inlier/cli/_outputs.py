@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inlier.exceptions import UnusableFileError
+
+if TYPE_CHECKING:
+    from inlier._typing import Array
+    from inlier.estimators.repair import Repair
+    from inlier.io import Pairing
 
 BAD_INPUT = 2
 _HEAD = 4096  # bytes in which the mark of a page or a picture stands
@@ -221,3 +227,47 @@ def _starts_with(path: Path, key: str) -> bool:
 def _head(path: Path) -> bytes:
     with path.open("rb") as stream:
         return stream.read(_HEAD)
+
+
+# ---- what is written
+
+
+def write_repaired(path: Path, repair: Repair, pairing: Pairing, names: tuple[str, ...] | None) -> None:
+    """Write verdict, partner, q-value and probability per row of X, and the columns of Y of its partner."""
+    import numpy as np
+
+    from inlier.io import write_table
+
+    rows = pairing.rows if pairing.rows_y is None else pairing.rows_y
+    found = repair.partner >= 0
+    columns: dict[str, Array] = {"row": pairing.rows}
+    if pairing.keys is None:
+        columns["partner"] = np.where(found, rows[repair.partner], -1)
+    else:
+        columns["key"] = pairing.keys
+        columns["partner"] = np.where(found, pairing.keys[repair.partner], "")
+    columns |= {"verdict": repair.kind, "q_value": repair.q_values, "probability": repair.probability}
+    fixed = repair.apply(np.asarray(pairing.Y))
+    taken = set(columns)
+    for number, column in enumerate(fixed.T):
+        name = str(number) if names is None else names[number]
+        columns[f"{name} of y" if name in taken else name] = column
+    write_table(path, columns)
+
+
+def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:
+    """Print a table, block after block, as csv."""
+    from inlier.io import write_csv
+
+    write_csv(sys.stdout.buffer, map(_plain_columns, blocks) if sys.stdout.isatty() else blocks)
+    sys.stdout.flush()  # so that a reader who has gone is noticed here, and not as Python ends
+
+
+def _plain_columns(block: Mapping[str, Array]) -> dict[str, Array]:
+    """Ids for a terminal, which takes orders from control characters."""
+    import numpy as np
+
+    return {
+        name: np.array([plain(text) for text in column.tolist()]) if column.dtype.kind == "U" else column
+        for name, column in block.items()
+    }

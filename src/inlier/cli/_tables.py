@@ -7,20 +7,20 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import STDOUT, for_both
+from inlier.cli._common import STDOUT, for_both, read_both
 from inlier.cli._outputs import BadInput
 from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
     from inlier._typing import Array
     from inlier.cli._common import Job
-    from inlier.io import Table
+    from inlier.io import Pairing, Table
 
 ENDS = ("source", "target")  # columns of a table of pairs
 _STDIN = "standard input"
@@ -320,3 +320,63 @@ def _ids_of_pairs(pairs: str, source: Table, target: Table) -> tuple[Array, Arra
     if names and columns[0] in np.asarray(source.keys) and columns[1] in np.asarray(target.keys):
         left, right = np.append(columns[0], left), np.append(columns[1], right)  # its first line is a pair, no header
     return left, right
+
+
+# ---- all of it, as options say
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How two tables become pairs, as the options say."""
+
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    pairs: str | None
+    transpose: bool
+    labels: dict[str, str]  # columns of groups and strata
+    codes: tuple[float, ...]  # of missing values
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the files have to be read as a whole for it."""
+        return bool(self.keys or self.labels or self.codes or self.transpose or self.pairs is not None)
+
+    def read(self, job: Job) -> tuple[Table, Table]:
+        """Read both tables; turned over where that was asked for, or where their ids say so."""
+        if self.transpose:
+            return read_turned(job.sources, self.keys, (True, True))
+        given = self.keys or self.columns or self.labels or self.pairs is not None
+        try:
+            if not given and any(column_headings(source)[:1] == [""] for source in job.sources):
+                raise UnusableFileError("rows have names without a name for them")
+            return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
+        except UnusableFileError:
+            turned = None if given else seem_transposed(job.sources)
+            if turned is None:
+                return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
+        which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]
+        job.notes.append(
+            f"The header of {' and of '.join(which)} holds the ids of the other file: a column per sample. The table "
+            f"was turned over, and joined on these ids (--transpose does so for both)."
+        )
+        return read_turned(job.sources, (), turned)
+
+    def pair(self, first: Table, second: Table) -> Pairing:
+        """Rows as pairs: by PAIRS, by id, or row by row."""
+        from inlier.io import Pairing, pair_tables
+
+        if self.pairs is None:
+            return pair_tables(first, second)
+        notes: list[str] = []
+        if first.keys is not None and second.keys is not None:
+            i, j, notes = read_ends_by_id(self.pairs, first, second)
+            names = [f"{a} / {b}" for a, b in zip(first.keys[i].tolist(), second.keys[j].tolist(), strict=True)]
+            return Pairing(first.values[i], second.values[j], i, _as_keys(names), notes, j)
+        i, j = read_ends(self.pairs, first, second)
+        return Pairing(first.values[i], second.values[j], i, None, notes, j)
+
+
+def _as_keys(names: list[str]) -> Array:
+    import numpy as np
+
+    return np.array(names, dtype=np.str_)

@@ -20,29 +20,16 @@ from inlier.cli._common import (
     columns_of_both,
     labels_of_pairs,
     missing_codes,
-    print_csv,
-    read_both,
     without_codes,
 )
 from inlier.cli._learning import Wanted, learning_options
-from inlier.cli._outputs import BadInput, Output, is_repaired
+from inlier.cli._outputs import BadInput, Output, is_repaired, print_csv, write_repaired
 from inlier.cli._progress import bytes_read, stages
-from inlier.cli._tables import (
-    column_headings,
-    format_option,
-    noting_odd_values,
-    read_ends,
-    read_ends_by_id,
-    read_turned,
-    seem_transposed,
-    standard_input,
-)
-from inlier.exceptions import UnusableFileError
+from inlier.cli._tables import Reading, format_option, noting_odd_values, standard_input
 
 if TYPE_CHECKING:
     from inlier._typing import Array
     from inlier.estimators._base import PairMatcher
-    from inlier.io import Pairing, Table
     from inlier.report import MatchSummary
     from inlier.rows.files import StoredRows
 
@@ -184,7 +171,7 @@ def match(
         others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
         wanted = Wanted(map_file, new_file, same_columns)
         job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *others))
-        how = _Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
+        how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
         _check_repair(chosen, repair, pairs)
         _check_options(context, chosen, how)
         wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
@@ -196,64 +183,7 @@ def match(
         context.exit(NOTHING_FOUND)
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """How two tables become pairs, as the options say."""
-
-    keys: tuple[str, ...]
-    columns: tuple[str, ...]
-    pairs: str | None
-    transpose: bool
-    labels: dict[str, str]  # columns of groups and strata
-    codes: tuple[float, ...]  # of missing values
-
-    @property
-    def needs_all(self) -> bool:
-        """Whether the files have to be read as a whole for it."""
-        return bool(self.keys or self.labels or self.codes or self.transpose or self.pairs is not None)
-
-    def read(self, job: Job) -> tuple[Table, Table]:
-        """Read both tables; turned over where that was asked for, or where their ids say so."""
-        if self.transpose:
-            return read_turned(job.sources, self.keys, (True, True))
-        given = self.keys or self.columns or self.labels or self.pairs is not None
-        try:
-            if not given and any(column_headings(source)[:1] == [""] for source in job.sources):
-                raise UnusableFileError("rows have names without a name for them")
-            return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
-        except UnusableFileError:
-            turned = None if given else seem_transposed(job.sources)
-            if turned is None:
-                return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
-        which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]
-        job.notes.append(
-            f"The header of {' and of '.join(which)} holds the ids of the other file: a column per sample. The table "
-            f"was turned over, and joined on these ids (--transpose does so for both)."
-        )
-        return read_turned(job.sources, (), turned)
-
-    def pair(self, first: Table, second: Table) -> Pairing:
-        """Rows as pairs: by PAIRS, by id, or row by row."""
-        from inlier.io import Pairing, pair_tables
-
-        if self.pairs is None:
-            return pair_tables(first, second)
-        notes: list[str] = []
-        if first.keys is not None and second.keys is not None:
-            i, j, notes = read_ends_by_id(self.pairs, first, second)
-            names = [f"{a} / {b}" for a, b in zip(first.keys[i].tolist(), second.keys[j].tolist(), strict=True)]
-            return Pairing(first.values[i], second.values[j], i, _as_keys(names), notes, j)
-        i, j = read_ends(self.pairs, first, second)
-        return Pairing(first.values[i], second.values[j], i, None, notes, j)
-
-
-def _as_keys(names: list[str]) -> Array:
-    import numpy as np
-
-    return np.array(names, dtype=np.str_)
-
-
-def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Path | None) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, fixed: Path | None) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.report.match_summary import summarise
 
@@ -264,6 +194,7 @@ def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Pa
         codes = list(how.codes)
         first, second = (noting_odd_values(without_codes(table, codes), job, drop=takes_gaps) for table in tables)
         tables, pairing = (first, second), how.pair(first, second)
+        job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
@@ -286,8 +217,6 @@ def _match(chosen: _Settings, job: Job, how: _Reading, wanted: Wanted, fixed: Pa
     summary = summarise(matcher, **facts, repair=repaired)
     job.write_pairs(summary)
     if fixed is not None and repaired is not None:
-        from inlier.cli._repaired import write_repaired
-
         write_repaired(fixed, repaired, pairing, tables[1].columns)
     return summary
 
@@ -399,7 +328,7 @@ def _check_repair(chosen: _Settings, repair: Path | None, pairs: str | None) -> 
     check_can_hold_columns(repair)
 
 
-def _check_options(context: click.Context, chosen: _Settings, how: _Reading) -> None:
+def _check_options(context: click.Context, chosen: _Settings, how: Reading) -> None:
     """Refuse what does not go together, before the work is done."""
     if how.transpose and (how.columns or how.labels):
         raise BadInput(

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from inlier._checks import check_count, check_flag, check_labels, check_number, warn
 from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import MOST_LOOKED_AT, Dependence, blanks
-from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail, some_stand_out
+from inlier.calibration.dependence import blank_rows, some_stand_out, warn_of_dependence
+from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
@@ -27,10 +27,9 @@ from inlier.estimators._new_pairs import LearnedMap, RowNames
 from inlier.estimators.repair import Repair, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
-from inlier.rows.backend import take_rows, to_host
-from inlier.rows.gaps import Filled, fill_gaps, gap_classes
+from inlier.rows.gaps import crossed, gap_classes, mostly_missing, without_gaps
 from inlier.rows.null_pairs import pair_labels
-from inlier.rows.odd_values import describe, is_skewed, odd_values
+from inlier.rows.odd_values import is_skewed
 
 _INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
 _CURVED = (
@@ -200,12 +199,16 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         beside = read_beside(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
         self.n_outputs_, self._names_y = Y.shape[1], RowNames.of(y, None if unpaired is None else unpaired[1])
         groups, strata = self._read_labels(X.shape[0], groups, strata)
-        filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
+        filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
-        strata = _crossed(strata, gap_classes(of_x, of_y))
+        strata = crossed(strata, gap_classes(of_x, of_y))
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
         left_out = np.any(empty, axis=0) if empty else None
         self._fit_but(left_out, filled_x.values, filled_y.values, groups, strata, beside)
+        poor = mostly_missing(of_x, of_y)
+        if poor is not None:
+            low, high = self.inlier_fraction_interval_
+            self.inlier_fraction_interval_ = low, min(high + float((poor & ~self.inlier_mask_).mean()), 1.0)
         if empty:
             first, n_empty = np.flatnonzero(np.any(empty, axis=0))[0], int(np.any(empty, axis=0).sum())
             warn(
@@ -259,11 +262,11 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         groups, strata = self._read_labels(n, groups, strata)
         with catch_warnings():  # of what `fit` has said already
             simplefilter("ignore")
-            filled_x, filled_y = _without_gaps(X, "X"), _without_gaps(Y, "y")
+            filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
         gaps = np.zeros(n, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
-        strata = _crossed(strata, gap_classes(filled_x.share_missing, filled_y.share_missing))
+        strata = crossed(strata, gap_classes(filled_x.share_missing, filled_y.share_missing))
         pairs = self.prepare(filled_x.values, filled_y.values)
 
         def common(rows: Array) -> Array:
@@ -343,7 +346,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         check_count(self.n_folds, "n_folds", low=2)
         pairs = PairedRows(X, Y)
         prepared, rows = self._prepared_rows(pairs)
-        blank = None if rows is None else _blank_rows(*rows)
+        blank = None if rows is None else blank_rows(*rows)
         if blank is not None and (~blank).sum() >= self._fewest_pairs:
             # rows that failed agree with each other, and with nothing else
             self._fit_but(blank, X, Y, groups, strata, beside)
@@ -387,7 +390,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         if judged.accepted(self.alpha).any() and rivals.contradicts(
             judged.inlier_fraction, judged.inlier_fraction_error
         ):
-            warn(_swapped_neighbours(judged.inlier_fraction, rivals.share[0]), DependenceWarning)
+            warn(rivals.warning(judged.inlier_fraction), DependenceWarning)
             share, error = rivals.share
             judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
             self.inlier_fraction_interval_ = 0.0, max(judged.interval()[1], high)  # not all swaps can be told, likewise
@@ -449,7 +452,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         if rows is None:
             return sampled_fit(prepared, self.n_folds, rng), rng.randint(2**31 - 1)
         labels = pair_labels(prepared.X, prepared.Y, groups, strata)
-        depend = groups is None and strata is None and _warn_of_dependence(*rows, labels, rng)
+        depend = groups is None and strata is None and warn_of_dependence(*rows, labels, rng)
         helped = beside.helper(prepared, labels, rng)
         fit = cross_fit(prepared, labels, self.n_folds, rng, rows, helped, beside.most_deals)
         return replace(fit, rows_depend=depend), rng.randint(2**31 - 1)
@@ -463,69 +466,3 @@ def _row_labels(X: Any, y: Any) -> tuple[Any, Any] | None:
     """Labels of the rows of two data frames, if both have any."""
     indexes = [getattr(table, "index", None) for table in (X, y)]
     return None if any(index is None or callable(index) for index in indexes) else (indexes[0], indexes[1])
-
-
-def _without_gaps(table: Any, name: str) -> Filled:
-    """Fill the gaps of a table in memory; values that cannot be meant count as gaps, with a note."""
-    if not isinstance(table, np.ndarray):
-        return Filled(table)
-    odd = odd_values(table)
-    if odd is not None:
-        reason = f"{describe(odd, table)} They count as missing; if they are meant, take logarithms or ranks first."
-        warn(ParameterWarning(name, reason, before=f"{int(odd.sum())} value(s) of "))
-    return fill_gaps(table, odd)
-
-
-def _crossed(strata: Array | None, classes: Array | None) -> Array | None:
-    """Strata inside which both are equal."""
-    if strata is None or classes is None:
-        return classes if strata is None else strata
-    return np.unique(np.stack([strata, classes]), axis=1, return_inverse=True)[1].reshape(-1)
-
-
-def _warn_of_dependence(x: Any, y: Any, labels: Array, rng: np.random.RandomState) -> bool:
-    """Look for rows that tell each other's answer, and say so; return whether there are any."""
-    rows = slice(0, min(labels.shape[1], MOST_LOOKED_AT))
-    x, y = (to_host(take_rows(side, rows)) for side in (x, y))
-    seen = Dependence.between(x, y, np.unique(labels[:2, rows], axis=1, return_inverse=True)[1].reshape(-1), rng)
-    if seen.replicates:
-        warn(
-            f"In both tables rows resemble each other in groups of about {seen.replicates}, far more than independent "
-            f"rows do: replicates, or repeated visits? They tell each other's answer, and the share of wrong pairs "
-            f"among the accepted is not bounded. Say which rows belong together: fit(X, y, groups=...), or "
-            f"--group COLUMN.",
-            DependenceWarning,
-        )
-    elif seen.in_order:
-        warn(
-            "In both tables rows that follow each other resemble each other: a time series, a scan, sorted rows? If a "
-            "row may be paired with the partner of its neighbour, the share of wrong pairs among the accepted is not "
-            "bounded. Say which rows are neighbours: fit(X, y, strata=...), or --stratum COLUMN.",
-            DependenceWarning,
-        )
-    return bool(seen.replicates or seen.in_order)
-
-
-def _blank_rows(x: Any, y: Any) -> Mask | None:
-    """Which pairs have a blank among their prepared rows, with a warning; None where none has, or on a device."""
-    of_x, of_y = blanks(x, y) if isinstance(x, np.ndarray) else (np.zeros(1, bool), np.zeros(1, bool))
-    if not of_x.any() and not of_y.any():
-        return None
-    counted = [f"{int(side.sum())} rows of {name}" for side, name in ((of_x, "X"), (of_y, "y")) if side.any()]
-    warn(
-        f"{' and '.join(counted)} lie near the mean, apart from all others: blanks, failed samples? Nothing is said of "
-        f"their pairs, and they are not accepted. If they are sound, set them apart: fit(X, y, strata=...), or "
-        f"--stratum COLUMN.",
-        DependenceWarning,
-    )
-    return of_x | of_y
-
-
-def _swapped_neighbours(beside_strangers: float, beside_rivals: float) -> str:
-    return (
-        f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
-        f"{beside_rivals:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a "
-        f"run of rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong pairs "
-        f"among the accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or "
-        f"--stratum COLUMN."
-    )

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import AnyPairs, compare_any
-from inlier.calibration.near_copies import nearly_equal
+from inlier.calibration.dependence import nearly_equal
 from inlier.calibration.partners import Names, Owners, find_owners, name_partners
 from inlier.calibration.suspects import chance_wrong, own_rank_scores
 from inlier.rows import PairedRows

@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inlier._checks import warn
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import BY_SUFFIX, FORMATS, XYZ, Format, Kind, format_of
-from inlier.io.table import NoSuchColumnError, Request, Table, as_keys, as_table, column_places
+from inlier.io.table import (
+    NoSuchColumnError,
+    Request,
+    Table,
+    TextColumnError,
+    are_labels,
+    as_keys,
+    as_table,
+    column_places,
+)
 
 if TYPE_CHECKING:
     from inlier.rows.files import StoredRows
@@ -32,7 +42,8 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         The file. One of several arrays inside it is named after a colon: ``data.npz:x``.
     columns : sequence of str, optional
         Names of the columns (numbers from 0 where they have none); with ``^`` before each, of those to leave out. By
-        default all of them, x, y and z of a point cloud, the colours of a picture.
+        default all of them but those of words that repeat, such as a plate, of which a warning tells; x, y and z of a
+        point cloud, the colours of a picture.
     key : str, optional
         Column that names the rows; it is no part of the values.
 
@@ -57,7 +68,23 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     >>> table.values.tolist(), table.columns, table.keys.tolist()
     ([[1.7, 61.0], [1.8, 75.0]], ('height', 'weight'), ['ada', 'bob'])
     """
-    request = _request(source, columns, key)
+    request, labels = _request(source, columns, key), []
+    while True:
+        try:
+            table = _read(request)
+        except TextColumnError as error:
+            if request.columns is not None or not _holds_labels(source, error.column):
+                raise
+            labels.append(error.column)
+            request = replace(request, left_out=(*request.left_out, error.column))
+            continue
+        if labels:
+            named = f"column{'' if len(labels) == 1 else 's'} {', '.join(map(repr, labels))}"
+            warn(f"{named} of {request.path} {'holds' if len(labels) == 1 else 'hold'} words that repeat: left out.")
+        return table
+
+
+def _read(request: Request) -> Table:
     path, inside = request.path, request.inside
     format = format_of(path)
     if inside is not None and not format.is_divided:
@@ -68,6 +95,11 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         # columns that were to be left out of these were left out while reading
         rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
         return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
+
+
+def _holds_labels(source: str | Path, column: str) -> bool:
+    texts = read_labels(source, column)
+    return texts is not None and are_labels(texts)
 
 
 def read_labels(source: str | Path, column: str) -> Array | None:

@@ -59,6 +59,14 @@ class NoSuchColumnError(UnusableFileError):
     """A file without a column that was asked for."""
 
 
+class TextColumnError(UnusableFileError):
+    """A column of something else than numbers."""
+
+    def __init__(self, said: str, column: str) -> None:
+        super().__init__(said)
+        self.column = column
+
+
 def by_column(content: Content) -> dict[str, Array]:
     """Columns by name; those of an array are numbered from 0."""
     if isinstance(content, np.ndarray):
@@ -206,16 +214,31 @@ def _check_numeric_column(column: Array, name: str, request: Request) -> None:
         raise not_a_number(name, example, request)
 
 
-def not_a_number(name: str, example: str, request: Request) -> UnusableFileError:
+def not_a_number(name: str, example: str, request: Request) -> TextColumnError:
     """What to say of a column that holds something else than numbers."""
     shown = example if len(example) <= 40 else f"{example[:40]}..."
     cure = f"leave it out with --columns ^{name} (columns=)"
     if request.key is None:
         cure = f"if it names the rows, join on it with --key {name} (key=); else {cure}"
     cure = cure[0].upper() + cure[1:]
-    return UnusableFileError(
-        f"column {name!r} of {request.path} does not hold numbers (for example {shown!r}). {cure}."
+    return TextColumnError(
+        f"column {name!r} of {request.path} does not hold numbers (for example {shown!r}). {cure}.", name
     )
+
+
+def are_labels(texts: Array) -> bool:
+    """Whether words stand for kinds of rows, such as a plate: they repeat, and none of them is a number."""
+    words = texts[texts != ""]
+    kinds = np.unique(words)
+    return bool(kinds.size <= words.size / 2) and not any(_is_number(word) for word in kinds.tolist())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def listed(names: list[str]) -> str:

@@ -9,10 +9,14 @@ aside.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
+from inlier.exceptions import ParameterWarning
+from inlier.rows.odd_values import describe, odd_values
 
 _RANKS = (0, 1, 2, 4, 8, 16, 32)  # numbers of directions that are tried; 0 is the column means
 _SET_ASIDE = 0.05  # of the observed values
@@ -20,6 +24,7 @@ _MOST_SET_ASIDE_CELLS = 2_000_000  # in tables with more cells, the directions a
 _TRIAL_STEPS, _STEPS = 6, 20
 _SETTLED = 1e-3  # relative change of the filled values that ends the iteration
 _SHARED = 4.0  # standard errors of the correlation of the two tables' gaps, from which they are shared
+_MOSTLY_MISSING = 0.5  # of a row's values: a real pair with such a row may look like any other
 _FEWEST_OBSERVED = 20  # values of a table below which there are only column means
 
 
@@ -34,6 +39,17 @@ class Filled:
     def share_missing(self) -> FloatArray | None:
         """Share of each row that was missing."""
         return None if self.missing is None else self.missing.mean(axis=1)
+
+
+def without_gaps(table: Any, name: str) -> Filled:
+    """Fill the gaps of a table in memory; values that cannot be meant count as gaps, with a note."""
+    if not isinstance(table, np.ndarray):
+        return Filled(table)
+    odd = odd_values(table)
+    if odd is not None:
+        reason = f"{describe(odd, table)} They count as missing; if they are meant, take logarithms or ranks first."
+        warn(ParameterWarning(name, reason, before=f"{int(odd.sum())} value(s) of "))
+    return fill_gaps(table, odd)
 
 
 def fill_gaps(table: Array, unusable: Mask | None = None) -> Filled:
@@ -123,3 +139,16 @@ def gap_classes(of_x: FloatArray | None, of_y: FloatArray | None) -> Array | Non
         edges = np.unique(np.quantile(share[share > 0], (0.5,)))
         classes = 3 * classes + np.where(share > 0, 1 + np.searchsorted(edges, share, side="right"), 0)
     return np.unique(classes, return_inverse=True)[1].reshape(-1)
+
+
+def mostly_missing(*shares: FloatArray | None) -> Mask | None:
+    """Pairs that have a row with hardly any value, by the share of each row that is missing; None without gaps."""
+    given = [share > _MOSTLY_MISSING for share in shares if share is not None]
+    return np.any(given, axis=0) if given else None
+
+
+def crossed(strata: Array | None, classes: Array | None) -> Array | None:
+    """Strata inside which both are equal."""
+    if strata is None or classes is None:
+        return classes if strata is None else strata
+    return np.unique(np.stack([strata, classes]), axis=1, return_inverse=True)[1].reshape(-1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.calibration.p_values import Significance
+from inlier.calibration.significance import Significance
 from tests.stores import STRICT_DEVICE
 
 
