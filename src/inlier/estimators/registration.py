@@ -480,8 +480,9 @@ class Registration(TransformerMixin, NewPairs):
         if unsure:
             mask = found.residuals_ <= found.noise_bound_
         rate, threshold, n_accepted = 0.0, float(np.nextafter(found.scores_.max(), np.inf)), np.count_nonzero(mask)
-        if n_accepted:
-            rate, threshold = min(float(found.q_values_[mask].max()), 1.0), float(found.scores_[mask].min())
+        if n_accepted:  # without picking out the accepted ones, which takes long where they are scattered
+            rate = min(float((found.q_values_ * mask).max()), 1.0)
+            threshold = float(np.where(mask, found.scores_, np.inf).min())
         if unsure:
             rate = max(rate, rate_within)
             warn(
