@@ -482,7 +482,8 @@ class Registration(TransformerMixin, NewPairs):
         rate, threshold, n_accepted = 0.0, float(np.nextafter(found.scores_.max(), np.inf)), np.count_nonzero(mask)
         if n_accepted:  # without picking out the accepted ones, which takes long where they are scattered
             rate = min(float((found.q_values_ * mask).max()), 1.0)
-            threshold = float(np.where(mask, found.scores_, np.inf).min())
+            no_score_is_positive = found.scores_.max() <= 0
+            threshold = float((found.scores_ * mask if no_score_is_positive else found.scores_[mask]).min())
         if unsure:
             rate = max(rate, rate_within)
             warn(
