@@ -29,8 +29,8 @@ from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
-from inlier.rows.far_points import far_points
 from inlier.rows.null_pairs import distinct_pairs
+from inlier.rows.odd_values import far_points
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
 from inlier.transforms.estimation import check_model, fit_transformation
