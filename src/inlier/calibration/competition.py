@@ -125,14 +125,14 @@ class RivalShare:
         """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
         return share - self.share[0] > _CONTRADICTION * (error**2 + self.share[1] ** 2) ** 0.5
 
-    def warning(self, beside_strangers: float) -> str:
-        """What to say where it contradicts the share of real pairs beside strangers."""
+    def warning(self, beside_strangers: float, *, has_strata: bool) -> str:
+        """What to say where it contradicts the share of real pairs beside strangers, of the stratum if it has one."""
+        cure = "Finer strata tell more" if has_strata else "Say where wrong partners come from"
         return (
             f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
             f"{self.share[0]:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a "
             f"run of rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong "
-            f"pairs among the accepted may exceed alpha. Say where wrong partners come from: fit(X, y, strata=...), or "
-            f"--stratum COLUMN."
+            f"pairs among the accepted may exceed alpha. {cure}: fit(X, y, strata=...), or --stratum COLUMN."
         )
 
 

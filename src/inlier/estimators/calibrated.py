@@ -354,7 +354,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         # deal folds; learn on the others; score pairs and re-pairings
         fit, seed = self._cross_fit(prepared, rows, groups, strata, beside)
         judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
-        judged = self._beside_rivals(fit, judged)  # a pair is not accepted where another row fits far better
+        # a pair is not accepted where another row fits far better
+        judged = self._beside_rivals(fit, judged, has_strata=strata is not None)
         judged, labels = self._beside_other_maps(judged, X, Y, rows, groups, strata)  # nor where another map does
         accepted = judged.accepted(self.alpha)
         self.map_labels_ = fit.per_pair(np.where(accepted, 0, -1) if labels is None else labels, pairs)
@@ -372,7 +373,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.n_re_pairings_ = fit.null_scores.size
         self._learned = Learned.of(pairs, prepared.later, fit, judged, self, beside, seed)
 
-    def _beside_rivals(self, fit: CrossFit, judged: Calibration) -> Calibration:
+    def _beside_rivals(self, fit: CrossFit, judged: Calibration, *, has_strata: bool) -> Calibration:
         """Count the wrong pairs beside rivals too, if there are more of them there; warn, for that has a reason."""
         rivals = fit.by_rivals
         low, high = judged.interval(fit.counts, None if rivals is None else rivals.share)
@@ -390,7 +391,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         if judged.accepted(self.alpha).any() and rivals.contradicts(
             judged.inlier_fraction, judged.inlier_fraction_error
         ):
-            warn(rivals.warning(judged.inlier_fraction), DependenceWarning)
+            warn(rivals.warning(judged.inlier_fraction, has_strata=has_strata), DependenceWarning)
             share, error = rivals.share
             judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
             self.inlier_fraction_interval_ = 0.0, max(judged.interval()[1], high)  # not all swaps can be told, likewise
