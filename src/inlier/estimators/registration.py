@@ -22,7 +22,8 @@ from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
 from inlier.consensus.near_misses import find_near_misses
-from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
+from inlier.consensus.refine import NearPairs
+from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 from inlier.estimators._base import RowNames
 from inlier.estimators._new_pairs import NewPairs, in_kind
 from inlier.estimators._verdict import RunnerUp, Verdict, set_aside, warn_about, why_not
