@@ -75,13 +75,13 @@ class Opinion:
             return 0.0
         return min(0.0, float(np.log(_TAIL_SHARE) - (self.strength - _TAIL_START) / _TAIL_LENGTH))
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         """The evidence in numbers."""
         return {
             "n_supporting": self.n_supporting,
             "n_matches": self.n_matches,
             "contact": float(self.contact),
-            "in_front": np.nan if self.in_front is None else float(self.in_front),
+            "in_front": self.in_front,
             "p_value": float(np.exp(self.log_p_value)),
         }
 

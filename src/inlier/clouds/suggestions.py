@@ -123,8 +123,10 @@ def different(motions: list[Motion], level: Level, most: int | None = None) -> l
     if not motions:
         return []
     # The mean square distance of the images of points is the square distance of these rows.
-    centre, points = level.source.points.mean(axis=0), level.source.points
-    root = np.linalg.cholesky(np.cov(points.T) + 1e-12 * points.var() * np.eye(3))
+    centre = level.source.points.mean(axis=0)
+    spread = level.source.points - centre
+    values, axes = np.linalg.eigh(spread.T @ spread / len(spread))
+    root = axes * np.sqrt(np.maximum(values, 0))
     places = np.array([np.append(one.rotation @ root, one(centre[None])[0]) for one in motions])
     kept: list[int] = []
     for k, place in enumerate(places):

@@ -99,7 +99,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     evidence_ : list of dict
         For each motion that was looked at, the best first: ``n_supporting`` of ``n_matches`` matches, ``contact``, the
         share of the points near the other surface that touch it, ``in_front``, the share of the points in view of a
-        scan from its origin that hang in the empty space before it (NaN where nothing is), and ``p_value``.
+        scan from its origin that hang in the empty space before it (None where nothing is), and ``p_value``.
     best_guess_ : SimilarityTransformation or None
         The best motion that was found, sure or not, as it came from the search.
     runner_up_ : RunnerUp or None
