@@ -2,6 +2,7 @@
 
     python benchmarks/clouds.py pairs                      # pairs that overlap and pairs that do not, three turns each
     python benchmarks/clouds.py pairs --half set           # only those that constants were set on; --half aside: others
+    python benchmarks/clouds.py pairs --figure benchmarks/results/clouds_overlap.png     # and draw it against overlap
     python benchmarks/clouds.py negatives --count 300      # clouds of different places: how many are called sure?
     python benchmarks/clouds.py units                      # the same answer in other units, and far from the origin?
     pip install '.[peers]'; python benchmarks/clouds.py pairs --methods ransac fgr kiss inlier --turns 1
@@ -23,6 +24,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
@@ -243,12 +245,51 @@ def pairs(options: argparse.Namespace) -> None:
         run_pair(tasks[0])  # what is compiled on the way is not to be timed
     results = list(over(run_pair, tasks, options.jobs))
     table(results)
+    if options.figure:
+        figure(results, options.figure)
     print("\nnot right, or called sure without a motion:")
     for result in sorted(results, key=lambda one: (one["method"], one["row"]["name"], one["turn"])):
         if (result["right"] and result["sure"]) or (result["row"]["expected"] == "no" and not result["sure"]):
             continue
         verdict = "refused" if not result["sure"] else f"{result['degrees']:.1f} degrees, {result['shift']:.3f}, sure"
         print(f"  {result['method']:8s}{result['row']['name']:30s}turn {result['turn']}: {verdict}")
+
+
+def figure(results: list[dict[str, Any]], path: Path) -> None:
+    """Right, refused and wrong-and-sure against the lesser of the two overlaps, for each method."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    edges = np.array([0.0, 0.1, 0.15, 0.25, 0.4, 0.6, 1.0])
+    labels = [f"{low:.0%}-{high:.0%}" for low, high in pairwise(edges)]
+    methods = list(dict.fromkeys(result["method"] for result in results))
+    _, axes = plt.subplots(1, len(methods), figsize=(1 + 5 * len(methods), 3.6), sharey=True, squeeze=False)
+    for ax, method in zip(axes[0], methods, strict=True):
+        own = [one for one in results if one["method"] == method and one["row"]["expected"] == "yes"]
+        least = np.array([min(one["row"]["overlap_source"], one["row"]["overlap_target"]) for one in own])
+        right, sure = (np.array([one[key] for one in own]) for key in ("right", "sure"))
+        bins = np.digitize(least, edges[1:-1])
+        n = np.array([np.count_nonzero(bins == k) for k in range(len(labels))])
+        bottom = np.zeros(len(labels))
+        kinds = (
+            ("right", right & sure, "#4477aa"),
+            ("refused", ~sure, "#dddddd"),
+            ("wrong and sure", ~right & sure, "#cc3311"),
+        )
+        for name, mask, colour in kinds:
+            share = np.array([np.count_nonzero(mask & (bins == k)) for k in range(len(labels))]) / np.maximum(n, 1)
+            ax.bar(labels, share, bottom=bottom, color=colour, label=name)
+            bottom += share
+        for k, count in enumerate(n):
+            ax.text(k, 1.01, str(count), ha="center", va="bottom", fontsize=8)
+        ax.set(title=f"{method}\n", xlabel="overlap: lesser share of the two surfaces", ylim=(0, 1.08))
+        ax.tick_params(axis="x", labelsize=8)
+    axes[0, 0].set_ylabel("share of the pairs (their number above)")
+    axes[0, -1].legend(loc="lower right", framealpha=1)
+    plt.tight_layout()
+    plt.savefig(path, dpi=110)
 
 
 def negatives(options: argparse.Namespace) -> None:
@@ -297,6 +338,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--half", choices=("set", "aside"))
     parser.add_argument("--only", nargs="+", help="parts of names of pairs")
+    parser.add_argument("--figure", type=Path, help="png of right and wrong-and-sure against overlap")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from inlier.clouds.descriptors import common_part, describe
-from inlier.clouds.matching import match
-from inlier.clouds.normals import Neighbours, normals_of
+from inlier.clouds.descriptors import common_part, describe, match
+from inlier.clouds.surfaces import Neighbours, normals_of
 
 RADII = (0.12, 0.24)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from inlier.clouds.levels import level_of
-from inlier.clouds.refinement import Motion, Surface, contact, polish, refine
-from inlier.clouds.second_opinion import opinion_on
-from inlier.clouds.suggestions import different, n_supporting, suggested_motions
+from inlier.clouds.refinement import Motion, contact, polish, refine
+from inlier.clouds.second_opinion import View, opinion_on
+from inlier.clouds.suggestions import agreement, different, level_of, n_supporting, refined, suggested_motions
+from inlier.clouds.surfaces import Surface
 from inlier.datasets import make_scans
 
 SMALL = Motion(Rotation.from_rotvec([0.02, -0.03, 0.01]).as_matrix(), np.array([0.4, -0.3, 0.2]))
@@ -65,7 +65,7 @@ def test_on_a_plane_a_shift_is_left_free():
 def test_the_right_motion_is_suggested_and_stands_out(scans):
     source, target, truth = centred(scans)
     level = level_of(source, target, 1_500)
-    found = suggested_motions(level, np.random.default_rng(0))
+    found = refined(level, suggested_motions(level, np.random.default_rng(0))[:10])
     opinions = sorted((opinion_on(motion, [level]) for motion in found), key=lambda one: -one.n_supporting)
     assert degrees(opinions[0].motion, truth) < 0.5
     assert opinions[0].log_p_value < np.log(1e-5)
@@ -73,3 +73,45 @@ def test_the_right_motion_is_suggested_and_stands_out(scans):
     assert opinion_on(wrong, [level]).log_p_value > np.log(0.01)
     assert n_supporting(level, wrong) < opinions[0].n_supporting / 5
     assert len(different([truth, truth, wrong], level)) == 2
+
+
+def test_matches_agree_as_a_plain_loop_says(scans):
+    source, target, _ = centred(scans)
+    level = level_of(source, target, 500)
+    rows = np.arange(0, len(level.matches), 9)
+    (x, y), (n, m) = level.ends, level.normals
+    found = agreement(level, rows)
+    for a, i in enumerate(rows):
+        for b, j in enumerate(rows):
+            d, e = (np.linalg.norm(end[i] - end[j]) / level.side for end in (x, y))
+            if min(d, e) <= 3:
+                assert not found[a, b]
+                continue
+            u, v = (x[i] - x[j]) / (d * level.side), (y[i] - y[j]) / (e * level.side)
+            gaps = [abs(d - e) / 1.5]
+            for p, q in ((n[i] @ n[j], m[i] @ m[j]), (n[i] @ u, m[i] @ v), (n[j] @ u, m[j] @ v)):
+                gaps.append(abs(abs(p) - abs(q)) / 0.25)
+            if abs(max(gaps) - 1) > 1e-3:  # single precision cannot tell on the edge
+                assert found[a, b] == (max(gaps) < 1)
+
+
+def wall(distance, seed=0):
+    """A bumpy wall before a camera at the origin that looks along z."""
+    x, y = np.random.default_rng(seed).uniform(-0.6, 0.6, (2, 20_000))
+    depth = distance * (1 + 0.02 * np.sin(9 * x))
+    return np.column_stack([x * depth, y * depth, depth])
+
+
+def test_what_hangs_before_a_wall_is_in_free_space():
+    view = View.of(wall(3.0), np.zeros(3), 0.05)
+    assert view.count(wall(3.0, 1), 0.15)[0] == 0
+    n_in_front, n_in_view = view.count(wall(2.0, 1), 0.15)
+    assert n_in_front == n_in_view > 18_000  # some directions were not seen
+    assert view.count(wall(4.0, 1), 0.15) == (0, 0)
+    assert view.count(-wall(2.0, 1), 0.15) == (0, 0)  # behind the camera
+
+
+def test_nobody_looks_from_within_a_cloud_or_from_afar_or_through_things():
+    assert View.of(wall(3.0), np.array([0.0, 0.0, 300.0]), 0.05) is None
+    assert View.of(np.vstack([wall(3.0), wall(2.0)]), np.zeros(3), 0.05) is None
+    assert View.of(wall(0.01), np.zeros(3), 0.05) is None

@@ -96,6 +96,7 @@ def test_another_unit_is_named(scans):
     [
         (np.empty((0, 3)), "source has 0 points"),
         (np.zeros((2, 3)), "source has 2 points"),
+        (np.zeros((1, 3)), "source has 1 point;"),
         (np.ones((500, 3)), "all of which are the same one"),
         (np.full((500, 3), np.nan), "source has 0 points"),
         (np.zeros((500, 2)), "must have three columns"),

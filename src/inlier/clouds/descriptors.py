@@ -13,7 +13,8 @@ up to FPFH with their relative sign, and two points are compared under the bette
     similarity = F_even . G_even + |F_odd . G_odd|.
 
 Histograms are taken at two radii, and the square roots of their entries are compared (as in RootSIFT; Arandjelovic and
-Zisserman 2012), less their mean: what all points have in common tells none of them apart.
+Zisserman 2012), less their mean: what all points have in common tells none of them apart. Candidate matches are, for
+each point of either cloud, the point of the other that looks most alike.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.clouds.normals import Neighbours
+from inlier.clouds.surfaces import Neighbours
 
 _BINS = 11  # of each feature, as in the paper
 _HALF = _BINS // 2
 _TINY = 1e-30
+_BLOCK = 2**22  # entries of the matrix of similarities at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,26 @@ def common_part(a: Descriptors, b: Descriptors) -> Array:
     """The mean of the even parts of two clouds."""
     mean: Array = (a.even.mean(axis=0) + b.even.mean(axis=0)) / 2
     return mean
+
+
+def match(source: Descriptors, target: Descriptors) -> Array:
+    """Rows of source and target that are nearest to each other, in at least one direction; each pair once."""
+    n, m = len(source.even), len(target.even)
+    of_source, of_target, best = np.empty(n, np.intp), np.zeros(m, np.intp), np.full(m, -np.inf, np.float32)
+    step = max(1, _BLOCK // m)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        similarity = source.even[rows] @ target.even.T
+        similarity += np.abs(source.odd[rows] @ target.odd.T)
+        of_source[rows] = np.argmax(similarity, axis=1)
+        top = np.argmax(similarity, axis=0)
+        value = similarity[top, np.arange(m)]
+        better = value > best
+        of_target[better], best[better] = top[better] + start, value[better]
+    one_way = np.arange(n) * m + of_source
+    other_way = of_target * m + np.arange(m)
+    numbers = np.union1d(one_way, other_way)
+    return np.column_stack([numbers // m, numbers % m])
 
 
 def _pair_features(points: FloatArray, normals: FloatArray, neighbours: Neighbours) -> tuple[Array, ...]:

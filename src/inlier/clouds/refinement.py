@@ -7,6 +7,14 @@ Each point of the source is taken to the nearest point of the target, and the mo
 n_i the normal at y_i. Points whose nearest is farther than a bound, or whose normals disagree, have no part; the others
 weigh 1 / (1 + (e/b)^2)^2 by their residual e (Geman and McClure), b half the bound. The bound shrinks from what the
 search leaves to what the residuals say, on ever finer points (`polish`).
+
+How far the motion may still be off is told by blocks of the surface, whose errors are independent of each other.
+Refinement solves sum_i weight_i J_i e_i = 0, J_i the move of point i along the normal as the six parameters change.
+With A the derivative of that sum and s_g its part from block g, the covariance is
+
+    A^-1 (sum_g s_g s_g^T) A^-1 G / (G - 1).
+
+Neighbouring points err alike (they share normals and the other scan's points), so a block is several cells wide.
 """
 
 from __future__ import annotations
@@ -14,12 +22,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.clouds.normals import dense_normals
-from inlier.clouds.thinning import side_for, thin
+from inlier.clouds.surfaces import Surface, cell_numbers, side_for, thin
+from inlier.consensus.uncertainty import MotionUncertainty
+from inlier.transforms import SimilarityTransformation
 
 _SAME_DIRECTION = 0.8  # cosine of the angle between normals, up to their sign, of points that belong together
 _LITTLE = 1e-3  # of the bound: smaller steps end the rounds
@@ -27,26 +35,8 @@ _FINER = (6_000, 20_000)  # points of each cloud that the motion is refined on, 
 _FINER_BOUNDS, _FINER_ROUNDS = (2.0, 1.0), 6  # in sides of a cell
 _RIDGE = 1e-6  # of the mean information about a parameter
 _FEWEST = 12  # points that touch, for a step of six parameters
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Points with normals, and a tree of them."""
-
-    points: FloatArray
-    normals: FloatArray
-    tree: cKDTree
-
-    @staticmethod
-    def of(points: FloatArray, normals: FloatArray) -> Surface:
-        """Build the tree."""
-        return Surface(points, normals, cKDTree(points))
-
-    @staticmethod
-    def dense(points: FloatArray) -> Surface:
-        """Work the normals out."""
-        tree = cKDTree(points)
-        return Surface(points, dense_normals(points, tree), tree)
+_FEWEST_BLOCKS = 12  # for six parameters
+_SINGULAR = 1e10  # condition number of A
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,28 +65,28 @@ class Motion:
 class Contact:
     """Which points of the source touch the target at a motion: where, and how far from its plane."""
 
-    moved: FloatArray  # all points of the source
+    moved: FloatArray  # the points of the source
     nearest: Array  # point of the target
     touches: Mask
     offset: FloatArray  # along the normal of the target
 
 
-def contact(source: Surface, target: Surface, motion: Motion, bound: float) -> Contact:
-    """Find what comes within a bound of the other surface, with a normal of the same direction."""
-    moved = motion(source.points)
+def contact(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Contact:
+    """Find what comes within a bound of the other surface, with a normal of the same direction; of every so many."""
+    moved = motion(source.points[::every])
     distance, nearest = target.tree.query(moved, distance_upper_bound=bound)
     is_near = np.isfinite(distance)
     nearest = np.where(is_near, nearest, 0)
     normal = target.normals[nearest]
-    is_parallel = np.abs(np.einsum("ij,ij->i", source.normals @ motion.rotation.T, normal)) > _SAME_DIRECTION
+    is_parallel = np.abs(np.einsum("ij,ij->i", source.normals[::every] @ motion.rotation.T, normal)) > _SAME_DIRECTION
     offset = np.einsum("ij,ij->i", moved - target.points[nearest], normal)
     return Contact(moved, nearest, is_near & is_parallel, offset)
 
 
-def refine(source: Surface, target: Surface, motion: Motion, bound: float, rounds: int) -> Motion:
-    """Improve a motion, at one bound."""
+def refine(source: Surface, target: Surface, motion: Motion, bound: float, rounds: int, every: int = 1) -> Motion:
+    """Improve a motion, at one bound, by every so many points of the source."""
     for _ in range(rounds):
-        found = equations(source, target, motion, bound)
+        found = equations(source, target, motion, bound, every)
         if found is None:
             break
         information = (found.moves * found.weight[:, None]).T @ found.moves
@@ -122,9 +112,9 @@ class Equations:
     size: float  # radius of the points about their centre
 
 
-def equations(source: Surface, target: Surface, motion: Motion, bound: float) -> Equations | None:
+def equations(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Equations | None:
     """Set up a round; None where too few points touch."""
-    touching = contact(source, target, motion, bound)
+    touching = contact(source, target, motion, bound, every)
     rows = np.flatnonzero(touching.touches)
     if rows.size < _FEWEST:
         return None
@@ -145,3 +135,49 @@ def polish(source: FloatArray, target: FloatArray, motion: Motion) -> tuple[Moti
         for bound in _FINER_BOUNDS:
             motion = refine(*surfaces, motion, bound * side, _FINER_ROUNDS)
     return motion, surfaces, _FINER_BOUNDS[-1] * side
+
+
+def errors_of(
+    surfaces: tuple[Surface, Surface],
+    motion: Motion,
+    bound: float,
+    block: float,
+    found: SimilarityTransformation,
+    origins: tuple[FloatArray, FloatArray],
+) -> MotionUncertainty | None:
+    """Standard errors of a motion between surfaces about their ``origins``, or None where too little tells.
+
+    ``found`` is the same motion between the clouds as they came.
+    """
+    there = equations(*surfaces, motion, bound)
+    if there is None:
+        return None
+    squared = (2 * there.offset / bound) ** 2
+    slope = (1 - 3 * squared) / (1 + squared) ** 3  # of weight times offset
+    A = (there.moves * slope[:, None]).T @ there.moves
+    _, owner = np.unique(cell_numbers(there.points, block), return_inverse=True)
+    n_blocks = int(owner.max()) + 1
+    if n_blocks < _FEWEST_BLOCKS or np.linalg.cond(A) > _SINGULAR:
+        return None
+    scores = there.moves * (there.weight * there.offset)[:, None]
+    sums = np.stack([np.bincount(owner, column) for column in scores.T], axis=1)
+    pulls = np.linalg.solve(A, sums.T).T
+    spread = pulls.T @ pulls * n_blocks / (n_blocks - 1)
+    unit = np.diag([1 / there.size] * 3 + [1.0] * 3)  # from turns times the radius to turns
+    spread = unit @ spread @ unit
+    centre = motion.inverse(there.centre[None])[0] + origins[0]
+    return _in_units(spread, float(n_blocks - 1), block, found, centre)
+
+
+def _in_units(
+    spread: FloatArray, degrees: float, block: float, found: SimilarityTransformation, centre: FloatArray
+) -> MotionUncertainty:
+    """From a turn in radians and a shift of the centre to degrees, and to the translation, which moves with both."""
+    arm = -(found.rotation @ centre)
+    change = np.zeros((6, 6))
+    change[:3, :3] = np.degrees(1.0) * np.eye(3)
+    change[3:, :3] = [[0, arm[2], -arm[1]], [-arm[2], 0, arm[0]], [arm[1], -arm[0], 0]]  # w -> w x arm
+    change[3:, 3:] = np.eye(3)
+    covariance = change @ spread @ change.T
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
+    return MotionUncertainty(errors[:3], errors[3:], 0.0, covariance, degrees, block, found, centre, spread)

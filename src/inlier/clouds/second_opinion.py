@@ -1,18 +1,21 @@
 """Before anything is called sure: what do the surfaces say at the motion that was found?
 
-Three questions to a motion, at the octave that it was found at:
+Four questions to a motion, at the octave that it was found at:
 
 - *Support*: how many of the matches does it explain, after the surfaces have refined it? Wrong motions are explained by
   the clumps that suggested them, and refinement takes them away from these.
 - *Contact*: of all points that come near the other surface (within five cells), how many touch it, with a normal of the
   same direction? Surfaces that cross each other are near in many places and touch in few; where two scans show the same
   place they touch in most.
+- *Free space*: a scan that was taken from its origin has seen through all that lies in front of its surface. Of the
+  points of the other cloud that come into its view, how many hang in that empty space?
 - *Freedom*: is there a turn or shift that the touching surfaces leave free? On a plane, a ball or a pipe any motion
   along it fits as well, and nothing tells which is right.
 
-The first two make one number, for K of n matches supporting, T points touching and a share c of the near ones:
+The first three make one number, for K of n matches supporting, T points touching, a share c of the near ones, and a
+share v of those in view that should not be there (the last term only where something was seen from an origin):
 
-    strength = log(K / n) + 0.6 log(K / T) + 4 c.
+    strength = log(K / n) + 0.6 log(K / T) + 4 c + 6 (0.1 - v).
 
 Among clouds of different places its upper tail is exponential, and that is the p-value.
 """
@@ -22,14 +25,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import minimum_filter
 
-from inlier._typing import FloatArray
-from inlier.clouds.levels import Level
-from inlier.clouds.refinement import Contact, Motion, Surface, contact
-from inlier.clouds.suggestions import n_supporting
+from inlier._typing import Array, FloatArray
+from inlier.clouds.refinement import Contact, Motion, contact
+from inlier.clouds.suggestions import Level, n_supporting
+from inlier.clouds.surfaces import Surface
 
 _TOUCH, _NEAR = 1.5, 5.0  # sides of a cell: points that touch the other surface, points that are near it
 _PER_POINT, _PER_CONTACT = 0.6, 4.0  # weights of log(K / T) and of c beside log(K / n)
+_PER_FRONT, _USUAL_FRONT = 6.0, 0.1  # weight of v, and v of a motion for which it says nothing
+_IN_FRONT = 3.0  # sides of a cell that a point has to lie in front of a surface
+_MOST_HIDDEN = 0.1  # share of a cloud's points that a place where it was seen from may not see
+_FARTHEST = 5.0  # radii of a cloud that it was seen from
+_MOST_PIXELS = 400  # along a face of the cube that a view is drawn on
+_FEWEST_IN_VIEW = 30  # points, for a share of them
 _FEW = 20  # touching points below which their number says little
 # Strength that 9 % of 215 pairs of clouds without a motion exceed, and the mean excess of those.
 _TAIL_START, _TAIL_SHARE, _TAIL_LENGTH = -4.03, 0.093, 0.321
@@ -46,6 +56,7 @@ class Opinion:
     contact: float  # share of the points near the other surface that touch it, in both directions
     overlap: tuple[float, float]  # share of the points of source and target that touch the other
     n_touching: int
+    in_front: float | None  # share of the points in view that hang in free space; None where nothing is in view
     freedoms: FloatArray  # how firmly the touching surfaces hold each of six small motions, in rising order
     least_held: FloatArray  # the first of these motions: a turn (times the radius of the contact) and a shift
 
@@ -54,7 +65,8 @@ class Opinion:
         """One number for support and contact."""
         per_match = np.log((self.n_supporting + 1) / max(self.n_matches, 1))
         per_point = np.log((self.n_supporting + 1) / (self.n_touching + _FEW))
-        return float(per_match + _PER_POINT * per_point + _PER_CONTACT * self.contact)
+        free_space = 0.0 if self.in_front is None else _PER_FRONT * (_USUAL_FRONT - self.in_front)
+        return float(per_match + _PER_POINT * per_point + _PER_CONTACT * self.contact + free_space)
 
     @property
     def log_p_value(self) -> float:
@@ -63,12 +75,13 @@ class Opinion:
             return 0.0
         return min(0.0, float(np.log(_TAIL_SHARE) - (self.strength - _TAIL_START) / _TAIL_LENGTH))
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         """The evidence in numbers."""
         return {
             "n_supporting": self.n_supporting,
             "n_matches": self.n_matches,
             "contact": float(self.contact),
+            "in_front": self.in_front,
             "p_value": float(np.exp(self.log_p_value)),
         }
 
@@ -82,11 +95,62 @@ class Opinion:
         return f"a {kind} ({', '.join(f'{part:.2f}' for part in axis / np.linalg.norm(axis))})"
 
 
-def opinion_on(motion: Motion, levels: list[Level]) -> Opinion:
-    """Ask the three questions; surfaces are those of the last level."""
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a scan has seen from one place: the depth in each direction, on the faces of a cube about it."""
+
+    place: FloatArray
+    n_pixels: int
+    depth: FloatArray  # of each pixel, the least of it and its neighbours; infinite where nothing was seen
+
+    @staticmethod
+    def of(points: FloatArray, place: FloatArray, side: float) -> View | None:
+        """Draw what points look like from a place; None if they were hardly seen from there."""
+        ray = points - place
+        distance = np.sqrt(np.einsum("ij,ij->i", ray, ray))
+        typical, size = float(np.median(distance)), float(np.sqrt(points.var(axis=0).sum()))
+        if not side < typical < _FARTHEST * size:
+            return None
+        n_pixels = int(np.clip(2 * typical / side, 4, _MOST_PIXELS))
+        pixel = _pixels(ray, n_pixels)
+        depth = np.full(6 * n_pixels**2, np.inf)
+        np.minimum.at(depth, pixel, distance)
+        hidden = distance > depth[pixel] + _IN_FRONT * side + 2 * distance / n_pixels
+        if hidden.mean() > _MOST_HIDDEN:
+            return None
+        faces = depth.reshape(6, n_pixels, n_pixels)
+        least = minimum_filter(faces, size=(1, 3, 3), mode="nearest")
+        return View(place, n_pixels, np.where(np.isfinite(faces), least, np.inf).ravel())
+
+    def count(self, points: FloatArray, margin: float) -> tuple[int, int]:
+        """How many points hang in front of what was seen, and how many do not hide behind it."""
+        ray = points - self.place
+        ahead = self.depth[_pixels(ray, self.n_pixels)] - np.sqrt(np.einsum("ij,ij->i", ray, ray))
+        is_seen = np.isfinite(ahead)
+        return int(np.count_nonzero(is_seen & (ahead > margin))), int(np.count_nonzero(is_seen & (ahead > -margin)))
+
+
+def _pixels(ray: FloatArray, n_pixels: int) -> Array:
+    """The pixel of a cube that each ray goes through."""
+    rows, axis = np.arange(len(ray)), np.abs(ray).argmax(axis=1)
+    length = ray[rows, axis]
+    length = np.where(length == 0, 1.0, length)
+    u, v = (
+        np.clip(((ray[rows, (axis + k) % 3] / length + 1) * (n_pixels / 2)).astype(np.int64), 0, n_pixels - 1)
+        for k in (1, 2)
+    )
+    pixels: Array = ((2 * axis + (length < 0)) * n_pixels + u) * n_pixels + v
+    return pixels
+
+
+Views = tuple[View | None, View | None]  # of source and target
+
+
+def opinion_on(motion: Motion, levels: list[Level], views: Views = (None, None), every: int = 1) -> Opinion:
+    """Ask the four questions, of every so many points; surfaces are those of the last level."""
     level = levels[-1]
-    there = contact(level.source, level.target, motion, _TOUCH * level.side)
-    back = contact(level.target, level.source, motion.inverse, _TOUCH * level.side)
+    there = contact(level.source, level.target, motion, _TOUCH * level.side, every)
+    back = contact(level.target, level.source, motion.inverse, _TOUCH * level.side, every)
     n_near = _n_near(there, level.target, level.side) + _n_near(back, level.source, level.side)
     n_touching = np.count_nonzero(there.touches) + np.count_nonzero(back.touches)
     return Opinion(
@@ -95,9 +159,17 @@ def opinion_on(motion: Motion, levels: list[Level]) -> Opinion:
         sum(len(level.matches) for level in levels),
         n_touching / max(n_near, 1),
         (float(there.touches.mean()), float(back.touches.mean())),
-        int(n_touching),
+        int(n_touching) * every,
+        _share_in_front(views, (back.moved, there.moved), _IN_FRONT * level.side),
         *freedoms(there, level.target),
     )
+
+
+def _share_in_front(views: Views, moved: tuple[FloatArray, FloatArray], margin: float) -> float | None:
+    """Share of the points in view of either scan that hang in the empty space before it."""
+    counts = [view.count(points, margin) for view, points in zip(views, moved, strict=True) if view is not None]
+    n_in_front, n_in_view = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    return None if n_in_view < _FEWEST_IN_VIEW else n_in_front / n_in_view
 
 
 def freedoms(there: Contact, target: Surface) -> tuple[FloatArray, FloatArray]:

@@ -1,31 +1,88 @@
-"""Motions that matches suggest: those of sets of matches that keep their distances to each other (`consensus`).
+"""Two clouds at one octave, and the motions that their matches suggest.
 
-Mistakes come in clumps, and a clump keeps its distances, too. So motions are looked for among all matches and among
-some that are no joint neighbours of each other, drawn anew a few times; those that most matches support go to the
-surfaces, and are refined there.
+Sets of matches suggest a motion if they keep their distances to each other, and the angles between their normals and
+with the line between them (up to the signs of the normals):
+
+    A_ij = 1 where  | |x_i - x_j| - |y_i - y_j| |,  | |n_i . n_j| - |m_i . m_j| |,  | |n_i . e_ij| - |m_i . f_ij| |
+    and the same with i and j exchanged  are small,  e and f the unit vectors between the ends.
+
+Each match, with those that agree with it and with most of the others that do (the second order A A, Chen et al. 2022,
+SC2-PCR), is a set. Mistakes come in clumps, and a clump agrees with itself, too: so near neighbours say nothing of each
+other, and many different motions are looked at, the best of them on the surfaces.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from inlier._typing import Array, FloatArray
-from inlier.clouds.levels import Level
+from inlier._typing import Array, FloatArray, Mask
+from inlier.clouds.descriptors import Descriptors, common_part, describe, match
 from inlier.clouds.refinement import Motion, refine
-from inlier.consensus.candidates import rough_maps
+from inlier.clouds.surfaces import Neighbours, Surface, normals_of, side_for, thin
 from inlier.consensus.clumps import JointNeighbours
-from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms import MapModel
+from inlier.transforms.least_squares import fit_maps
 
 # Lengths in sides of a cell.
-_TOLERANCES = np.array([1.0, 2.0])  # by which distances of right matches differ
-_APART = 3.0  # matches nearer to each other, on both sides, are one witness
-_DRAWS = 2  # of matches that are so far apart
+_NORMAL_RADIUS = 2.5  # about 20 neighbours on a surface
+_RADII = (5.0, 10.0)  # about 80 and 300
+_APART = 1.5  # matches nearer to each other, on both sides, are one witness
+_TOLERANCE = 1.5  # by which distances of right matches differ
+_ANGLE = 0.25  # by which cosines of right matches differ
+_FAR = 3.0  # matches nearer to each other always agree
+_MOST_MATCHES, _MOST_SEEDS = 2_000, 1_000  # that are compared with each other, and that sets are made of
+_SET_SIZE = 10
+_POWER_ROUNDS, _SHARPNESS = 10, 4  # weights in a set: this power of the leading eigenvector
 _SUPPORT = 1.5  # residual of a match that supports a motion
 _ROUGH_SUPPORT = 2.5  # before refinement
 _SAME = 4.0  # root mean square distance of the images of points under motions that are the same
-_REFINED = 10  # motions, at most, that are refined
+_TRIED = 80  # motions, at most, that some points of the surfaces are asked about
 _BOUNDS, _ROUNDS = (3.0, 2.0), (6, 4)  # of refinement
+_QUICK_ROUNDS, _QUICK_POINTS = 4, 500  # of a quick look
+_ROWS = 256  # of A at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Two clouds, thinned with cells of one side, and the matches between them."""
+
+    side: float
+    source: Surface
+    target: Surface
+    matches: Array  # rows of source and of target
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The points that each match joins."""
+        return self.source.points[self.matches[:, 0]], self.target.points[self.matches[:, 1]]
+
+    @property
+    def every(self) -> int:
+        """Of how many points one takes part in a quick look."""
+        return max(1, (len(self.source.points) + len(self.target.points)) // (2 * _QUICK_POINTS))
+
+    @property
+    def normals(self) -> tuple[FloatArray, FloatArray]:
+        """The normals there."""
+        return self.source.normals[self.matches[:, 0]], self.target.normals[self.matches[:, 1]]
+
+
+def level_of(source: FloatArray, target: FloatArray, n_points: int) -> Level:
+    """Thin two clouds to about so many points each, describe the points and match them."""
+    side = side_for((source, target), n_points)
+    (first, of_first), (second, of_second) = (_described(cloud, side) for cloud in (source, target))
+    common = common_part(of_first, of_second)
+    return Level(side, first, second, match(of_first.centred(common), of_second.centred(common)))
+
+
+def _described(cloud: FloatArray, side: float) -> tuple[Surface, Descriptors]:
+    points = thin(cloud, side)
+    neighbours = Neighbours.within(points, side * max(_RADII))
+    normals = normals_of(points, neighbours.nearer(side * _NORMAL_RADIUS))
+    radii = tuple(side * radius for radius in _RADII)
+    return Surface.of(points, normals), describe(points, normals, neighbours, radii)
 
 
 def n_supporting(level: Level, motion: Motion, within: float = _SUPPORT) -> int:
@@ -36,41 +93,102 @@ def n_supporting(level: Level, motion: Motion, within: float = _SUPPORT) -> int:
 
 
 def suggested_motions(level: Level, rng: np.random.Generator) -> list[Motion]:
-    """The motions that most matches of a level support, refined on its surfaces; no two are the same."""
-    rough = _rough_motions(level, rng)
-    support = [n_supporting(level, motion, _ROUGH_SUPPORT) for motion in rough]
-    best = different([rough[k] for k in np.argsort(support, kind="stable")[::-1]], level, _REFINED)
+    """The motions that most matches of a level support, those with most first; no two are the same."""
+    x, y = level.ends
+    apart = JointNeighbours.within(x, y, _APART * level.side).separated(np.ones(len(x), dtype=bool), rng)
+    rows = np.sort(rng.permutation(np.flatnonzero(apart))[:_MOST_MATCHES])
+    if rows.size < _SET_SIZE:
+        return []
+    motions = _fits_to_sets(x[rows], y[rows], agreement(level, rows))
+    support = _supports(motions, x, y, _ROUGH_SUPPORT * level.side)
+    return different([motions[k] for k in np.argsort(-support, kind="stable")], level, _TRIED)
+
+
+def roughly_refined(level: Level, motions: list[Motion]) -> list[Motion]:
+    """The motions after a few rounds on some points of the surfaces; no two are the same."""
+    bound = _BOUNDS[0] * level.side
+    moved = [refine(level.source, level.target, one, bound, _QUICK_ROUNDS, level.every) for one in motions]
+    return different(moved, level)
+
+
+def refined(level: Level, motions: list[Motion]) -> list[Motion]:
+    """The motions after refinement on all points of the surfaces; no two are the same."""
     for bound, rounds in zip(_BOUNDS, _ROUNDS, strict=True):
-        best = [refine(level.source, level.target, motion, bound * level.side, rounds) for motion in best]
-    return different(best, level)
+        motions = [refine(level.source, level.target, motion, bound * level.side, rounds) for motion in motions]
+    return different(motions, level)
 
 
 def different(motions: list[Motion], level: Level, most: int | None = None) -> list[Motion]:
     """The first of each group of motions that are the same, and no more than so many."""
-    some = level.source.points[:: max(1, len(level.source.points) // 100)]
-    kept: list[Motion] = []
-    images: list[FloatArray] = []
-    for motion in motions:
-        image = motion(some)
-        if all(((image - other) ** 2).sum(axis=1).mean() > (_SAME * level.side) ** 2 for other in images):
-            kept.append(motion)
-            images.append(image)
+    if not motions:
+        return []
+    # The mean square distance of the images of points is the square distance of these rows.
+    centre = level.source.points.mean(axis=0)
+    spread = level.source.points - centre
+    values, axes = np.linalg.eigh(spread.T @ spread / len(spread))
+    root = axes * np.sqrt(np.maximum(values, 0))
+    places = np.array([np.append(one.rotation @ root, one(centre[None])[0]) for one in motions])
+    kept: list[int] = []
+    for k, place in enumerate(places):
+        if not kept or ((places[kept] - place) ** 2).sum(axis=1).min() > (_SAME * level.side) ** 2:
+            kept.append(k)
         if len(kept) == most:
             break
-    return kept
+    return [motions[k] for k in kept]
 
 
-def _rough_motions(level: Level, rng: np.random.Generator) -> list[Motion]:
-    """Fits to the densest sets of matches, among all and among those far apart."""
-    x, y = level.ends
-    everyone = np.ones(len(x), dtype=bool)
-    neighbours = JointNeighbours.within(x, y, _APART * level.side)
-    samples: list[Array] = [np.flatnonzero(neighbours.separated(everyone, rng)) for _ in range(_DRAWS)]
-    found: list[Motion] = []
-    for rows in [np.arange(len(x)), *samples]:
-        pairs, (mean_x, mean_y) = ColumnPairs.from_rows(x[rows], y[rows], np.ones(rows.size), centred=True)
-        maps = rough_maps(MapModel("rigid", 3), pairs, 1.0, _TOLERANCES * level.side, rng)
-        if maps is not None:
-            turns, shifts = maps[0].linear, maps[0].shift
-            found += [Motion(R, mean_y + s - R @ mean_x) for R, s in zip(turns, shifts, strict=True)]
-    return found
+def agreement(level: Level, rows: Array) -> Mask:
+    """Which of some matches agree with each other, as a matrix."""
+    ends = [_Ends(end[rows] / level.side, normal[rows]) for end, normal in zip(level.ends, level.normals, strict=True)]
+    agrees = np.empty((rows.size, rows.size), dtype=bool)
+    for start in range(0, rows.size, _ROWS):
+        some = slice(start, start + _ROWS)
+        (distance, *cosines), (other, *others) = (end.seen_from(some) for end in ends)
+        block = np.abs(distance - other) < _TOLERANCE
+        block &= np.minimum(distance, other) > _FAR
+        for a, b in zip(cosines, others, strict=True):
+            block &= np.abs(a - b) < _ANGLE
+        agrees[some] = block
+    return agrees
+
+
+class _Ends:
+    """One side of matches, in single precision and sides of a cell."""
+
+    def __init__(self, points: FloatArray, normals: FloatArray) -> None:
+        self._points, self._normals = (points - points.mean(axis=0)).astype(np.float32), normals.astype(np.float32)
+        self._squares = np.einsum("ij,ij->i", self._points, self._points)
+        self._heights = np.einsum("ij,ij->i", self._points, self._normals)
+
+    def seen_from(self, some: slice) -> tuple[Array, Array, Array, Array]:
+        """Distances from some to all, and |n_i . n_j|, |n_i . e_ij|, |n_j . e_ij|."""
+        squares = self._squares[some, None] + self._squares - 2 * (self._points[some] @ self._points.T)
+        distance = np.sqrt(np.maximum(squares, np.float32(1e-6)))
+        own = np.abs(self._normals[some] @ self._points.T - self._heights[some, None]) / distance
+        others = np.abs(self._points[some] @ self._normals.T - self._heights) / distance
+        return distance, np.abs(self._normals[some] @ self._normals.T), own, others
+
+
+def _fits_to_sets(x: FloatArray, y: FloatArray, agrees: Mask) -> list[Motion]:
+    """Fit a motion to the set of each of the matches that agree with most."""
+    seeds = np.argsort(-agrees.sum(axis=1), kind="stable")[:_MOST_SEEDS]
+    A = agrees.astype(np.float32)
+    in_common = (A[seeds] @ A) * A[seeds]
+    others = np.argpartition(-in_common, _SET_SIZE - 2, axis=1)[:, : _SET_SIZE - 1]
+    members = np.hstack([seeds[:, None], others])
+    among = A[members[:, :, None], members[:, None, :]] + np.eye(_SET_SIZE, dtype=np.float32)
+    weights = np.ones(members.shape)
+    for _ in range(_POWER_ROUNDS):
+        weights = np.einsum("sij,sj->si", among, weights)
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    maps = fit_maps(MapModel("rigid", 3), x[members], y[members], weights**_SHARPNESS)
+    return [Motion(R, s) for R, s in zip(maps.linear, maps.shift, strict=True)]
+
+
+def _supports(motions: list[Motion], x: FloatArray, y: FloatArray, bound: float) -> Array:
+    """How many matches each of many motions explains."""
+    counts = np.empty(len(motions), dtype=np.intp)
+    for k, motion in enumerate(motions):
+        step = motion(x) - y
+        counts[k] = np.count_nonzero(np.einsum("ij,ij->i", step, step) <= bound**2)
+    return counts

@@ -19,12 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_flag, warn
 from inlier._typing import Array, FloatArray
-from inlier.clouds.levels import Level, level_of
-from inlier.clouds.refinement import Motion, polish, refine
-from inlier.clouds.second_opinion import Opinion, opinion_on
-from inlier.clouds.standard_errors import errors_of
-from inlier.clouds.suggestions import different, suggested_motions
-from inlier.clouds.thinning import thin_both
+from inlier.clouds.refinement import Motion, errors_of, polish
+from inlier.clouds.second_opinion import Opinion, View, Views, opinion_on
+from inlier.clouds.suggestions import Level, different, level_of, refined, roughly_refined, suggested_motions
+from inlier.clouds.surfaces import thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators._verdict import RunnerUp
@@ -39,8 +37,10 @@ if TYPE_CHECKING:
 
 _OCTAVES = (2_000, 4_000)  # points of each cloud, about
 _SURE = 0.005  # detection p-value up to which a motion is called sure
-_BEYOND_DOUBT = -12.0  # logarithm of the p-value at which one octave is enough
-_AGAIN = (2.0, 4)  # sides of a cell and rounds: motions of a coarser octave, refined at the next
+_BEYOND_DOUBT = -9.0  # logarithm of the p-value at which nothing else is looked at
+_FIRST = 10  # motions of an octave that are looked at before the others
+_WORTH_REFINING = 8  # motions of an octave, the strongest by a quick look
+_CARRIED_ON = 4  # motions of an octave that are tried at the next one
 _FEWEST_POINTS = 100
 _ANOTHER_UNIT = 30.0  # ratio of the sizes of two clouds that hardly show one place in one unit
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
@@ -68,7 +68,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
 
     Nothing has to be known: no pairs, no voxel size, no radius, no bound, no unit, no start. Both clouds may be of any
     size and density, and may show little of the same place; where they seem to show nothing in common, that is the
-    answer.
+    answer. If a cloud may have been seen from its origin (0, 0, 0), as scans are that nobody moved, what it saw through
+    helps to tell.
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         What speaks against calling it sure, in a sentence; None where it is.
     evidence_ : list of dict
         For each motion that was looked at, the best first: ``n_supporting`` of ``n_matches`` matches, ``contact``, the
-        share of the points near the other surface that touch it, and ``p_value``.
+        share of the points near the other surface that touch it, ``in_front``, the share of the points in view of a
+        scan from its origin that hang in the empty space before it (None where nothing is), and ``p_value``.
     best_guess_ : SimilarityTransformation or None
         The best motion that was found, sure or not, as it came from the search.
     runner_up_ : RunnerUp or None
@@ -206,19 +208,30 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     def _search(self, source: FloatArray, target: FloatArray, clock: _Clock) -> tuple[list[Level], list[Opinion]]:
         """Look for motions at one octave after the other, until one is beyond doubt; the strongest first."""
         rng, levels = as_generator(self.random_state), list[Level]()
-        motions, opinions = list[Motion](), list[Opinion]()
+        opinions = list[Opinion]()
         for n_points in _OCTAVES:
             with clock("describe and match"):
                 level = level_of(source, target, n_points)
+                views = self._views(source, target, level.side)
             levels.append(level)
             with clock("search"):
-                again = [_refined_at(level, motion) for motion in motions]
-                motions = different([*again, *suggested_motions(level, rng)], levels[0])
-            with clock("judge"):
-                opinions = sorted((opinion_on(motion, levels) for motion in motions), key=lambda one: -one.n_supporting)
-            if opinions and opinions[0].log_p_value < _BEYOND_DOUBT:
-                break
+                suggested = suggested_motions(level, rng)
+            motions, coarser = list[Motion](), [one.motion for one in opinions[:_CARRIED_ON]]
+            # Where the first few suggestions settle it, the others are not looked at.
+            for some in ([*coarser, *suggested[:_FIRST]], suggested[_FIRST:]):
+                with clock("search"):
+                    quick = _ranked(roughly_refined(level, some), [level], views, level.every)
+                    best = refined(level, [one.motion for one in quick[:_WORTH_REFINING]])
+                    motions = different([*motions, *best], levels[0])
+                with clock("judge"):
+                    opinions = _ranked(motions, levels, views)
+                if opinions and opinions[0].log_p_value < _BEYOND_DOUBT:
+                    return levels, opinions
         return levels, opinions
+
+    def _views(self, source: FloatArray, target: FloatArray, side: float) -> Views:
+        """What the scans look like from their origins, where they may have been taken from there."""
+        return View.of(source, -self._origins[0], side), View.of(target, -self._origins[1], side)
 
     def _answer(self, levels: list[Level], opinions: list[Opinion]) -> None:
         """Say what was found, as far as the search has come."""
@@ -267,10 +280,11 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         sizes = [float(np.sqrt((cloud**2).sum(axis=1).mean())) for cloud in (source, target)]
         ratio = sizes[1] / sizes[0]
         if not 1 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
+            smaller = "source" if ratio > 1 else "target"
             return (
                 f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}, which is "
-                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? "
-                f"Millimetres and metres differ by 1000: multiply one of them."
+                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? Millimetres and metres "
+                f"differ by 1000: multiply the coordinates of the {smaller} by that and try again."
             )
         if not opinions:
             return (
@@ -281,19 +295,21 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         if best.undetermined is not None:
             return (
                 f"The surfaces that can be brought together do not determine the motion: {best.undetermined} fits "
-                f"as well, as along a plane, a pipe or a ball. best_guess_ is one of many; scans "
+                f"as well, as along a plane, a pipe or a ball. What was found is one of many; scans "
                 f"that show more would tell."
             )
+        in_front = "" if best.in_front is None else f", and {best.in_front:.0%} of what is in view hangs in empty space"
         return (
             f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
-            f"and {best.contact:.0%} of the points near the other surface touch it; clouds of different places do as "
-            f"well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too little."
+            f"{best.contact:.0%} of the points near the other surface touch it{in_front}; clouds of different places "
+            f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too little."
         )
 
 
-def _refined_at(level: Level, motion: Motion) -> Motion:
-    bound, rounds = _AGAIN
-    return refine(level.source, level.target, motion, bound * level.side, rounds)
+def _ranked(motions: list[Motion], levels: list[Level], views: Views, every: int = 1) -> list[Opinion]:
+    """What speaks for each motion, the strongest first; those that leave a freedom undetermined come last."""
+    opinions = [opinion_on(motion, levels, views, every) for motion in motions]
+    return sorted(opinions, key=lambda one: (one.undetermined is not None, -one.strength))
 
 
 def _read_cloud(data: Any, name: str) -> FloatArray:
@@ -310,7 +326,9 @@ def _read_cloud(data: Any, name: str) -> FloatArray:
         warn(f"{np.count_nonzero(~is_finite):,} points of the {name} have NaN or infinity, and are left out.")
     if len(points) < _FEWEST_POINTS:
         raise ParameterError(
-            name, f"has {len(points)} points; it takes {_FEWEST_POINTS} or more to see what surfaces look like."
+            name,
+            f"has {len(points)} point{'' if len(points) == 1 else 's'}; it takes {_FEWEST_POINTS} or more to see what "
+            f"surfaces look like.",
         )
     if float(np.abs(points).max()) > 1e100:
         raise ParameterError(name, "has coordinates above 1e100, whose squares are too large. Use another unit.")
