@@ -104,7 +104,7 @@ def lineup(X, Y, n_columns=100, k=5):
 
 def tables(seeds, only, alpha, aside):
     """Planted mistakes: partners named, by the oracle too; wrong names; names given to lost rows."""
-    print(f"alpha {alpha}; sums over the seeds")
+    print(f"alpha {alpha}; sums over the seeds; at the end the mean over the seeds of the share of wrong names")
     keys = (
         "nameable",
         "oracle",
@@ -124,9 +124,8 @@ def tables(seeds, only, alpha, aside):
     for name, X, Y, _strata, groups in real_tables(only):
         if (name in ASIDE) != aside and not only:
             continue
-        line = np.zeros(12)
+        line, shares = np.zeros(12), []
         for seed in range(100, 100 + seeds):
-            start = perf_counter()
             x, y, truth, kind, rows = planted(X, Y, np.random.default_rng(seed))
             given = {} if groups is None or name == "nutrimouse" else {"groups": groups[rows]}
             found, best = ours(x, y, seed, alpha, **given), oracle(x, y, truth, seed, alpha, **given)
@@ -148,9 +147,11 @@ def tables(seeds, only, alpha, aside):
                 ((peer != own) & (peer == truth)).sum(),
                 ((peer != own) & (peer != truth)).sum(),
             ]
+            shares.append((named & ~right).sum() / max(named.sum(), 1))
         line[5] = line[4] / max(line[3], 1)
         total += line
-        print(f"{name:24s} " + _row(line) + f"  ({perf_counter() - start:.1f} s)", flush=True)
+        mean, error = np.mean(shares), np.std(shares) / max(seeds - 1, 1) ** 0.5
+        print(f"{name:24s} " + _row(line) + f"  mean FDP {mean:.3f} +- {error:.3f}", flush=True)
     total[5] = total[4] / max(total[3], 1)
     print(f"{'all':24s} " + _row(total))
 

@@ -4,11 +4,12 @@ Each suspect's x_i is tried with the y of all suspects. What a name is worth is 
 they have their partner, so that the best that *they* find among the same y, their own left out, is the best of m wrong
 partners. Two kinds of evidence are looked at, for a mix-up is seldom alone: x_i with y_j; and where the two were
 swapped, the weaker of x_i with y_j and x_j with y_i. The stronger counts, each in units of what the surely right pairs
-reach by chance, and so does the stronger of theirs: the p-values hold for whichever was chosen. They do not hold for
-rows that have their partner and are suspects because they are odd: odd rows find more by chance. So a partner is looked
-for only where a row is more likely wrong than right; the y of the others stay among the candidates. In a cycle of three,
+reach by chance, and so does the stronger of theirs: the p-values hold for whichever was chosen. In a cycle of three,
 x_j may fit y_i for good reasons while x_i with y_j is chance; so for each surely right pair one j, drawn at random, is
 taken to be such.
+
+They do not hold for rows that have their partner and are suspects because they are odd: odd rows find more by chance.
+So a partner is looked for only where a row is more likely wrong than right; the y of the others stay candidates.
 
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
