@@ -6,6 +6,7 @@
     python benchmarks/repair.py suspects --seeds 100           # "of these 8 about 1 is innocent"
     python benchmarks/repair.py permuted --seeds 10            # 90 % of 500 pairs are permuted
     python benchmarks/repair.py copies --seeds 60              # a noisy copy of a row: is it named, and of whom?
+    python benchmarks/repair.py clumps --seeds 4               # rows in clusters: names, new pairs, partners
     python benchmarks/repair.py speed                          # 1,000,000 x 50, 1 % wrong: repair / fit
 
 The oracle is told which pairs are right; it learns from these alone, and names by the same rule. The peer is an own
@@ -104,7 +105,7 @@ def lineup(X, Y, n_columns=100, k=5):
 
 def tables(seeds, only, alpha, aside):
     """Planted mistakes: partners named, by the oracle too; wrong names; names given to lost rows."""
-    print(f"alpha {alpha}; sums over the seeds")
+    print(f"alpha {alpha}; sums over the seeds; at the end the mean over the seeds of the share of wrong names")
     keys = (
         "nameable",
         "oracle",
@@ -124,9 +125,8 @@ def tables(seeds, only, alpha, aside):
     for name, X, Y, _strata, groups in real_tables(only):
         if (name in ASIDE) != aside and not only:
             continue
-        line = np.zeros(12)
+        line, shares = np.zeros(12), []
         for seed in range(100, 100 + seeds):
-            start = perf_counter()
             x, y, truth, kind, rows = planted(X, Y, np.random.default_rng(seed))
             given = {} if groups is None or name == "nutrimouse" else {"groups": groups[rows]}
             found, best = ours(x, y, seed, alpha, **given), oracle(x, y, truth, seed, alpha, **given)
@@ -148,9 +148,11 @@ def tables(seeds, only, alpha, aside):
                 ((peer != own) & (peer == truth)).sum(),
                 ((peer != own) & (peer != truth)).sum(),
             ]
+            shares.append((named & ~right).sum() / max(named.sum(), 1))
         line[5] = line[4] / max(line[3], 1)
         total += line
-        print(f"{name:24s} " + _row(line) + f"  ({perf_counter() - start:.1f} s)", flush=True)
+        mean, error = np.mean(shares), np.std(shares) / max(seeds - 1, 1) ** 0.5
+        print(f"{name:24s} " + _row(line) + f"  mean FDP {mean:.3f} +- {error:.3f}", flush=True)
     total[5] = total[4] / max(total[3], 1)
     print(f"{'all':24s} " + _row(total))
 
@@ -210,10 +212,12 @@ def suspects(seeds):
             )
 
 
-def permuted(seeds):
+def permuted(seeds, only):
     """90 % of 500 pairs permuted among themselves: recall and FDP at alpha .01."""
     print(f"{'':36s}  recall     FDP   named   wrong")
     for name, make in PERMUTED.items():
+        if only and name.split()[0] not in only:
+            continue
         lines = []
         for seed in range(seeds):
             X, Y = make(np.random.default_rng(seed))
@@ -276,6 +280,41 @@ def copies(seeds):
         print(f"noise {noise} sd".ljust(24) + f" {owner:9.3f} {kept:7.3f} {called:15.3f} {of:14.3f}", flush=True)
 
 
+def clumps(seeds, alpha):
+    """Rows in clusters, a tenth of the pairs in a ring: wrong names, and wrong ones among new pairs and partners."""
+    print(f"{'mean over the seeds':36s}   named     FDP   FDP of new pairs   of partners found")
+    for k, within in ((30, 0.5), (200, 0.3), (200, 0.1)):
+        for has_groups in (False, True):
+            lines = []
+            for seed in range(seeds):
+                rng, n, own = np.random.default_rng(seed), 600, np.arange(600)
+                centres, cluster = rng.normal(size=(k, 10)), rng.integers(0, k, (2, n))
+                X, new = (centres[of] + within * rng.normal(size=(n, 10)) for of in cluster)
+                Y, new_y = (rows[:, ::-1] + 0.3 * rng.normal(size=(n, 10)) for rows in (X, new))
+                partner, of_new = np.arange(n), np.arange(n)
+                for order, size in ((partner, 60), (of_new, 300)):
+                    ring = rng.permutation(n)[:size]
+                    order[ring] = np.roll(ring, 1)
+                given = {"groups": cluster[0]} if has_groups else {}
+                matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed).fit, X, Y[partner], **given)
+                found = quiet(matcher.repair, X, Y[partner], **given)
+                named = (found.partner >= 0) & (found.partner != own)
+                accepted = matcher.predict_pairs(new, new_y[of_new]).q_values <= alpha
+                proposed = matcher.find_partners(new, 1, among=new_y)
+                sure = proposed.q_values[:, 0] <= alpha
+                lines.append(
+                    [
+                        named.sum(),
+                        (named & (found.partner != np.argsort(partner))).sum() / max(named.sum(), 1),
+                        (accepted & (of_new != own)).sum() / max(accepted.sum(), 1),
+                        (sure & (proposed.rows[:, 0] != own)).sum() / max(sure.sum(), 1),
+                    ]
+                )
+            name = f"{k} clusters, {within} wide" + (", given as groups" if has_groups else "")
+            n_named, *rates = np.mean(lines, axis=0)
+            print(f"{name:36s} {n_named:7.1f} {rates[0]:7.3f} {rates[1]:18.3f} {rates[2]:19.3f}", flush=True)
+
+
 def speed():
     """Time of repair over that of the fit, in one run."""
     for n, d in ((100_000, 50), (1_000_000, 50)):
@@ -298,10 +337,10 @@ def speed():
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tables", "real", "suspects", "permuted", "copies", "speed"))
+    parser.add_argument("what", choices=("tables", "real", "suspects", "permuted", "copies", "clumps", "speed"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--alpha", type=float, default=0.05)
-    parser.add_argument("--only", nargs="*", default=(), help="names of tables")
+    parser.add_argument("--only", nargs="*", default=(), help="names of tables, or first words of permuted problems")
     parser.add_argument("--aside", action="store_true", help="the tables that were kept aside")
     given = parser.parse_args()
     start = perf_counter()
@@ -309,8 +348,9 @@ def main():
         "tables": lambda: tables(given.seeds, given.only, given.alpha, given.aside),
         "real": lambda: real(given.alpha),
         "suspects": lambda: suspects(given.seeds),
-        "permuted": lambda: permuted(given.seeds),
+        "permuted": lambda: permuted(given.seeds, given.only),
         "copies": lambda: copies(given.seeds),
+        "clumps": lambda: clumps(given.seeds, given.alpha),
         "speed": speed,
     }[given.what]()
     print(f"({perf_counter() - start:.0f} s)")

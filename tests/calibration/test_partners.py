@@ -59,11 +59,22 @@ def mixed_up():
 
 
 def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
-    names = name_partners(*mixed_up)
+    compared, suspects, sure = mixed_up
+    names = name_partners(compared, suspects, np.ones(suspects.size), sure)
     named = names.q_values <= 0.05
     assert named.tolist() == [True] * 5 + [False] * 2
     assert names.partner[:5].tolist() == [7, 3, 22, 20, 21]
     assert (names.not_here[5:] > 0.5).all()
+
+
+def test_a_row_that_is_more_likely_right_gets_no_name_but_its_y_may(mixed_up):
+    compared, suspects, sure = mixed_up
+    wrong = np.ones(suspects.size)
+    wrong[0] = 0.4
+    names = name_partners(compared, suspects, wrong, sure)
+    assert (names.partner[0], names.q_values[0]) == (-1, 1)
+    assert (names.q_values[1:5] <= 0.05).all()
+    assert names.partner[1:5].tolist() == [3, 22, 20, 21]
 
 
 def test_a_copy_has_an_owner(mixed_up):
@@ -76,8 +87,8 @@ def test_a_copy_has_an_owner(mixed_up):
 
 def test_without_right_pairs_nobody_is_named(mixed_up):
     compared, suspects, sure = mixed_up
-    names = name_partners(compared, suspects, np.zeros_like(sure))
+    names = name_partners(compared, suspects, np.ones(suspects.size), np.zeros_like(sure))
     assert (names.partner == -1).all()
     assert (names.q_values == 1).all()
     assert (find_owners(compared, suspects, np.zeros_like(sure), of_y=False).of == -1).all()
-    assert name_partners(compared, suspects[:0], sure).partner.size == 0
+    assert name_partners(compared, suspects[:0], np.ones(0), sure).partner.size == 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inlier import CalibratedMatcher
 from inlier.calibration.true_partners import FoldScores, _lowest_named, clearly_real, without_true_partners
 
 
@@ -51,3 +52,15 @@ def test_it_is_looked_for_only_where_it_matters():
     assert real[:30].all()
     assert clearly_real(rng.normal(9, 1, 300), null, None) is None
     assert clearly_real(rng.normal(size=300), null, None) is None
+
+
+def test_partners_that_were_parted_help_to_learn():
+    rng = np.random.default_rng(2)
+    latent = rng.normal(size=(497, 20))
+    X, Y = (latent @ rng.normal(size=(20, 50)) + 0.1 * rng.normal(size=(497, 50)) for _ in range(2))
+    ring, partner = np.random.default_rng(1002).permutation(497)[:447], np.arange(497)
+    partner[ring] = np.roll(ring, 1)
+    real = partner == np.arange(497)
+    accepted = CalibratedMatcher(random_state=2).fit(X, Y[partner]).inlier_mask_
+    assert (accepted & real).sum() >= 30
+    assert (accepted & ~real).sum() <= 1

@@ -20,13 +20,14 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.p_values import estimate_null_fraction, p_values
+from inlier.calibration.p_values import calibrate, estimate_null_fraction, p_values
 from inlier.calibration.ridge_map import RidgeMap
+from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.calibration.true_partners import FoldScores, clearly_real, without_true_partners
 from inlier.progress import track
 from inlier.rows import PairedRows
-from inlier.rows.backend import to_host
+from inlier.rows.backend import take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings
 from inlier.rows.threads import single_threaded_blas
 
@@ -34,6 +35,9 @@ RE_PAIRINGS = 1_000_000  # about, in all
 WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
 _FEWEST_DEALS, _MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
+MOST_PARTED = 1_000  # pairs among which partners that were parted are learned from: it takes their square, many times
+_CLEAR, _MOST_OF_THEM = 0.01, 0.8  # q-value; share of the real pairs that have it where nothing is left to be learned
+_MOSTLY_WRONG = 0.5  # share of real pairs below which that is tried
 _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
 
 
@@ -129,10 +133,36 @@ def cross_fit(
         if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
             return CrossFit(np.zeros(n), np.zeros(1))
         fit = _together(parts, n_deals, labels)
-        real = None if helped else clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
-        if real is None:
-            return fit
-        return _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
+        if helped is None or (isinstance(teacher, SelfLearner) and not teacher.has_rest):
+            real = clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
+            if real is not None:
+                fit = _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
+    if helped is None and n <= MOST_PARTED and max(pairs.dimensions) <= WIDE and _few_are_clear(fit):
+        helped = _by_neighbours(pairs, prepared, rng)
+        other = cross_fit(pairs, labels, n_folds, rng, prepared, helped, most_deals=1)
+        return other if _n_clear(other) > _n_clear(fit) else fit
+    return fit
+
+
+def _n_clear(fit: CrossFit) -> int:
+    return int((calibrate(fit.levels, fit.null_scores, fit.null_fraction).q_values <= _CLEAR).sum())
+
+
+def _few_are_clear(fit: CrossFit) -> bool:
+    """Whether most pairs seem wrong, and many of the real ones are not clear.
+
+    If the wrong ones are a permutation of each other, it then pays to learn from who might belong together, too.
+    """
+    share = calibrate(fit.levels, fit.null_scores, fit.null_fraction).inlier_fraction
+    return share < _MOSTLY_WRONG and _n_clear(fit) < _MOST_OF_THEM * share * fit.levels.size
+
+
+def _by_neighbours(
+    pairs: PairedRows, prepared: tuple[Any, Any], rng: np.random.RandomState
+) -> Callable[[Learner], Teacher]:
+    """What learns from rows that are each other's nearest, whoever they were paired with: partners who were parted."""
+    x, y = (to_host(take_rows(side, slice(0, 0))) for side in prepared)
+    return lambda learner: SelfLearner(learner, pairs, x, y, rng)
 
 
 def how_many_deals(n: int) -> int:

@@ -8,6 +8,9 @@ reach by chance, and so does the stronger of theirs: the p-values hold for which
 x_j may fit y_i for good reasons while x_i with y_j is chance; so for each surely right pair one j, drawn at random, is
 taken to be such.
 
+They do not hold for rows that have their partner and are suspects because they are odd: odd rows find more by chance.
+So a partner is looked for only where a row is more likely wrong than right; the y of the others stay candidates.
+
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
 """
@@ -24,13 +27,15 @@ from scipy.sparse.csgraph import connected_components
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs
-from inlier.calibration.p_values import Calibration, calibrate
+from inlier.calibration.p_values import calibrate
 
 _ROWS_AT_ONCE = 500
 _MOST_CANDIDATES = 5  # of a row
 _LARGEST_PART = 3_000  # rows that are assigned to each other at once; of more, each keeps fewer candidates
 _TAIL, _FEWEST_IN_TAIL = 0.05, 5  # of the surely right pairs' evidence, beyond which it is taken for exponential
 _MOST_SURE = 3_000  # surely right pairs that tell what chance does
+_MORE_LIKELY = 0.5  # chance of being wrong from which a partner is looked for
+_CLEAR = 0.05  # q-value up to which names count where it is asked how many partners are here
 FEWEST_SURE = 20  # surely right pairs without which no name is given
 
 
@@ -53,12 +58,13 @@ class Owners:
     q_values: FloatArray
 
 
-def name_partners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask) -> Names:
-    """Propose partners of the suspects among each other; the folds have been weighed."""
+def name_partners(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask) -> Names:
+    """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed."""
     m = suspects.size
     none = Names(np.full(m, -1), np.ones(m), np.ones(m), np.full(m, -1), np.full(m, 0.5))
     chance = _Chance.of(compared, suspects, sure)
-    if m < 2 or chance is None:
+    asked = wrong > _MORE_LIKELY  # one that has its partner is odd now and then, and finds a better one by chance
+    if m < 2 or chance is None or not asked.any():
         return none
     best, second = np.full((2, m), -1)
     row, column, weight, highest = [], [], [], np.full(m, IMPOSSIBLE)
@@ -71,16 +77,18 @@ def name_partners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask) -> 
         order = np.argsort(-evidence, axis=1)[:, :_MOST_CANDIDATES]
         strength = np.take_along_axis(evidence, order, axis=1)
         best[places], second[places] = order[:, 0], order[:, min(1, order.shape[1] - 1)]
-        r, c = np.nonzero(strength > 0)
+        r, c = np.nonzero((strength > 0) & asked[places][:, None])
         row.append(places[r])
         column.append(order[r, c])
         weight.append(strength[r, c])
     chosen, strength = _assigned(np.concatenate(row), np.concatenate(column), np.concatenate(weight), m)
-    judged = calibrate(strength, chance.null, (1.0, 0.0))
+    p, q = np.ones((2, m))
+    judged = calibrate(strength[asked], chance.null)
+    p[asked], q[asked] = judged.p_values, np.where(chosen[asked] >= 0, judged.q_values, 1.0)
     runner_up = np.where(best == chosen, second, best)
-    lost = _chance_not_here(highest, chance, judged, chosen)
+    lost = _chance_not_here(highest, chance, q <= _CLEAR)
     partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
-    return Names(partner, judged.p_values, np.where(chosen >= 0, judged.q_values, 1.0), other, lost)
+    return Names(partner, p, q, other, lost)
 
 
 def find_owners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask, *, of_y: bool) -> Owners:
@@ -187,12 +195,11 @@ def _in_units_of_chance(values: FloatArray, rising: FloatArray) -> FloatArray:
     return np.where(values > start, np.log((1 + n) / (1 + k)) + (values - start) / scale, -np.log(share))
 
 
-def _chance_not_here(highest: FloatArray, chance: _Chance, judged: Calibration, chosen: Array) -> FloatArray:
+def _chance_not_here(highest: FloatArray, chance: _Chance, named: Mask) -> FloatArray:
     """Chance that the partner of a row without a name is not among the candidates.
 
     If it were, its log odds would be at most the highest that were found: as seldom as those of surely right pairs are.
     """
-    named = (judged.q_values <= 0.05) & (chosen >= 0)
     below = np.searchsorted(chance.own, highest, side="right") / chance.own.size
     found = float(np.mean(1 - below[~named])) if (~named).any() else 1.0  # of partners that are here, would be named
     here = min(float(named.mean()) / max(found, 0.05), 0.95)

@@ -10,20 +10,25 @@ only the lower part is looked at, for ranks do not tell how much better the best
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, gammaln, ndtr, ndtri, stdtr
+from scipy.special import expit, ndtr, ndtri, stdtr
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from inlier._typing import FloatArray
 from inlier.calibration.any_pairs import AnyPairs
 
 _FLOORS = 2.0  # times the least share that there can be, from which on the distribution of ranks is looked at
-_FREEDOM = 15  # degrees, of the Student t of real pairs' z
+_FREEDOMS = (100, 15, 5, 2)  # degrees, of the Student t of real pairs' z: how heavy its lower tail may be
+_LOWEST = -4.0  # z that is looked at
 _BINS = 100
 _STARTS = ((-4.0, 2.5, 0.0), (-4.0, 5.0, 0.7), (-1.0, 4.0, 0.3))  # logit of the share, centre, log scale
 _BOUNDS = ((-9.0, 9.0), (0.5, 12.0), (-0.7, 1.6))
 _MOST_FOR_CORRELATION = 300  # rows of a fold, each with each
+_TINY = 1e-300
 
 
 def own_rank_scores(compared: Sequence[AnyPairs], n_pairs: int) -> tuple[FloatArray, FloatArray, float]:
@@ -49,13 +54,6 @@ def own_rank_scores(compared: Sequence[AnyPairs], n_pairs: int) -> tuple[FloatAr
     return z, better, float(np.median(0.5 / (met[known] + 1))) if known.any() else 1.0
 
 
-def _student(z: FloatArray) -> FloatArray:
-    """Density of Student's t."""
-    half = (_FREEDOM + 1) / 2
-    factor = np.exp(gammaln(half) - gammaln(_FREEDOM / 2)) / np.sqrt(_FREEDOM * np.pi)
-    return factor * (1 + z**2 / _FREEDOM) ** -half
-
-
 def _correlation_of_wrong(fold: AnyPairs) -> float:
     """Correlation, over wrong pairs, of the normal scores of the rank of y among others for x, and of x for y."""
     some = fold.rivals[:_MOST_FOR_CORRELATION]
@@ -68,37 +66,55 @@ def _correlation_of_wrong(fold: AnyPairs) -> float:
 
 
 def chance_wrong(z: FloatArray, least_share: float) -> tuple[FloatArray, float]:
-    """Chance that each pair is wrong, from its z, and the share of wrong pairs; 1 where z is NaN."""
+    """Chance that each pair is wrong, from its z, and the share of wrong pairs; 1 where z is NaN.
+
+    The lower tail of the real pairs' z is as heavy as explains all z best.
+    """
     known = np.isfinite(z)
     if not known.any():
         return np.ones(z.size), 1.0
     ceiling = -float(ndtri(min(_FLOORS * least_share, 0.5)))
-    edges = np.linspace(-4.0, ceiling, _BINS + 1)
-    clipped = np.clip(z[known], -4.0, None)
-    counts = np.histogram(clipped, edges)[0]
-    n_above = int((clipped > ceiling).sum())
-    null = np.append(np.diff(ndtr(edges)), ndtr(-ceiling))
-
-    def masses(centre: float, log_scale: float) -> FloatArray:
-        cumulative = stdtr(_FREEDOM, (edges - centre) / np.exp(log_scale))
-        return np.append(np.diff(cumulative), 1 - cumulative[-1])
-
-    observed = np.append(counts, n_above)
-
-    def loss(parameters: FloatArray) -> float:
-        share = expit(parameters[0])
-        likelihood = share * null + (1 - share) * masses(*parameters[1:])
-        return -float(observed @ np.log(np.maximum(likelihood, 1e-300))) + 0.5 * float(parameters[2]) ** 2
-
-    best = min((minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS) for start in _STARTS), key=lambda r: r.fun)
-    share, (centre, log_scale) = float(expit(best.x[0])), best.x[1:]
-    scale = float(np.exp(log_scale))
-    inside = clipped <= ceiling
-    of_wrong = np.where(inside, np.exp(-(clipped**2) / 2) / np.sqrt(2 * np.pi), ndtr(-ceiling))
-    above = stdtr(_FREEDOM, (centre - ceiling) / scale)
-    of_real = np.where(inside, _student((clipped - centre) / scale) / scale, above)
+    clipped = np.clip(z[known], _LOWEST, None)
+    mixture = min((_Mixture.of(clipped, ceiling, freedom) for freedom in _FREEDOMS), key=lambda found: found.loss)
     chance = np.ones(z.size)
-    chance[known] = share * of_wrong / np.maximum(share * of_wrong + (1 - share) * of_real, 1e-300)
+    chance[known] = mixture.chance_wrong(clipped, ceiling)
     order = np.argsort(-np.where(known, z, -np.inf))
     chance[order] = np.maximum.accumulate(chance[order])  # the worse the rank, the likelier wrong
-    return chance, share
+    return chance, mixture.share
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """A share of standard normal z, of wrong pairs, beside Student's t with a centre and a scale, of real ones."""
+
+    share: float
+    centre: float
+    scale: float
+    freedom: float
+    loss: float  # minus the log likelihood, and a bound on the scale
+
+    @staticmethod
+    def of(z: FloatArray, ceiling: float, freedom: float) -> _Mixture:
+        """Fit it to the histogram of z up to the ceiling, and how many are above."""
+        edges = np.linspace(_LOWEST, ceiling, _BINS + 1)
+        observed = np.append(np.histogram(z, edges)[0], (z > ceiling).sum())
+        of_wrong = np.append(np.diff(ndtr(edges)), ndtr(-ceiling))
+
+        def loss(parameters: FloatArray) -> float:
+            share, (centre, log_scale) = expit(parameters[0]), parameters[1:]
+            below = stdtr(freedom, (edges - centre) / np.exp(log_scale))
+            likelihood = share * of_wrong + (1 - share) * np.append(np.diff(below), 1 - below[-1])
+            return -float(observed @ np.log(np.maximum(likelihood, _TINY))) + 0.5 * float(log_scale) ** 2
+
+        fits = (minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS) for start in _STARTS)
+        best = min(fits, key=lambda fit: fit.fun)
+        return _Mixture(float(expit(best.x[0])), best.x[1], float(np.exp(best.x[2])), freedom, float(best.fun))
+
+    def chance_wrong(self, z: FloatArray, ceiling: float) -> FloatArray:
+        """Of each z; all above the ceiling are alike."""
+        inside = z <= ceiling
+        of_wrong = np.where(inside, norm.pdf(z), ndtr(-ceiling))
+        above = stdtr(self.freedom, (self.centre - ceiling) / self.scale)
+        of_real = np.where(inside, student.pdf(z, self.freedom, self.centre, self.scale), above)
+        wrong, real = self.share * of_wrong, (1 - self.share) * of_real
+        return np.asarray(wrong / np.maximum(wrong + real, _TINY))

@@ -215,7 +215,7 @@ def repair_pairs(
         fold.weigh()
     perhaps = np.flatnonzero(aside & (rank != 1))
     found = _Found(
-        name_partners(compared, suspects, sure),
+        name_partners(compared, suspects, wrong_again[suspects], sure),
         suspects,
         find_owners(compared, perhaps, sure, of_y=True),
         find_owners(compared, perhaps, sure, of_y=False),
