@@ -16,7 +16,7 @@ from inlier.images.change_evidence import (
     with_gaps_filled,
     within_range,
 )
-from inlier.images.filters import gaussian
+from inlier.images.rasters import gaussian
 
 
 @pytest.fixture

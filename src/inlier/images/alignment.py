@@ -20,8 +20,7 @@ from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
 from inlier.estimators.registration import Registration
-from inlier.images.filters import WORKING_SIZE, Field, gaussian, resample, shrunk
-from inlier.images.reading import Photo, comparable
+from inlier.images.rasters import WORKING_SIZE, Field, Photo, comparable, gaussian, resample, shrunk
 
 _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
 _PHASE_SIZE = 1024  # pixels of the longer side at which phases are compared: thin lines are still there

@@ -25,7 +25,7 @@ from scipy import ndimage
 from scipy.optimize import nnls
 
 from inlier._typing import FloatArray
-from inlier.images.filters import WORKING_SIZE, Field, gaussian, gradient_power, resample
+from inlier.images.rasters import WORKING_SIZE, Field, gaussian, gradient_power, resample
 
 _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
