@@ -32,7 +32,7 @@ class Changes:
     before, after : ndarray of uint8, shape (height, width, 3)
         The photos as compared: ``before`` is moved onto ``after``.
     scores : ndarray of float32, shape (height, width)
-        Evidence of change, larger is more; gaps in things are half filled. The mask is cut before that.
+        Evidence of change, larger is more; gaps in things are filled in part. The mask is cut before that.
     mask : ndarray of bool, shape (height, width)
         True where something changed.
     regions : list of Region

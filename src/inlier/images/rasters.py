@@ -17,6 +17,7 @@ from inlier.io import read_photo as read_photo
 Field = NDArray[np.float32]  # (height, width) or (height, width, channels)
 
 WORKING_SIZE = 480  # pixels of the longer side at which photos are compared: objects, not pixels, change
+GRID = 4  # working pixels: what is smooth is computed on every fourth
 SMALLEST_SIDE = 32  # pixels: in fewer, noise is not told from change
 _ASPECT_TOLERANCE = 0.02  # a pixel row or two more or less, of small photos
 
