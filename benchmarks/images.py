@@ -28,6 +28,7 @@ from photo_pairs import (
     DEVELOPMENT,
     PhotoPair,
     board_pairs,
+    hard_pairs,
     made_pairs,
     photos_in,
     photos_of,
@@ -212,11 +213,21 @@ def board_verdicts(count: int) -> None:
     verdicts("drawn circuit boards", board_pairs(count // 4, 10), board_pairs(count // 4, 11, False))
 
 
+def hard_verdicts(count: int) -> None:
+    """Large changes in photos that differ in much else."""
+    photos = photos_of(ASIDE)
+    verdicts(
+        "large changes, hard light, depth",
+        hard_pairs(photos, count // 4, 10),
+        hard_pairs(photos, count // 4, 11, False),
+    )
+
+
 def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer made pairs")
-    parser.add_argument("--only", choices=("real", "made", "boards", "time"), help="one part of it")
+    parser.add_argument("--only", choices=("real", "made", "boards", "hard", "time"), help="one part of it")
     parser.add_argument("--photos", type=Path, help="a folder of other photos to make pairs of; nothing else is run")
     arguments = parser.parse_args()
     count = 6 if arguments.quick else 50
@@ -227,7 +238,13 @@ def main() -> None:
         photos = photos_in(arguments.photos)
         verdicts(arguments.photos.name, made_pairs(photos, count, 10), made_pairs(photos, count, 11, False))
         return
-    parts = {"real": real_verdicts, "made": made_verdicts, "boards": board_verdicts, "time": time_over_decoding}
+    parts = {
+        "real": real_verdicts,
+        "made": made_verdicts,
+        "boards": board_verdicts,
+        "hard": hard_verdicts,
+        "time": time_over_decoding,
+    }
     for name, part in parts.items():
         if arguments.only in (None, name):
             part(count)

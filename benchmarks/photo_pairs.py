@@ -133,6 +133,26 @@ def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[Pho
         yield PhotoPair(f"board {number}", *photos, truth)
 
 
+def hard_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
+    """Large changes, 2 to 35 % of the pixels, under sharp shadows, with depth that no plane follows, out of focus."""
+    names = list(photos)
+    for number in range(count):
+        rng = np.random.default_rng([seed, 9, number])
+        name = names[number % len(names)]
+        scene = _crop(photos[name], rng)
+        donors = [photo for other, photo in photos.items() if other != name]
+        view, truth = _with_large_objects(scene, donors, rng) if changed else (scene, np.zeros(_SIZE, bool))
+        noise = rng.uniform(1, 6)
+        before = _photographed(scene, noise, rng)
+        after = _relit(view, rng)
+        if rng.random() < 0.7:
+            after = _sharply_shaded(after, rng)
+        after, truth = _with_depth(after, truth, rng)
+        if rng.random() < 0.4:
+            after = ndimage.gaussian_filter(after, (1.5, 1.5, 0))
+        yield PhotoPair(f"hard {name[:12]} {number}", before, _photographed(after, noise, rng), truth)
+
+
 def photos_of(half: str | None) -> dict[str, np.ndarray]:
     """Return the photos of one half, or all, as far as they are there; 900 pixels at most."""
     names = _HALVES[DEVELOPMENT] + _HALVES[ASIDE] if half is None else _HALVES[half]
@@ -232,6 +252,45 @@ def _pasted(scene: np.ndarray, donors: list[np.ndarray], rng: np.random.Generato
         shapes[place] |= shape
         boxes[place] = True
     return np.clip(view, 0, 255), shapes, boxes
+
+
+def _with_large_objects(
+    scene: np.ndarray, donors: list[np.ndarray], rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
+    """Paste large objects until they cover the share that was drawn; all again if they can hardly be seen."""
+    height, width = scene.shape[:2]
+    while True:
+        view, shapes, share = scene.copy(), np.zeros((height, width), bool), np.exp(rng.uniform(*np.log([0.02, 0.3])))
+        while shapes.mean() < share:
+            side = rng.uniform(0.12, 0.5) * height
+            tall, wide = (min(height - 2, int(side * rng.uniform(0.7, 1.4))) for _ in range(2))
+            top, left = rng.integers(0, height - tall), rng.integers(0, width - wide)
+            place, shape = np.s_[top : top + tall, left : left + wide], _shape(tall, wide, rng)
+            soft = ndimage.gaussian_filter(shape.astype(np.float32), 0.8)[..., None]
+            view[place] = soft * _surface(tall, wide, donors, rng) + (1 - soft) * view[place]
+            shapes[place] |= shape
+        if np.abs(view - scene).mean(axis=-1)[shapes].mean() >= _VISIBLE and shapes.mean() < 0.35:
+            return view, shapes
+
+
+def _sharply_shaded(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    height, width = view.shape[:2]
+    shade = Image.new("L", (width, height))
+    for _ in range(rng.integers(1, 4)):
+        angles, (x, y), reach = np.sort(rng.uniform(0, 2 * np.pi, 5)), rng.uniform(0, 1, 2), rng.uniform(0.25, 0.6)
+        corners = [(width * (x + reach * np.cos(a)), height * (y + reach * np.sin(a))) for a in angles]
+        ImageDraw.Draw(shade).polygon(corners, fill=255)
+    soft = ndimage.gaussian_filter(np.asarray(shade, np.float32) / 255, rng.uniform(0.7, 3))
+    return view * (1 - soft[..., None] * (1 - rng.uniform(0.4, 0.75) + rng.normal(0, 0.03, 3)))
+
+
+def _with_depth(view: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Shift by up to 6 pixels, and each place by a pixel or so of its own."""
+    bends = [ndimage.gaussian_filter(rng.standard_normal(truth.shape), rng.uniform(8, 50)) for _ in range(2)]
+    bends = [rng.uniform(0.3, 1.8) * bend / bend.std() + rng.uniform(-6, 6) for bend in bends]
+    places = np.mgrid[: truth.shape[0], : truth.shape[1]] + np.array(bends)
+    channels = [ndimage.map_coordinates(view[..., c], places, order=3, mode="reflect") for c in range(3)]
+    return np.stack(channels, -1), ndimage.map_coordinates(truth.astype(np.uint8), places, order=0) > 0
 
 
 def _shape(tall: int, wide: int, rng: np.random.Generator) -> np.ndarray:

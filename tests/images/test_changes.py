@@ -172,3 +172,11 @@ def test_real_photos_beat_the_absolute_difference(real_data):
     plain = np.abs(before.astype(float) - after).mean(axis=-1)
     ours, theirs = (average_precision_score(truth.ravel(), score.ravel()) for score in (changes.scores, plain))
     assert ours > theirs + 0.2
+
+
+def test_a_change_of_a_third_of_the_photo_is_found(camera):
+    after = camera(1, **HARD)
+    after[:, :160] = camera(2)[::-1, 160:320]  # a wall of another texture
+    changes = detect_changes(camera(0), after)
+    assert changes.mask[:, :160].mean() > 0.2
+    assert changes.mask[:, 180:].mean() < 0.05

@@ -7,7 +7,7 @@ from inlier._lazy import attach
 if TYPE_CHECKING:
     from inlier.images.alignment import Alignment, align_photos
     from inlier.images.changes import METHODS, Changes, detect_changes
-    from inlier.images.reading import Photo, read_photo, read_photos
+    from inlier.images.rasters import Photo, read_photo, read_photos
     from inlier.images.regions import Region
 
 __all__ = [
@@ -27,7 +27,7 @@ __getattr__, __dir__ = attach(
     {
         "alignment": "Alignment align_photos",
         "changes": "METHODS Changes detect_changes",
-        "reading": "Photo read_photo read_photos",
+        "rasters": "Photo read_photo read_photos",
         "regions": "Region",
     },
 )

@@ -20,11 +20,10 @@ from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
 from inlier.estimators.registration import Registration
-from inlier.images.filters import WORKING_SIZE, Field, gaussian, resample, shrunk
-from inlier.images.reading import Photo, comparable
+from inlier.images.rasters import GRID, WORKING_SIZE, Field, Photo, comparable, gaussian, resample, shrunk
 
 _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
-_PHASE_SIZE = 1024  # pixels of the longer side at which phases are compared: thin lines are still there
+_FINE_SIZE = 1024  # pixels of the longer side where phases and features are compared: thin lines are still there
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
 _DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)  # share of its own curvature that holds a shift, and a slope, where it is
@@ -33,13 +32,12 @@ _BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted on these grids
 _BEND_ROUNDS = 6  # on each grid; a round moves by one of its pixels at most
 _BEND_TOLERANCE = 4.0  # robust standard deviations: where the bend is still to be found, little fits
 _BEND_HELD = 0.05  # of what an average window says, for no shift
-_BEND_STEP = 4  # pixels: the bend is smooth, and fitted on a coarser grid
 _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
 _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
 _OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
 _GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
-_MOST_FEATURES, _LONGEST_SIDE = 4000, 1200  # of a photo; and its pixels where they are looked for: seconds, not minutes
+_MOST_FEATURES = 4000  # of a photo: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
 _FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
 
@@ -152,7 +150,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     before, after = comparable(before, after)
     x, y = _even_brightness(shrunk(before)), _even_brightness(shrunk(after))
     scale = after.shape[0] / y.shape[0]
-    larger_x, larger_y = (_even_brightness(shrunk(photo, _PHASE_SIZE)) for photo in (before, after))
+    larger_x, larger_y = (_even_brightness(shrunk(photo, _FINE_SIZE)) for photo in (before, after))
     shift = _scaled(_translation(larger_x, larger_y), y.shape[0] / larger_y.shape[0])
     best = max((_refine(x, y, start) for start in (_STAY, shift)), key=_by_agreement)
     if best.agreement < _SAME_VIEW:
@@ -252,8 +250,8 @@ def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
     weights = _falling(rest, _BEND_TOLERANCE)
     terms = (by_column * by_column, by_column * by_row, by_row * by_row, by_column * rest, by_row * rest)
     products = np.stack([weights * term for term in terms], axis=-1)
-    coarse = resample(products, max(1, height // _BEND_STEP), max(1, width // _BEND_STEP))
-    xx, xy, yy, xr, yr = np.moveaxis(gaussian(coarse, sigma / _BEND_STEP), -1, 0)
+    coarse = resample(products, max(1, height // GRID), max(1, width // GRID))
+    xx, xy, yy, xr, yr = np.moveaxis(gaussian(coarse, sigma / GRID), -1, 0)
     held = np.float32(_BEND_HELD) * (xx + yy).mean()
     xx, yy = xx + held, yy + held
     shifts = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1) / (xx * yy - xy * xy + 1e-12)[..., None]
@@ -341,7 +339,7 @@ def _match_features(before: Photo, after: Photo, random_state: int) -> FloatArra
 
 
 def _features(cv2: Any, photo: Photo) -> tuple[FloatArray, Any]:
-    factor = min(1.0, _LONGEST_SIDE / max(photo.shape[:2]))
+    factor = min(1.0, _FINE_SIZE / max(photo.shape[:2]))
     grey = cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY)
     if factor < 1:
         grey = cv2.resize(grey, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)

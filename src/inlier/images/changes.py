@@ -11,26 +11,14 @@ import numpy as np
 from inlier._checks import check_choice, check_flag, check_number
 from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
+from inlier.images.accident import AccidentTail, find_peaks, fit_tail, q_values, unchanged_pairs
 from inlier.images.alignment import Alignment, align_photos, as_they_are
 from inlier.images.change_evidence import compare, edge_evidence, surface_evidence, with_gaps_filled
-from inlier.images.filters import Field, gaussian, resample, shrunk
-from inlier.images.reading import Photo, comparable
-from inlier.images.regions import (
-    MOST_LISTED,
-    AccidentTail,
-    Region,
-    describe,
-    find_peaks,
-    fit_tail,
-    outline,
-    q_values,
-    without_specks,
-)
-from inlier.images.self_pairs import unchanged_pairs
+from inlier.images.rasters import Field, Photo, comparable, gaussian, resample, shrunk
+from inlier.images.regions import MOST_LISTED, Region, describe, outline, without_specks
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
 _SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
-_FINE_SMOOTHING = 0.0015  # the same where a region's outline is drawn
 _EDGES_IN_SCORES = 0.5  # weight beside the surfaces: with 2 real rooms gain more, and pasted things lose
 _SPECK = 2e-5  # share of the photo under which the paper's methods' regions are not listed
 
@@ -44,7 +32,7 @@ class Changes:
     before, after : ndarray of uint8, shape (height, width, 3)
         The photos as compared: ``before`` is moved onto ``after``.
     scores : ndarray of float32, shape (height, width)
-        Evidence of change, larger is more; gaps in things are half filled. The mask is cut before that.
+        Evidence of change, larger is more; gaps in things are filled in part. The mask is cut before that.
     mask : ndarray of bool, shape (height, width)
         True where something changed.
     regions : list of Region
@@ -134,7 +122,7 @@ def detect_changes(
         How change is judged.
     alpha : float, default=0.05
         Largest expected share of regions that are there by accident (the false discovery rate), as far as unchanged
-        photos look like those of `inlier.images.self_pairs`; the calibrated method only.
+        photos look like those of `inlier.images.accident`; the calibrated method only.
     align : bool, default=True
         First lay ``before`` over ``after``.
     random_state : int, default=0
@@ -190,7 +178,7 @@ def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: i
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
     surfaces = surface_evidence(pair, rng)
-    mask = outline(edges, gaussian(np.sqrt(surfaces * outlines), _FINE_SMOOTHING * max(y.shape)), least)
+    mask = outline(edges, np.sqrt(surfaces * outlines), least)
     scores = resample(with_gaps_filled(_smooth(surfaces) + _EDGES_IN_SCORES * edges), height, width)
     whole = resample(mask.astype(np.float32), height, width) >= 0.5
     regions = describe(without_specks(whole, least_area=1), resample(edges, height, width))

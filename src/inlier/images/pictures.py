@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from inlier._typing import Mask
 from inlier.images.changes import Changes
-from inlier.images.reading import Photo
+from inlier.images.rasters import Photo
 from inlier.images.regions import Region
 from inlier.report.pages import data_uri, find_template
 
