@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -168,14 +167,13 @@ def is_picture(path: Path) -> bool:
 
 
 def is_pairs(path: Path) -> bool:
-    """Whether it is a table of judged pairs, or as npy their mask: it has their columns and no others."""
-    from inlier.io import column_names, open_stored
+    """Whether it is a table of judged pairs: it has their columns and no others."""
+    from inlier.io import column_names
 
     if path.suffix.lower() == ".json":
         return _starts_with(path, "answer")
-    if path.suffix.lower() == ".npy":
-        stored = open_stored(path)
-        return stored is not None and stored.dtype == bool and stored.shape[1] == 1
+    if path.suffix.lower() == ".npy":  # a mask like any other
+        return False
     names = set(column_names(path))
     return {"row", "inlier"} < names <= _PAIR_COLUMNS and bool(names & {"score", "residual"})
 
@@ -188,15 +186,22 @@ def is_repaired(path: Path) -> bool:
 
 
 def is_transformation(path: Path) -> bool:
-    """Whether it is the matrix of a transformation, whose last row is 0 ... 0 1, or all about one as JSON."""
+    """Whether it is the matrix of a transformation, whose last row is 0 ... 0 1, or all about one as JSON.
+
+    A list of labels and a table of zeros and ones may end so, too, and are the user's.
+    """
+    import numpy as np
+
     from inlier.io import read_table
 
     if path.suffix.lower() == ".json":
         return _starts_with(path, "model")
     if path.stat().st_size > _MOST_MATRIX_BYTES:
         return False
-    last: list[Any] = read_table(path).values[-1].tolist()
-    return last[-1] == 1 and not any(last[:-1])
+    matrix = read_table(path).values
+    is_affine = min(matrix.shape) > 1 and matrix[-1, -1] == 1 and not matrix[-1, :-1].any()
+    is_of_labels = np.isin(matrix, (0, 1)).all() and not np.array_equal(matrix, np.eye(*matrix.shape))
+    return bool(is_affine and not is_of_labels)
 
 
 def is_list_of_changes(path: Path) -> bool:
