@@ -18,7 +18,7 @@ X = np.random.default_rng(0).normal(size=(3000, 3))
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="faults are tried in forked processes")
 
 
-@pytest.mark.parametrize("name", ["match to a store, streamed", "register"])
+@pytest.mark.parametrize("name", ["match to a store, streamed", "match, new pairs", "register", "raw clouds"])
 def test_some_faults(name):
     """Some of those that `make faults` tries one by one, for all commands."""
     command = [sys.executable, "-m", "fuzz.faults", "--only", name, "--every", "29"]

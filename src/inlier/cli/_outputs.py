@@ -52,6 +52,11 @@ def plain(text: str) -> str:
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", _escaped, text)
 
 
+def say(text: str, *, to_stderr: bool = True) -> None:
+    """Print a sentence, in which names of files and what they hold may stand."""
+    click.echo(plain(text), err=to_stderr)
+
+
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

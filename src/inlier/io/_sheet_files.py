@@ -70,8 +70,8 @@ class Sheet(BlockCodec):
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in _PARTS.items():
-                archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
-            with archive.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as stream:
+                archive.writestr(_member(name), f'<?xml version="1.0" encoding="UTF-8"?>{text}')
+            with archive.open(_member("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as stream:
                 stream.write(
                     b'<?xml version="1.0" encoding="UTF-8"?><worksheet '
                     b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
@@ -82,6 +82,13 @@ class Sheet(BlockCodec):
                     if n_rows > _MOST_ROWS:
                         raise UnusableFileError(f"{path} can hold {_MOST_ROWS:,} rows. Write csv or parquet instead.")
                 stream.write(b"</sheetData></worksheet>")
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """A part of an archive, without the time, so that equal tables make equal files."""
+    member = zipfile.ZipInfo(name)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    return member
 
 
 def _read(request: Request) -> tuple[dict[str, Array], bool]:

@@ -236,8 +236,8 @@ def _check_no_gaps(path: Path) -> None:
 
 
 def create_text(path: Path) -> Any:
-    """Begin a text file, gzipped if its name says so."""
-    return gzip.open(path, "wb") if path.suffix.lower() == ".gz" else path.open("wb")
+    """Begin a text file, gzipped if its name says so; without the time, so that equal tables make equal files."""
+    return gzip.GzipFile(path, "wb", mtime=0) if path.suffix.lower() == ".gz" else path.open("wb")
 
 
 def _dialect(path: Path) -> _Dialect:
