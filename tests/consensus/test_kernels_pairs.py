@@ -14,11 +14,9 @@ from inlier.consensus._kernels_pairs import (
     UPPER_ENDS,
     _rotate_to,
     best_bound,
-    count_in_bins,
     count_residuals,
     divergence,
     fit_rotation,
-    look_up_bins,
     near_moments,
     shares_within,
     squared_residuals,
@@ -200,20 +198,6 @@ def test_shares_go_on_as_a_power_of_the_bound_where_hardly_any_were_counted(dime
     power = min(max(np.log(counts[m] / counts[k]) / np.log(bounds[m] / bounds[k]), 1.0), dimension)
     expected[:k] = np.maximum(expected[k] * (bounds[:k] / bounds[k]) ** power, 1 / 10_001)
     np.testing.assert_allclose(shares, expected)
-
-
-@pytest.mark.parametrize("dropped", [44, 50])
-def test_numbers_are_counted_and_looked_up_by_their_first_bits(dropped):
-    values = np.random.default_rng(0).lognormal(sigma=3.0, size=500)
-    bits = values.view(np.int64)
-    first = int(np.sort(bits)[40] >> dropped)  # some lie before the first bin
-    places = np.maximum((bits >> dropped) - first, 0)
-    counts = np.zeros(places.max() + 1, dtype=np.int64)
-    count_in_bins(bits, dropped, first, counts)
-    np.testing.assert_array_equal(counts, np.bincount(places))
-    table, found = np.random.default_rng(1).normal(size=(2, counts.size)), np.empty((2, bits.size))
-    look_up_bins(bits, dropped, first, table, found)
-    np.testing.assert_array_equal(found, table[:, places])
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -19,6 +19,7 @@ from scipy.special import rel_entr
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
 from inlier.rows.backend import namespace, to_host
+from inlier.rows.paired_rows import bins_of, count_from
 
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate
@@ -206,27 +207,20 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    from inlier.consensus import _kernels_pairs as kernels  # here, for numba takes long to import
-
     given = {"distances": distances, "null_distances": null_distances}
-    bits, null_bits = (np.ascontiguousarray(_as_scores(values, name)).view(np.int64) for name, values in given.items())
-    # The number of a distance's bin is the exponent and the first bits of the fraction of its floating-point form.
-    smallest, largest = min(bits.min(), null_bits.min()), max(bits.max(), null_bits.max())
-    last = int(largest >> _DROPPED_BITS)
-    first = max(int(smallest >> _DROPPED_BITS), last - (_MOST_BINS - 1))
-    counts, null_counts = np.zeros((2, last - first + 1), dtype=np.int64)
-    kernels.count_in_bins(bits, _DROPPED_BITS, first, counts)
-    kernels.count_in_bins(null_bits, _DROPPED_BITS, first, null_counts)
+    bins, null_bins = (bins_of(_as_scores(values, name), _DROPPED_BITS) for name, values in given.items())
+    last = max(int(bins.max()), int(null_bins.max()))
+    first = max(min(int(bins.min()), int(null_bins.min())), last - (_MOST_BINS - 1))
+    counts, null_counts = (count_from(first, some, last - first + 1) for some in (bins, null_bins))
     scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
     used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
     null, null_counts_used = scores[null_used], null_counts[null_used]
-    p = (1.0 + np.cumsum(null_counts)[used]) / (1.0 + null_bits.size)
+    p = (1.0 + np.cumsum(null_counts)[used]) / (1.0 + null_bins.size)
     found = _calibrate_histograms(scores[used], counts[used], p, null, null_counts_used)
-    of_bins, of_pairs = np.empty((2, counts.size)), np.empty((2, bits.size))
-    of_bins[0, used], of_bins[1, used] = p, found.q_values
-    kernels.look_up_bins(bits, _DROPPED_BITS, first, of_bins, of_pairs)
-    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bits.size)
-    return replace(found, p_values=of_pairs[0], q_values=of_pairs[1]), null_scores
+    of_bins = np.empty((2, counts.size))
+    of_bins[:, used] = p, found.q_values
+    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bins.size)
+    return replace(found, p_values=of_bins[0].take(bins), q_values=of_bins[1].take(bins)), null_scores
 
 
 def _calibrate_histograms(

@@ -281,21 +281,3 @@ def support_within(linear, shift, x, y, step, start, squared_bounds, room, squar
             for t in range(squared.size):
                 count += squared[t] <= limit
             found[k, s] += count
-
-
-@compiled
-def count_in_bins(bits, dropped, first, counts):
-    """Count numbers by their first bits, less ``first``; those before the first bin are counted there."""
-    for i in range(bits.size):
-        place = (bits[i] >> dropped) - first
-        counts[place if place > 0 else 0] += 1
-
-
-@compiled
-def look_up_bins(bits, dropped, first, values, out):
-    """Write values[k, bin] of each number into out[k]."""
-    for i in range(bits.size):
-        place = (bits[i] >> dropped) - first
-        place = place if place > 0 else 0
-        for k in range(len(values)):
-            out[k, i] = values[k, place]

@@ -10,6 +10,16 @@ joint neighbours for a good reason), it is
 
 Pairs in one clump are one witness. So each has 1 / (number of its joint neighbours, itself included) of a *vote*: a
 clump has one vote, however many pairs it has, and a pair that stands alone has one as well.
+
+Right pairs that lie near each other err alike, too: features look at a whole patch. With u_i the residual vector
+of pair i, times its say in the fit, what pairs up to a distance h have in common is
+
+    S(h) = sum of u_i . u_j over all i < j with |x_i - x_j| <= h,
+
+which is 0 on average where pairs err independently, with variance V(h) = sum of (u_i . u_j)^2: each term is as likely
+to be negative. Where S rises to many times sqrt(V), errors do correlate. Then M = 1 + 2 S(h) / sum of |u_i|^2 pairs err
+like one, and S may rise by some M sqrt(V) beyond h by luck. The length up to which errors are alike is the shortest h
+beyond which it rises no further than that.
 """
 
 from __future__ import annotations
@@ -33,10 +43,17 @@ _WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are 
 _CLOSE_LOOK = 2000  # pairs that the length is read off
 _LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them that others share, for a closer look
 _MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
-_MOST_ARE, _HARDLY_NEARER = 0.7, 0.3  # share of the pairs that are nearest; distance beside the second nearest
+# Share of the pairs that are nearest; distance beside that of the second nearest: half of the points that nothing joins
+# are nearer than 2^(-1/d) of it, .71 in the plane and .79 in space; the map is not quite the one that made the pairs.
+_MOST_ARE, _HARDLY_NEARER = 0.5, 0.6
 _TINY = float(np.finfo(np.float64).tiny)
 _COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 1_200, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
 _COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.3  # orders of y, and what may be chance
+_COMPARED = 700  # pairs that are compared each with each; of more, every so many
+_STEPS = 30  # distances that are tried, four an octave, down from the largest there is
+_CLEARLY = 4.0  # sqrt(V): independent errors of a fit hardly get there (benchmarks/uncertainty.py)
+_PERHAPS = 2.0  # M sqrt(V): a further rise of S may be luck
+_CELL = 5.0  # correlation lengths: then about four in five of the pairs that err alike share a cell
 
 
 def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
@@ -227,3 +244,44 @@ def folds_of_blocks(X: Array, side: float, n_folds: int, rng: np.random.Generato
         fold[b] = np.argmin(load)
         load[fold[b]] += sizes[b]
     return fold[block]
+
+
+def cell_side(points: FloatArray, errors: FloatArray) -> float:
+    """Side of cells that hold most of what errors have in common, 0 where they have nothing."""
+    return _CELL * error_length(points, errors)
+
+
+def error_length(points: FloatArray, errors: FloatArray) -> float:
+    """Distance up to which neighbouring points err alike, 0 where that might be chance."""
+    step = -(-len(points) // _COMPARED)
+    points, errors = points[::step], errors[::step]
+    longest = np.abs(errors).max(initial=0.0)
+    if len(points) < 2 or longest == 0:
+        return 0.0
+    errors = errors / longest  # so that no unit matters
+    in_common = (errors @ errors.T)[~np.tri(len(points), dtype=bool)]
+    distances = pdist(points)
+    farthest = distances.max()
+    if farthest == 0:
+        return 0.0
+    with np.errstate(divide="ignore"):  # points may coincide
+        steps_down = np.minimum(-4 * np.log2(distances / farthest), _STEPS)
+    bins = _STEPS - steps_down.astype(np.intp)
+    together = np.cumsum(np.bincount(bins, in_common, minlength=_STEPS + 1))
+    by_chance = np.cumsum(np.bincount(bins, in_common**2, minlength=_STEPS + 1))
+    if not (together > _CLEARLY * np.sqrt(by_chance)).any():
+        return 0.0
+    like_each = np.maximum(1 + 2 * together / np.sum(errors**2), 1.0)  # M
+    rise = np.triu(together - together[:, None])
+    luck = like_each[:, None] * np.sqrt(np.maximum(by_chance - by_chance[:, None], 0.0))
+    reached = int(np.argmax((rise <= _PERHAPS * luck).all(axis=1)))
+    return float(farthest * 2.0 ** ((reached - _STEPS) / 4))
+
+
+def cells(points: FloatArray, side: float, rng: np.random.Generator) -> Array:
+    """Number of the cell that each point lies in, in a grid of random turn and origin."""
+    d = points.shape[1]
+    turned = points @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    corners = np.floor(turned / side + rng.random(d))
+    numbers: Array = np.unique(corners, axis=0, return_inverse=True)[1].reshape(-1)
+    return numbers

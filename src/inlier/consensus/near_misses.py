@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus._kernels_pairs import count_in_bins, look_up_bins
 from inlier.consensus.evidence import shares_within
+from inlier.rows.paired_rows import bins_of, count_from
 
 _DIMENSIONS = (2, 3)  # in which there are neighbouring places; in more, distances hardly differ
 _DEGREES_OF_FREEDOM = 10.0  # of the core: noise is rarely quite Gaussian
@@ -62,11 +62,8 @@ class NearMisses:
         is_beyond = np.append(0.0, self.ends[:-1]) > self.bound  # where bins begin
         of_bins = np.maximum.accumulate(np.where(is_beyond, of_bins, 0.0))
         first = _bin_of(float(self.ends[0])) - 1  # each bin ends where the next one begins
-        bits = np.ascontiguousarray(residuals, dtype=np.float64).view(np.int64)
-        values, doubts = np.ones((1, _bins_up_to(bits, first))), np.empty((1, bits.size))
-        values[0, :_BINS] = of_bins
-        look_up_bins(bits, _DROPPED_BITS, first, values, doubts)
-        return doubts[0]
+        bins = bins_of(residuals, _DROPPED_BITS) - first
+        return np.append(of_bins, 1.0).take(bins, mode="clip")  # beyond the window, surely
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +108,8 @@ def find_near_misses(residuals: FloatArray, re_paired: FloatArray, bound: float,
     """
     if dimension not in _DIMENSIONS or not bound > 0:
         return None
+    if _are_too_few(residuals, bound):
+        return None
     found = histogram(residuals, re_paired, bound, dimension)
     if not _may_be_any(found, bound):
         return None
@@ -132,27 +131,25 @@ def histogram(residuals: FloatArray, re_paired: FloatArray, bound: float, dimens
     last = _bin_of(_WINDOW * bound)
     first = last - _BINS + 1
     ends = (np.arange(first, last + 2) << _DROPPED_BITS).view(np.float64)
-    counts, chance = (_count(values, first) for values in (residuals, re_paired))
+    counts, chance = (
+        count_from(first, bins_of(values, _DROPPED_BITS), _BINS)[:_BINS] for values in (residuals, re_paired)
+    )
     shares = shares_within(ends[1:], np.cumsum(chance), re_paired.size, dimension)
     background = np.maximum(np.diff(shares, prepend=0.0), _TINY)
     middle, octaves = np.sqrt(ends[1:] * ends[:-1]), np.log(ends[1:] / ends[:-1])
     return Residuals(middle, ends[1:], counts, background / background.sum(), octaves, dimension)
 
 
-def _count(values: FloatArray, first: int) -> Array:
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
-    counts = np.zeros(_bins_up_to(bits, first), dtype=np.int64)
-    count_in_bins(bits, _DROPPED_BITS, first, counts)
-    return counts[:_BINS]
-
-
 def _bin_of(value: float) -> int:
     return int(np.float64(value).view(np.int64) >> _DROPPED_BITS)
 
 
-def _bins_up_to(bits: Array, first: int) -> int:
-    """So many hold all of them, and the window."""
-    return max(int(bits.max() >> _DROPPED_BITS) - first + 1, _BINS)
+def _are_too_few(residuals: FloatArray, bound: float) -> bool:
+    """Whether `_may_be_any` says no whatever chance does: it counts by bins, of which one may hold the bound."""
+    wider = 1 + 2.0 ** (_DROPPED_BITS - 52)  # no bin ends beyond so many times its beginning
+    n_within = np.count_nonzero(residuals < bound / wider)
+    n_beyond = np.count_nonzero(residuals < _WINDOW / 2 * bound * wider) - n_within
+    return bool(n_beyond <= _CLEAR_GAIN / 2 + _GAIN_A_PAIR * n_within)
 
 
 def _may_be_any(found: Residuals, bound: float) -> bool:

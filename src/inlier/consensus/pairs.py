@@ -88,6 +88,11 @@ class ColumnPairs:
         return spread_of(self.y) if self.shuffled is None else self.shuffled.spread
 
     @cached_property
+    def weights_differ(self) -> bool:
+        """Whether some pairs count for more than others."""
+        return bool((self.weights != self.weights[0]).any())
+
+    @cached_property
     def around(self) -> tuple[FloatArray, FloatArray]:
         """The columns of x and of y twice, one after the other: so those that follow any one can be counted on."""
         x = np.concatenate([self.x, self.x], axis=1)

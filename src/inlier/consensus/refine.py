@@ -216,11 +216,11 @@ class Consensus:
         """Whether the pairs that agree lie in a plane (in two dimensions on a line) but for their noise."""
         if self.last_fit is None or self.model.may_mirror or not 2 <= self._spread.size <= 3:
             return False
-        weights = self.pairs.weights
-        if weights.sum() ** 2 < _FEWEST_OF_A_PLANE * (weights @ weights):  # few points always do
-            return False
         second, thickness = np.sqrt(self._spread[-2:] * self.map.stretch[0]) / self.evidence.bound
-        return bool(thickness <= _THIN and second >= _EXTENDED)
+        if thickness > _THIN or second < _EXTENDED:
+            return False
+        weights = self.pairs.weights
+        return bool(weights.sum() ** 2 >= _FEWEST_OF_A_PLANE * (weights @ weights))  # few points always do
 
     @cached_property
     def motion(self) -> tuple[SimilarityTransformation, FloatArray] | None:

@@ -80,7 +80,6 @@ class Setting:
         self, model: MapModel, pairs: ColumnPairs, noise_bound: float | None, rng: np.random.Generator
     ) -> None:
         self.model, self.pairs, self.noise_bound, self.rng = model, pairs, noise_bound, rng
-        self._weights_differ = float(np.ptp(pairs.weights)) > 0
 
     @cached_property
     def score_sample(self) -> ColumnPairs:
@@ -90,7 +89,7 @@ class Setting:
     def sample(self, size: int) -> ColumnPairs:
         """Draw different pairs in random order, the more likely the larger their weights; all where they are fewer."""
         n = self.pairs.n_pairs
-        if not self._weights_differ:
+        if not self.pairs.weights_differ:
             return self._uniform_sample(size)
         share, usable = self.pairs.weights / self.pairs.weights.sum(), int(np.count_nonzero(self.pairs.weights))
         return self.pairs.take(self.rng.choice(n, min(size, usable), replace=False, p=share))
@@ -118,7 +117,7 @@ class Setting:
 
     def _stage(self, sample: ColumnPairs, re_pairings: int) -> Stage:
         pairs, model = self.pairs, self.model
-        in_random_order = self._uniform_sample(_VALIDATION_SAMPLE) if self._weights_differ else sample
+        in_random_order = self._uniform_sample(_VALIDATION_SAMPLE) if pairs.weights_differ else sample
         is_part = in_random_order.n_pairs < pairs.n_pairs
         scales = Scales(model, sample, self.noise_bound, self.rng)
         chance = Chance(model, scales.disagreements, sample, re_pairings)

@@ -2,7 +2,7 @@
 
 The motion is y = scale R x + t. Small changes of it are a turn w about axes of the target space (one angle in the
 plane), a shift of the image of the centroid, and a relative change of scale; they move a point by J_i (w, shift,
-change). The fit solves sum_i s_i = 0, s_i = weight_i J_i^T r_i. Pairs that lie near each other err alike (`clusters`),
+change). The fit solves sum_i s_i = 0, s_i = weight_i J_i^T r_i. Pairs that lie near each other err alike (`clumps`),
 so they are dealt to cells; where errors do not correlate, each pair is its own. With s_g and S_g the sums over cell g
 of s_i and of S_i = weight_i J_i^T J_i, S that of all S_i, and A the derivative of sum_i s_i, the covariance is
 
@@ -33,7 +33,7 @@ from scipy.special import fdtri
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray
-from inlier.consensus.clusters import cell_side, cells
+from inlier.consensus.clumps import cell_side, cells
 from inlier.consensus.refine import NEAR, closeness, closeness_slope
 from inlier.exceptions import ParameterError
 from inlier.transforms import SimilarityTransformation

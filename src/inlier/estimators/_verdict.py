@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus import Certainty, Consensus
+from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.near_misses import NearMisses
+from inlier.rows.odd_values import far_points
 from inlier.transforms import Transformation
 
 GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
+_TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
     "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
@@ -109,6 +113,70 @@ class Verdict:
             q_values_=whole(self.q_values_, 1.0),
             inlier_mask_=whole(self.inlier_mask_, False),
             near_miss_mask_=whole(self.near_miss_mask_, False),
+        )
+
+    def decided(
+        self, alpha: float, noise_bound: float | None, n_expected: float = 0.0, rate_within: float = 0.0
+    ) -> Verdict:
+        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so.
+
+        Then all within the bound are accepted, of which a share of ``rate_within`` or more is wrong. A ``noise_bound``
+        that was given decides by itself.
+        """
+        if noise_bound is None:
+            mask = (self.q_values_ <= alpha) & (self.residuals_ <= GENEROUS * self.noise_bound_)
+        else:
+            mask = self.residuals_ <= noise_bound
+        unsure = noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
+        if unsure:
+            mask = self.residuals_ <= self.noise_bound_
+        rate, threshold, n_accepted = 0.0, float(np.nextafter(self.scores_.max(), np.inf)), np.count_nonzero(mask)
+        if n_accepted:  # without picking out the accepted ones, which takes long where they are scattered
+            rate = min(float((self.q_values_ * mask).max()), 1.0)
+            no_score_is_positive = self.scores_.max() <= 0
+            threshold = float((self.scores_ * mask if no_score_is_positive else self.scores_[mask]).min())
+        if unsure:
+            rate = max(rate, rate_within)
+            warn(
+                f"The transformation is sure, but most pairs that agree are not at alpha={alpha:g}: wrong ones "
+                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
+                f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
+            )
+        return replace(self, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
+
+
+def set_aside(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
+    """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it."""
+    of_both = [far for far in (far_points(X), far_points(Y)) if far is not None]
+    far = np.logical_or.reduce(of_both) if of_both else None
+    if far is None or not weights[~far].any():
+        return None
+    row = int(np.flatnonzero(far)[0])
+    warn(
+        f"{np.count_nonzero(far)} of the {far.size} pairs have a point over a thousand times as far from the "
+        f"others as is typical, the first in row {row}: x = {np.array2string(X[row], precision=4, threshold=6)}, "
+        f"y = {np.array2string(Y[row], precision=4, threshold=6)}. They are called wrong, and do not count in the "
+        f"search. If they are codes for missing numbers, leave them out."
+    )
+    return far
+
+
+def warn_about(found: Consensus, X: Array, Y: Array, motion: Transformation) -> None:
+    """Say what is odd about pairs that agree: a mirror image, a plane, pairs that support whatever made them."""
+    if found.better_mirrored:
+        cure = "model='orthogonal'" if found.model.name == "rotation" else "reflection=True"
+        warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
+    if found.is_flat:
+        where = "in a plane" if X.shape[1] == 3 else "on a line"
+        warn(
+            f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
+            f"much, and say nothing about what lies off it."
+        )
+    if are_nearest_neighbours(X, Y, motion):
+        warn(
+            "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
+            "transformation that made them, right or wrong. Match by something else than position, or refine a "
+            "start that is known to be near."
         )
 
 

@@ -18,18 +18,16 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import check_flag, check_number, check_weights, warn
-from inlier._typing import Array, FloatArray, Mask
+from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
-from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
 from inlier.estimators._new_pairs import NewPairs, RowNames, in_kind
-from inlier.estimators._verdict import GENEROUS, RunnerUp, Verdict, why_not
+from inlier.estimators._verdict import RunnerUp, Verdict, set_aside, warn_about, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
-from inlier.rows.far_points import far_points
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
-_TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 
 
@@ -200,7 +197,7 @@ class Registration(TransformerMixin, NewPairs):
         self._check(X, y)
         self.n_outputs_ = y.shape[1]
         weights, copies = self._read_weights(sample_weight, len(X)), None
-        everyone, far = (X, y), self._far(X, y, weights)
+        everyone, far = (X, y), set_aside(X, y, weights)
         if far is not None:
             X, y, weights = X[~far], y[~far], weights[~far]
         found = self._find(X, y, weights)
@@ -312,22 +309,6 @@ class Registration(TransformerMixin, NewPairs):
         check_coordinates(X, "X")
         check_coordinates(Y, "y")
 
-    @staticmethod
-    def _far(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
-        """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it."""
-        of_both = [far for far in (far_points(X), far_points(Y)) if far is not None]
-        far = np.logical_or.reduce(of_both) if of_both else None
-        if far is None or not weights[~far].any():
-            return None
-        row = int(np.flatnonzero(far)[0])
-        warn(
-            f"{np.count_nonzero(far)} of the {far.size} pairs have a point over a thousand times as far from the "
-            f"others as is typical, the first in row {row}: x = {np.array2string(X[row], precision=4, threshold=6)}, "
-            f"y = {np.array2string(Y[row], precision=4, threshold=6)}. They are called wrong, and do not count in the "
-            f"search. If they are codes for missing numbers, leave them out."
-        )
-        return far
-
     def _find(self, X: Array, Y: Array, weights: FloatArray) -> Consensus | CalibratedMatcher:
         """Search by distances; in many dimensions, match by a linear map where that leaves doubts. More pairs win."""
         d, found = X.shape[1], None
@@ -397,24 +378,10 @@ class Registration(TransformerMixin, NewPairs):
             rate = float(sum(others) / max(n_real + sum(others), 1.0))
         elif near_misses is not None:
             judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
-        verdict = self._decided(judged, 0.0 if evidence.is_coarse else n_real, rate)
+        verdict = judged.decided(self.alpha, self.noise_bound, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), certainty)
-        if found.better_mirrored:
-            cure = "model='orthogonal'" if self.model == "rotation" else "reflection=True"
-            warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
-        if found.is_flat:
-            where = "in a plane" if X.shape[1] == 3 else "on a line"
-            warn(
-                f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
-                f"much, and say nothing about what lies off it."
-            )
-        if are_nearest_neighbours(X, Y, motion):
-            warn(
-                "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
-                "transformation that made them, right or wrong. Match by something else than position, or refine a "
-                "start that is known to be near."
-            )
+        warn_about(found, X, Y, motion)
         return self._with_runner_up(verdict, found, certainty)
 
     def _with_runner_up(self, verdict: Verdict, found: Consensus, certainty: Certainty) -> Verdict:
@@ -435,24 +402,23 @@ class Registration(TransformerMixin, NewPairs):
         self._null_residuals = evenly_spaced(np.sort(-motion.residuals(X, np.roll(Y, len(Y) // 2, axis=0))))
         if self.noise_bound is not None:  # then residuals are the scores
             scores, null_scores = -residuals, self._null_residuals
-        return self._decided(
-            Verdict(
-                success_=True,
-                transformation_=motion,
-                residuals_=residuals,
-                noise_bound_=float(self.noise_bound or residuals[matcher.inlier_mask_].max()),
-                scores_=scores,
-                p_values_=matcher.p_values_,
-                q_values_=matcher.q_values_,
-                inlier_mask_=matcher.inlier_mask_,
-                near_miss_mask_=np.zeros(len(X), dtype=bool),
-                inlier_fraction_=matcher.inlier_fraction_,
-                inlier_fraction_error_=matcher.inlier_fraction_error_,
-                detection_p_value_=matcher.detection_p_value_,
-                null_scores_=null_scores,
-                n_re_pairings_=matcher.n_re_pairings_,
-            )
+        judged = Verdict(
+            success_=True,
+            transformation_=motion,
+            residuals_=residuals,
+            noise_bound_=float(self.noise_bound or residuals[matcher.inlier_mask_].max()),
+            scores_=scores,
+            p_values_=matcher.p_values_,
+            q_values_=matcher.q_values_,
+            inlier_mask_=matcher.inlier_mask_,
+            near_miss_mask_=np.zeros(len(X), dtype=bool),
+            inlier_fraction_=matcher.inlier_fraction_,
+            inlier_fraction_error_=matcher.inlier_fraction_error_,
+            detection_p_value_=matcher.detection_p_value_,
+            null_scores_=null_scores,
+            n_re_pairings_=matcher.n_re_pairings_,
         )
+        return judged.decided(self.alpha, self.noise_bound)
 
     def _fit_to(self, X: Array, Y: Array, weights: FloatArray) -> tuple[Transformation, FloatArray]:
         """The transformation of least squares and its residuals; a warning where pairs do not determine all of it."""
@@ -466,27 +432,3 @@ class Registration(TransformerMixin, NewPairs):
                 f"the identity elsewhere.",
             )
         return motion, residuals
-
-    def _decided(self, found: Verdict, n_expected: float = 0.0, rate_within: float = 0.0) -> Verdict:
-        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so.
-
-        Then all within the bound are accepted, of which a share of ``rate_within`` or more is wrong.
-        """
-        if self.noise_bound is None:
-            mask = (found.q_values_ <= self.alpha) & (found.residuals_ <= GENEROUS * found.noise_bound_)
-        else:
-            mask = found.residuals_ <= self.noise_bound
-        unsure = self.noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
-        if unsure:
-            mask = found.residuals_ <= found.noise_bound_
-        rate, threshold, n_accepted = 0.0, float(np.nextafter(found.scores_.max(), np.inf)), np.count_nonzero(mask)
-        if n_accepted:
-            rate, threshold = min(float(found.q_values_[mask].max()), 1.0), float(found.scores_[mask].min())
-        if unsure:
-            rate = max(rate, rate_within)
-            warn(
-                f"The transformation is sure, but most pairs that agree are not at alpha={self.alpha:g}: wrong ones "
-                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
-                f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
-            )
-        return replace(found, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)

@@ -19,10 +19,8 @@ import numpy as np
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io._zarr_store import check_store
-from inlier.io.apart import survives
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
-from inlier.io.packed import DEFLATE_RATIO, deflated_size
+from inlier.io.limits import DEFLATE_RATIO, check_unpacked_size, deflated_size, most_unpacked_bytes, survives
 from inlier.io.table import Content, Request, check_numeric, listed
 
 _CURE = "save the part you need as npy"

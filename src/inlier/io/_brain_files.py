@@ -14,8 +14,7 @@ import numpy as np
 from inlier._typing import FloatArray
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import XYZ, CloudCodec, Codec, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, too_large, unpacked
-from inlier.io.packed import DEFLATE_RATIO, deflated_size
+from inlier.io.limits import DEFLATE_RATIO, check_unpacked_size, deflated_size, most_unpacked_bytes, too_large, unpacked
 from inlier.io.table import Content, Request, as_array, by_column
 
 _CURE = "save the part you need as npy"

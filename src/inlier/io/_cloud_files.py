@@ -13,9 +13,8 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import UnusableFileError
-from inlier.io.apart import survives
 from inlier.io.formats import XYZ, CloudCodec, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
+from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, survives
 from inlier.io.table import Content, Request
 
 _HEAD_BYTES = 65536

@@ -19,8 +19,7 @@ from inlier._checks import warn
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import Codec, load
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
-from inlier.io.packed import DEFLATE_RATIO, deflated_size
+from inlier.io.limits import DEFLATE_RATIO, check_unpacked_size, deflated_size, most_unpacked_bytes
 from inlier.io.read import eight_bits
 from inlier.io.table import Content, Request
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inlier.exceptions import UnusableFileError
-from inlier.io.limits import check_unpacked_size, most_unpacked_bytes
-from inlier.io.packed import BLOCK_RATIO, announced_size, deflated_size
+from inlier.io.limits import BLOCK_RATIO, announced_size, check_unpacked_size, deflated_size, most_unpacked_bytes
 
 _CURE = "save the part you need as npy"
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zmetadata")

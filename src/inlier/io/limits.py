@@ -1,14 +1,30 @@
-"""How much memory this process may use, and how much a small file may unpack to."""
+"""What a file may cost: how much memory it may unpack to, and whether a library survives it.
+
+How much a compressed stream unpacks to is read off its header, or counted without keeping anything. What may crash, or
+not come to an end on a damaged file, is tried in a copy of this process first.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
+import signal
+import struct
+import time
+import warnings
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from inlier.exceptions import UnusableFileError
+
+try:
+    import resource
+except ImportError:  # not on Windows, where nothing can be copied either
+    resource = None  # type: ignore[assignment]
 
 VARIABLE = "INLIER_MAX_UNPACKED"  # gibibytes
 GIB = 1024**3
@@ -17,6 +33,12 @@ _BYTES_A_FIELD = 64  # of a short text in a list; in a file it takes two
 _LINE_ENDS = (b"\n", b"\r")
 _UNKNOWN_MEMORY = 8 * GIB  # of a machine that does not say: that of a small laptop
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
+# What one byte can become at most: deflate's longest copies; zstd's blocks of 128 KiB that are four bytes long.
+DEFLATE_RATIO, BLOCK_RATIO = 1100, 32768
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_STATM = Path("/proc/self/statm")  # on Linux: its first number is the pages in use
+_NAP = 0.002  # seconds between two looks at the copy
+_WAITING = 10  # times the seconds of work
 
 
 def memory_allowed() -> int:
@@ -29,9 +51,7 @@ def memory_allowed() -> int:
 
 
 def _limits_of_process() -> list[int]:
-    try:
-        import resource
-    except ImportError:  # not on Windows
+    if resource is None:
         return []
     kinds = (getattr(resource, name, None) for name in ("RLIMIT_AS", "RLIMIT_DATA"))
     limits = [resource.getrlimit(kind)[0] for kind in kinds if kind is not None]
@@ -151,3 +171,82 @@ def _as_text(n_bytes: int) -> str:
             break
         size /= 1024
     return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+
+
+def deflated_size(stream: BinaryIO, most: int) -> int:
+    """Bytes that zlib or gzip streams unpack to; counting stops when there are more than ``most``."""
+    produced = 0
+    unpacker = zlib.decompressobj(wbits=47)  # the header says which of the two
+    while data := unpacker.unconsumed_tail or unpacker.unused_data or stream.read(_STEP):
+        if unpacker.eof:  # several streams one after the other count as one file
+            unpacker = zlib.decompressobj(wbits=47)
+        try:
+            produced += len(unpacker.decompress(data, _STEP))
+        except zlib.error:  # damaged: the reader will say so
+            return produced
+        if produced > most:
+            break
+    return produced
+
+
+def announced_size(kind: str, head: bytes) -> int:
+    """Bytes that a blosc or zstd stream announces in its first 18; 0 where it does not say, as zstd need not."""
+    if kind == "blosc":
+        return int(struct.unpack_from("<I", head, 4)[0]) if len(head) >= 16 and head[0] in (1, 2) else 0
+    if not head.startswith(_ZSTD) or len(head) < 6:
+        return 0
+    flags = head[4]
+    is_single, width = bool(flags & 32), (1, 2, 4, 8)[flags >> 6]
+    if flags >> 6 == 0 and not is_single:
+        return 0
+    start = 5 + (not is_single) + (0, 1, 2, 4)[flags & 3]
+    field = head[start : start + width]
+    return int.from_bytes(field, "little") + (256 if width == 2 else 0)
+
+
+def survives(act: Callable[[], object], seconds: float, n_bytes: int | None = None) -> bool:
+    """Whether ``act`` comes to an end in a copy of this process, within so many seconds of work, also by an exception.
+
+    With ``n_bytes`` it may take no more memory than that in addition. True where no copy can be made.
+
+    Examples
+    --------
+    >>> import os
+    >>> from inlier.io.limits import survives
+    >>> survives(lambda: 1 / 0, 5), survives(lambda: os.kill(os.getpid(), 9), 5)
+    (True, False)
+    """
+    if not hasattr(os, "fork"):
+        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # on threads: the copy uses none, and ends soon
+        copy = os.fork()
+    if copy == 0:
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)  # what a library says as it dies
+            os.dup2(nowhere, 2)
+            _limit(resource.RLIMIT_CPU, math.ceil(seconds))
+            _limit(resource.RLIMIT_CORE, 0)
+            if n_bytes is not None and _STATM.exists():
+                _limit(resource.RLIMIT_AS, int(_STATM.read_text().split()[0]) * resource.getpagesize() + n_bytes)
+            act()
+            os._exit(0)
+        except BaseException as error:  # a panic of Rust is no Exception
+            os._exit(0 if isinstance(error, Exception) and not isinstance(error, MemoryError) else 1)
+    until = time.monotonic() + _WAITING * seconds  # the machine may be busy; and what waits for ever does not work
+    while True:
+        ended, status = os.waitpid(copy, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status) == 0
+        if time.monotonic() > until:
+            os.kill(copy, signal.SIGKILL)
+            os.waitpid(copy, 0)
+            return False
+        time.sleep(_NAP)
+
+
+def _limit(what: int, most: int) -> None:
+    """Allow this process no more than that; what it was allowed before may be less, and cannot be raised."""
+    allowed = [limit for limit in resource.getrlimit(what) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(what, (min([most, *allowed]), resource.getrlimit(what)[1]))

@@ -1,4 +1,4 @@
-"""Values that cannot be meant: codes for missing numbers, and numbers far beyond all others of their column.
+"""What cannot be meant: codes for missing numbers, numbers far beyond all others of their column, points far from all.
 
 One of them outweighs all other rows in every mean and moment. What becomes of them is for the caller to decide.
 """
@@ -17,6 +17,11 @@ _ABSURD = 1000.0  # median deviations from the median: no distribution of measur
 _RARE = 0.1  # share of a column's values above which they are its nature
 _ROWS_FOR_MEDIANS = 250  # about, that medians are taken of: a thousandfold does not depend on a tenth
 _SKEWED = 3.0  # times as far above the median the highest tenth begins as the lowest tenth ends below it
+_ABSURDLY_FAR = 1000.0  # times as far from the middle as is typical: no scene goes there
+_MOST_FAR = 0.01  # share of the points; where more are so far away, it is their nature
+_FEWEST_POINTS = 10  # points from which there is something typical
+_POINTS_FOR_MEDIANS = 1_000  # about, that medians are taken of
+_POINTS_AT_A_GLANCE = 64
 
 
 def odd_values(table: Array) -> Mask | None:
@@ -96,3 +101,49 @@ def _odd(column: FloatArray, middle: float, typical: float) -> Mask:
     codes = np.isclose(column[:, None], suspects, rtol=1e-6, atol=0).any(axis=1) & (away > _CODE_BEYOND)
     far = (away > _ABSURD) & ~codes
     return codes | far if far.sum() <= max(1.0, _RARE * column.size) else codes
+
+
+def far_points(points: Array) -> Mask | None:
+    """Which points lie over a thousand times as far from the median point as is typical; None if none or many do.
+
+    Unlike a look at each column, this does not depend on how the points are turned, and a flat scene is no exception.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.rows.odd_values import far_points
+    >>> points = np.random.default_rng(0).normal(size=(100, 3))
+    >>> far_points(points) is None
+    True
+    >>> points[7, 1] = 1e9
+    >>> np.flatnonzero(far_points(points)).tolist()
+    [7]
+    """
+    if len(points) < _FEWEST_POINTS or _is_compact(points):
+        return None
+    some = np.asarray(points[:: max(1, len(points) // _POINTS_FOR_MEDIANS)], dtype=np.float64)
+    middle = np.median(some, axis=0)
+    with np.errstate(over="ignore"):
+        farthest = _ABSURDLY_FAR * float(np.median(np.linalg.norm(some - middle, axis=1)))
+        # No point is farther away than a corner of the box around all of them.
+        reach = np.maximum(points.max(axis=0) - middle, middle - points.min(axis=0))
+        if farthest == 0 or np.linalg.norm(reach) <= farthest:
+            return None
+        far: Mask = np.linalg.norm(points - middle, axis=1) > farthest
+    return far if 0 < np.count_nonzero(far) <= max(1.0, _MOST_FAR * len(points)) else None
+
+
+def _is_compact(points: Array) -> bool:
+    """Whether the range of all numbers, beside the distances of some points, leaves no doubt that none is far away.
+
+    Half of the points lie within a typical distance r of the median point, and so within 2 r of any one of them: the
+    lower quartile of the distances from one point is 2 r at most, unless it is far away itself. Of three, hardly all.
+    """
+    some = np.asarray(points[:: max(1, len(points) // _POINTS_AT_A_GLANCE)][:_POINTS_AT_A_GLANCE], dtype=np.float64)
+    k = len(some)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = some[[0, k // 3, 2 * k // 3], None] - some
+        squared = np.partition((steps * steps).sum(axis=2), k // 4, axis=1)[:, k // 4].min()
+        line = points.reshape(-1) if points.flags.c_contiguous else points
+        length = np.float64(line.max()) - np.float64(line.min())
+        return bool(points.shape[1] * length**2 <= (_ABSURDLY_FAR / 2) ** 2 * squared)

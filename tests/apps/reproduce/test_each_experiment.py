@@ -9,7 +9,7 @@ import pytest
 
 from inlier import plotting
 from inlier.apps.reproduce import EXPERIMENTS, find_experiments, load_sources, run_experiment
-from inlier.apps.reproduce.tidy import only, select
+from inlier.apps.reproduce.experiment import only, select
 
 
 @pytest.fixture

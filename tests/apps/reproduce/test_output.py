@@ -4,9 +4,9 @@ import csv
 import json
 
 from inlier.apps.reproduce import run_experiment
+from inlier.apps.reproduce.experiment import row
 from inlier.apps.reproduce.output import as_csv, as_record, reproduction_page
 from inlier.apps.reproduce.runner import run_all
-from inlier.apps.reproduce.tidy import row
 
 
 def test_each_experiment_leaves_four_files_and_nothing_unfinished(tiny, sources, tmp_path):

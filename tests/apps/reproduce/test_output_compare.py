@@ -6,8 +6,8 @@ import json
 import pytest
 
 from inlier.apps.reproduce import EXPERIMENTS, run_experiment
+from inlier.apps.reproduce.experiment import row
 from inlier.apps.reproduce.output import allowed_difference, as_record, compare, load_baselines
-from inlier.apps.reproduce.tidy import row
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 
 from inlier import plotting
 from inlier._typing import Mask
-from inlier.apps.reproduce.tidy import Record, Row, column
+from inlier.apps.reproduce.experiment import Record, Row, column
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 

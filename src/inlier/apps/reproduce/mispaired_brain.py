@@ -10,9 +10,22 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import Cell, Claim, Experiment, Run, Settings, cells_of
+from inlier.apps.reproduce.experiment import (
+    Cell,
+    Claim,
+    Experiment,
+    Record,
+    Row,
+    Run,
+    Settings,
+    cells_of,
+    column,
+    gaps,
+    only,
+    pivot,
+    select,
+)
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SECONDS, SIMILAR
-from inlier.apps.reproduce.tidy import Record, Row, column, gaps, only, pivot, select
 from inlier.datasets import PairedData, make_mispaired
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.estimators.split import SplitMatcher

@@ -18,8 +18,7 @@ from typing import Any
 from scipy.stats import norm, t
 
 from inlier import plotting
-from inlier.apps.reproduce.experiment import Outcome
-from inlier.apps.reproduce.tidy import STATISTICS, Row, point_of
+from inlier.apps.reproduce.experiment import STATISTICS, Outcome, Row, point_of
 from inlier.io import write_file
 from inlier.report.match_summary import versions
 from inlier.report.pages import data_uri, find_template

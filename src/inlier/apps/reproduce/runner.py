@@ -16,10 +16,9 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from inlier.apps.reproduce.experiment import Cell, Experiment, Outcome, Run
+from inlier.apps.reproduce.experiment import Cell, Experiment, Outcome, Record, Run
 from inlier.apps.reproduce.output import write_numbers, write_pictures
 from inlier.apps.reproduce.sources import Sources
-from inlier.apps.reproduce.tidy import Record
 from inlier.io import write_file
 from inlier.report.match_summary import versions
 

@@ -14,9 +14,20 @@ from numpy.typing import NDArray
 from inlier import plotting
 from inlier._typing import Mask, Photo
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
+from inlier.apps.reproduce.experiment import (
+    Claim,
+    Experiment,
+    Record,
+    Row,
+    Run,
+    Settings,
+    column,
+    gaps,
+    pivot,
+    point_of,
+    select,
+)
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SIMILAR, judge_methods
-from inlier.apps.reproduce.tidy import Record, Row, column, gaps, pivot, point_of, select
 from inlier.datasets import MovableSquares, permuted_squares, random_cycle, swapped_squares
 
 SWAP, PERMUTATION = "1: two squares swapped", "2: thirty squares permuted"

@@ -18,8 +18,19 @@ from sklearn.isotonic import isotonic_regression
 from inlier import plotting
 from inlier._typing import FloatArray
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
-from inlier.apps.reproduce.tidy import Record, Row, column, only, row, select, summarise
+from inlier.apps.reproduce.experiment import (
+    Claim,
+    Experiment,
+    Record,
+    Row,
+    Run,
+    Settings,
+    column,
+    only,
+    row,
+    select,
+    summarise,
+)
 from inlier.overlap import GramOverlap
 from inlier.overlap.eigenvector import eigenpair_of_dense
 

@@ -12,10 +12,9 @@ import numpy as np
 from inlier import plotting
 from inlier._typing import Mask
 from inlier.apps.reproduce import methods as style
-from inlier.apps.reproduce.experiment import Claim, Experiment, Run, Settings
+from inlier.apps.reproduce.experiment import Claim, Experiment, Record, Row, Run, Settings, column, pivot, select
 from inlier.apps.reproduce.methods import EIGENVECTOR, OVERALL, ROW_SUM, SECONDS
 from inlier.apps.reproduce.swapped_sky import SCENARIOS, OverNoise, draw_pairs
-from inlier.apps.reproduce.tidy import Record, Row, column, pivot, select
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.metrics import error_rates
 
