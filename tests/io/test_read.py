@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import h5py
 import numpy as np
 import pytest
@@ -46,3 +48,9 @@ def test_what_is_no_table_of_numbers_is_left_to_those_who_read_it_all(tmp_path, 
 def test_other_formats_are_not_opened(tmp_path):
     write_table(tmp_path / "t.csv", {"a": np.ones(3)})
     assert open_stored(tmp_path / "t.csv") is None
+
+
+def test_names_of_files_that_are_not_utf8(tmp_path):
+    path = tmp_path / os.fsdecode(b"a\xff\n.csv")
+    path.write_text("a,b\n1,2\n3,4\n")
+    assert read_table(path).values.tolist() == [[1, 2], [3, 4]]

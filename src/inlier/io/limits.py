@@ -140,16 +140,18 @@ class _Lines(_Limited):
 
     def __init__(self, path: Path, stream: gzip.GzipFile, bytes_a_row: int) -> None:
         super().__init__(path, stream)
-        self._bytes_a_row = bytes_a_row
+        self._bytes_a_row, self._most = bytes_a_row, most_unpacked_bytes()
         self._length, self._n_ends = 0, [0, 0]  # of the line that has begun; ends of lines of either kind
 
     def _pass(self, data: bytes) -> None:
         super()._pass(data)
         self._n_ends = [n + data.count(end) for n, end in zip(self._n_ends, _LINE_ENDS, strict=True)]
-        check_unpacked_size(self._path, max(self._n_ends) * self._bytes_a_row, "choose fewer columns")
+        if max(self._n_ends) * self._bytes_a_row > self._most:
+            raise too_large(self._path, "choose fewer columns")
         last = max(map(data.rfind, _LINE_ENDS))
         self._length = len(data) - last - 1 if last >= 0 else self._length + len(data)
-        check_unpacked_size(self._path, self._length * _BYTES_A_FIELD // 2, "break its longest line")
+        if self._length * _BYTES_A_FIELD // 2 > self._most:
+            raise too_large(self._path, "break its longest line")
 
 
 def text_lines(path: Path, bytes_a_row: int = 0) -> BinaryIO:
