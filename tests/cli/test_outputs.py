@@ -194,6 +194,7 @@ class TestKinds:
         run("match", "x.npy", "y.npy", "-o", "out.csv")
 
     def test_examples_of_the_demo(self):
+        """R9: the user's x.csv and y.csv stay."""
         Path("x.csv").write_text("precious")
         said = run("demo", "--pairs", 30, "--save-pairs", ".", code=2)
         assert "x.csv is there already" in said
