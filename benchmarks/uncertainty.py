@@ -30,7 +30,8 @@ from scipy.spatial.transform import Rotation
 
 from inlier import Registration, SimilarityTransformation
 from inlier.consensus import uncertainty
-from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
+from inlier.consensus.refine import NearPairs
+from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
 
 CASES = [(3, "rigid"), (2, "rigid"), (3, "similarity")]
 SIZES = [(10, 50), (20, 100), (200, 1000)]  # right matches, all matches

@@ -7,7 +7,8 @@ from scipy.stats import f
 
 from inlier import Registration, SimilarityTransformation, estimate_transformation
 from inlier.consensus import uncertainty
-from inlier.consensus.uncertainty import NearPairs, _movements, motion_uncertainty
+from inlier.consensus.refine import NearPairs
+from inlier.consensus.uncertainty import _movements, motion_uncertainty
 from inlier.exceptions import ParameterError
 
 X = Rotation.random(5000, random_state=0).apply([0.4, 0.0, 0.0])

@@ -17,7 +17,7 @@ from inlier import EigenvectorMatcher, RowSumMatcher
 from inlier.datasets import make_gaussian_pairs
 from inlier.rows import PairedRows, backend, summarise_columns, threads, unit_rows
 from inlier.rows._numba import Numba
-from inlier.rows.backend import backend_for, compute_dtype, ridge_solver, to_host
+from inlier.rows.backend import backend_for, bins_of, compute_dtype, count_from, ridge_solver, to_host
 from tests import reference
 from tests.stores import STRICT_DEVICE
 
@@ -250,3 +250,18 @@ def test_what_lies_in_few_rows_keeps_its_digits_under_a_tiny_ridge(put):
 )
 def test_precision_holds_every_value(dtype, expected):
     assert compute_dtype(np.dtype(dtype)) == np.dtype(expected)
+
+
+@pytest.mark.parametrize("dropped", [44, 50])
+def test_numbers_are_counted_by_their_first_bits_those_before_the_first_bin_in_it(dropped):
+    values = np.sort(np.random.default_rng(0).lognormal(sigma=3.0, size=500))
+    bins = bins_of(values, dropped)
+    assert (np.diff(bins) >= 0).all()
+    ends = (bins + 1 << dropped).view(np.float64)
+    assert (values < ends).all()
+    assert (ends <= values * (1 + 2.0 ** (dropped - 51))).all()
+    first, expected = int(bins[40]), np.maximum(bins - bins[40], 0)
+    counts = count_from(first, bins, 10_000)
+    assert counts.size == max(10_000, expected.max() + 1)
+    assert counts.tolist() == [np.count_nonzero(expected == k) for k in range(counts.size)]
+    np.testing.assert_array_equal(bins, expected)

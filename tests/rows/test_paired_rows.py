@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from inlier.rows import PairedRows
-from inlier.rows.paired_rows import bins_of, count_from, score_bound
+from inlier.rows.paired_rows import score_bound
 from tests.stores import STRICT_DEVICE
 
 
@@ -34,18 +34,3 @@ def test_sum_and_map_do_not_depend_on_the_blocks(small_blocks, rows):
     pairs = PairedRows(X, Y)
     np.testing.assert_allclose(pairs.cross_moment(w), X.T @ (w[:, None] * Y))
     np.testing.assert_allclose(pairs.bilinear(U), np.diag(X @ U @ Y.T))
-
-
-@pytest.mark.parametrize("dropped", [44, 50])
-def test_numbers_are_counted_by_their_first_bits_those_before_the_first_bin_in_it(dropped):
-    values = np.sort(np.random.default_rng(0).lognormal(sigma=3.0, size=500))
-    bins = bins_of(values, dropped)
-    assert (np.diff(bins) >= 0).all()
-    ends = (bins + 1 << dropped).view(np.float64)
-    assert (values < ends).all()
-    assert (ends <= values * (1 + 2.0 ** (dropped - 51))).all()
-    first, expected = int(bins[40]), np.maximum(bins - bins[40], 0)
-    counts = count_from(first, bins, 10_000)
-    assert counts.size == max(10_000, expected.max() + 1)
-    assert counts.tolist() == [np.count_nonzero(expected == k) for k in range(counts.size)]
-    np.testing.assert_array_equal(bins, expected)

@@ -18,8 +18,7 @@ from scipy.special import rel_entr
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.backend import namespace, to_host
-from inlier.rows.paired_rows import bins_of, count_from
+from inlier.rows.backend import bins_of, count_from, namespace, to_host
 
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
 _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate

@@ -23,7 +23,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus.evidence import shares_within
-from inlier.rows.paired_rows import bins_of, count_from
+from inlier.rows.backend import bins_of, count_from
 
 _DIMENSIONS = (2, 3)  # in which there are neighbouring places; in more, distances hardly differ
 _DEGREES_OF_FREEDOM = 10.0  # of the core: noise is rarely quite Gaussian

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inlier._typing import FloatArray
+from inlier._typing import Array, FloatArray
 from inlier.consensus.evidence import MOST_FALSE_ALARMS, Chance, Evidence, count_places
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms import SimilarityTransformation
@@ -28,6 +28,7 @@ _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in score, relative to it, that ends the rounds
 _BEYOND_DOUBT = -100.0  # log of the false alarms
 _CLEAR_MAJORITY = 0.4  # hardly another map can have more support
+_ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
 _WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
 _FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
 _FEWEST_OF_A_PLANE = 10.0  # pairs, as many as would weigh the same if all did
@@ -154,6 +155,42 @@ def closeness_slope(squared: FloatArray, bound: float) -> FloatArray:
     """Derivative of `closeness` by the squared residual."""
     unit = (_SCALE * bound) ** 2
     return np.where(squared <= (NEAR * bound) ** 2, -2 / unit / (1 + squared / unit) ** 3, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Some of the pairs that had a say in a fit: what it takes to say how far it may be off."""
+
+    X: Array  # the pairs
+    Y: Array  # the pairs
+    weights: FloatArray  # what each counted beforehand
+    stands_for: FloatArray  # how many of those that had a say each stands for
+    bound: float  # residual scale of the closeness weights
+    cluster_side: float = 0.0  # at least, in units of y: pairs nearer to each other may err alike; 0 where none do
+
+    @staticmethod
+    def among(
+        X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float, cluster_side: float = 0.0
+    ) -> NearPairs:
+        """Copy every k-th of the pairs that are near."""
+        is_near = residuals <= NEAR * bound
+        near = np.flatnonzero(is_near if weights.all() else is_near & (weights > 0))
+        rows = near[:: max(1, near.size // _ENOUGH)]
+        stands_for = np.full(rows.size, near.size / max(rows.size, 1))
+        if rows.size < near.size and np.ptp(weights) > 0:
+            rows, stands_for = _heavy_and_some(near, weights)
+        x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
+        return NearPairs(x, y, weights, stands_for, bound, cluster_side)
+
+
+def _heavy_and_some(near: Array, weights: FloatArray) -> tuple[Array, FloatArray]:
+    """All that hold much of the weight, every k-th of the rest, and how many each stands for."""
+    of_near = weights[near]
+    is_heavy = of_near * _ENOUGH > of_near.sum()
+    heavy, light = near[is_heavy], near[~is_heavy]
+    some = light[:: max(1, light.size // _ENOUGH)]
+    stands_for = np.repeat([1.0, light.size / max(some.size, 1)], [heavy.size, some.size])
+    return np.concatenate([heavy, some]), stands_for
 
 
 @dataclass(frozen=True, eq=False)

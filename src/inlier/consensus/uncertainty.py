@@ -34,11 +34,10 @@ from scipy.special import fdtri
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray
 from inlier.consensus.clumps import cell_side, cells
-from inlier.consensus.refine import NEAR, closeness, closeness_slope
+from inlier.consensus.refine import NearPairs, closeness, closeness_slope
 from inlier.exceptions import ParameterError
 from inlier.transforms import SimilarityTransformation
 
-_ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
 _SPARE = 2.0  # pairs that must count beyond those that fix the motion
 _FEWEST_CELLS = 2.0  # by their weights: with fewer, one holds most of what is known
 _SINGULAR = 1e12  # condition number
@@ -175,42 +174,6 @@ class MotionUncertainty:
             turn = Rotation.from_matrix(turned).as_rotvec()
         at_centre = (other.linear - found.linear) @ self.centre + shift
         return np.concatenate([turn, at_centre if has_shift else [], [stretch] * has_scale])
-
-
-@dataclass(frozen=True, eq=False)
-class NearPairs:
-    """Some of the pairs that had a say in a fit: what it takes to say how far it may be off."""
-
-    X: Array  # the pairs
-    Y: Array  # the pairs
-    weights: FloatArray  # what each counted beforehand
-    stands_for: FloatArray  # how many of those that had a say each stands for
-    bound: float  # residual scale of the closeness weights
-    cluster_side: float = 0.0  # at least, in units of y: pairs nearer to each other may err alike; 0 where none do
-
-    @staticmethod
-    def among(
-        X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float, cluster_side: float = 0.0
-    ) -> NearPairs:
-        """Copy every k-th of the pairs that are near."""
-        is_near = residuals <= NEAR * bound
-        near = np.flatnonzero(is_near if weights.all() else is_near & (weights > 0))
-        rows = near[:: max(1, near.size // _ENOUGH)]
-        stands_for = np.full(rows.size, near.size / max(rows.size, 1))
-        if rows.size < near.size and np.ptp(weights) > 0:
-            rows, stands_for = _heavy_and_some(near, weights)
-        x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
-        return NearPairs(x, y, weights, stands_for, bound, cluster_side)
-
-
-def _heavy_and_some(near: Array, weights: FloatArray) -> tuple[Array, FloatArray]:
-    """All that hold much of the weight, every k-th of the rest, and how many each stands for."""
-    of_near = weights[near]
-    is_heavy = of_near * _ENOUGH > of_near.sum()
-    heavy, light = near[is_heavy], near[~is_heavy]
-    some = light[:: max(1, light.size // _ENOUGH)]
-    stands_for = np.repeat([1.0, light.size / max(some.size, 1)], [heavy.size, some.size])
-    return np.concatenate([heavy, some]), stands_for
 
 
 def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> MotionUncertainty | None:

@@ -168,6 +168,26 @@ def row_labels(table: Any) -> Any:
     return index if hasattr(index, "equals") else None
 
 
+@dataclass(frozen=True)
+class RowNames:
+    """Names that tables came with: columns, rows, and whether y was one column without a table."""
+
+    columns: tuple[str, ...] | None = None
+    labels: Any = None
+    is_flat: bool = False
+    labels_rest: Any = None
+    has_rest: bool = False
+
+    @staticmethod
+    def of(y: Any, rest: Any = None) -> RowNames:
+        """Names of y, and of the rows without a partner."""
+        flat = getattr(y, "ndim", 2) == 1
+        columns = column_names(y)
+        if flat and getattr(y, "name", None) is not None:
+            columns = (str(y.name),)
+        return RowNames(columns, row_labels(y), flat, row_labels(rest), rest is not None)
+
+
 def prepare_pairs(X: Array, Y: Array, *, whiten: bool = False) -> PairedRows:
     """Step 1 of Algorithms 1-3: centre the columns, scale the rows to unit length; optionally whiten between."""
     return PairedRows(X, Y, _unit_rows(X, "X", whiten), _unit_rows(Y, "y", whiten))

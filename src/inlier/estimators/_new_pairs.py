@@ -12,32 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_count, check_paired
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.p_values import calibrate
-from inlier.estimators._base import PairMatcher, column_names, row_labels
+from inlier.estimators._base import PairMatcher, RowNames, column_names, row_labels
 from inlier.estimators._learned import Learned
 from inlier.exceptions import ParameterError
 from inlier.result import MatchResult
 from inlier.rows import as_table
 from inlier.rows.backend import from_host, to_host
-
-
-@dataclass(frozen=True)
-class RowNames:
-    """Names that tables came with: columns, rows, and whether y was one column without a table."""
-
-    columns: tuple[str, ...] | None = None
-    labels: Any = None
-    is_flat: bool = False
-    labels_rest: Any = None
-    has_rest: bool = False
-
-    @staticmethod
-    def of(y: Any, rest: Any = None) -> RowNames:
-        """Names of y, and of the rows without a partner."""
-        flat = getattr(y, "ndim", 2) == 1
-        columns = column_names(y)
-        if flat and getattr(y, "name", None) is not None:
-            columns = (str(y.name),)
-        return RowNames(columns, row_labels(y), flat, row_labels(rest), rest is not None)
 
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:

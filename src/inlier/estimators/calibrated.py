@@ -20,10 +20,10 @@ from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, h
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
-from inlier.estimators._base import ModelPairs, prepare_model_pairs
+from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
 from inlier.estimators._beside import Beside, read_beside
 from inlier.estimators._learned import Learned
-from inlier.estimators._new_pairs import LearnedMap, RowNames
+from inlier.estimators._new_pairs import LearnedMap
 from inlier.estimators.repair import Repair, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows

@@ -22,8 +22,10 @@ from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
 from inlier.consensus.near_misses import find_near_misses
-from inlier.consensus.uncertainty import MotionUncertainty, NearPairs, motion_uncertainty
-from inlier.estimators._new_pairs import NewPairs, RowNames, in_kind
+from inlier.consensus.refine import NearPairs
+from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
+from inlier.estimators._base import RowNames
+from inlier.estimators._new_pairs import NewPairs, in_kind
 from inlier.estimators._verdict import RunnerUp, Verdict, set_aside, warn_about, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
@@ -31,7 +33,8 @@ from inlier.rows import as_table, check_coordinates, check_finite, check_magnitu
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import MapModel, SimilarityTransformation, Transformation
-from inlier.transforms.estimation import check_model, fit_transformation
+from inlier.transforms.estimation import fit_transformation
+from inlier.transforms.least_squares import check_model
 
 if TYPE_CHECKING:
     from inlier.report import MatchReport

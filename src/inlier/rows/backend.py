@@ -117,6 +117,20 @@ def rounding_of(array: Any) -> float:
     return _rounding_of_type(dtype_name(array))
 
 
+def bins_of(values: FloatArray, dropped_bits: int) -> Array:
+    """Number the bins of numbers >= 0 by exponent and first bits of the fraction: no logarithm is taken."""
+    return np.ascontiguousarray(values, dtype=np.float64).view(np.int64) >> dropped_bits
+
+
+def count_from(first: int, bins: Array, fewest: int) -> Array:
+    """Count numbers in each bin from the first one on, of ``fewest`` or more; what lies before counts there.
+
+    ``bins`` are numbered from there afterwards.
+    """
+    bins -= first
+    return np.bincount(np.maximum(bins, 0, out=bins), minlength=fewest)
+
+
 @cache
 def _rounding_of_type(name: str) -> float:
     if "float" not in name:

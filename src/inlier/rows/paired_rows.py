@@ -343,17 +343,3 @@ class Extremes:
         """Take the smallest of the smallest, the largest of the largest."""
         low, high = zip(*parts, strict=True)
         return min(low), max(high)
-
-
-def bins_of(values: FloatArray, dropped_bits: int) -> Array:
-    """Number the bins of numbers >= 0 by exponent and first bits of the fraction: no logarithm is taken."""
-    return np.ascontiguousarray(values, dtype=np.float64).view(np.int64) >> dropped_bits
-
-
-def count_from(first: int, bins: Array, fewest: int) -> Array:
-    """Count numbers in each bin from the first one on, of ``fewest`` or more; what lies before counts there.
-
-    ``bins`` are numbered from there afterwards.
-    """
-    bins -= first
-    return np.bincount(np.maximum(bins, 0, out=bins), minlength=fewest)

@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from inlier._checks import check_choice, check_paired, check_weights
+from inlier._checks import check_paired, check_weights
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import DegenerateConfigurationError
 from inlier.rows import as_table, check_finite, summarise_columns
 from inlier.rows.threads import row_blocks
-from inlier.transforms.least_squares import MODELS, MapModel, rank_and_uniqueness
+from inlier.transforms.least_squares import MapModel, check_model, rank_and_uniqueness
 from inlier.transforms.transformations import AffineTransformation, SimilarityTransformation, Transformation
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -104,18 +104,6 @@ def fit_transformation(
     if model.name == "affine":
         return _fit_affine(model, pairs, allow_undetermined)
     return _fit_similarity(model, pairs, allow_undetermined)
-
-
-def check_model(model: str, X: Array, Y: Array, reflection: bool) -> None:
-    """Refuse what no transformation of a model can be."""
-    check_choice(model, MODELS, "model")
-    if model == "rotation" and reflection:
-        raise ValueError("Model 'rotation' never reflects. Use model='orthogonal', or leave out reflection=True.")
-    if model != "affine" and X.shape[1] != Y.shape[1]:
-        raise ValueError(
-            f"A {model} transformation keeps the dimension, but X has shape {X.shape} and Y {Y.shape}. "
-            f"Use model='affine', or bring both to the same number of columns."
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from inlier._checks import check_choice
 from inlier._typing import Array, FloatArray
 
 MODELS = ("orthogonal", "rotation", "rigid", "similarity", "affine")
@@ -75,6 +76,18 @@ class MapModel:
         if self.name == "affine":
             return d * (d + 1)
         return d * (d - 1) // 2 + d * self.has_shift + (self.name == "similarity")
+
+
+def check_model(model: str, X: Array, Y: Array, reflection: bool) -> None:
+    """Refuse what no transformation of a model can be."""
+    check_choice(model, MODELS, "model")
+    if model == "rotation" and reflection:
+        raise ValueError("Model 'rotation' never reflects. Use model='orthogonal', or leave out reflection=True.")
+    if model != "affine" and X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"A {model} transformation keeps the dimension, but X has shape {X.shape} and Y {Y.shape}. "
+            f"Use model='affine', or bring both to the same number of columns."
+        )
 
 
 @dataclass(frozen=True, eq=False)
