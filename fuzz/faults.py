@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import io
 import os
+import re
 import resource
 import shutil
 import signal
@@ -31,22 +32,34 @@ COMMANDS = {
     "match to parquet": "match x.npy y.npy --method row-sum -o out.parquet",
     "match, streamed": "match x.npy y.npy --method row-sum -o out.csv",
     "match to a store, streamed": "match x.npy y.npy --method row-sum -o out.zarr",
+    "match, repaired": "match x.npy y.npy --repair out.csv --map out.txt --report out.html",
+    "match, new pairs": "match x.npy y.npy --pairs pairs.csv --new out.xlsx -o out.tsv.gz",
     "register": "register x.npy y.npy -o out.csv -t out.txt --moved out.ply --report out.html --force",
+    "raw clouds": "register source.ply target.ply --moved out.ply -t out.json --report out.html --force",
     "diff": "diff before.png after.png --no-align --method row-sum -o out --force",
 }
 MISTAKE, OVER = 98, 97  # exit codes of our own
+_TIMES = re.compile(rb"Time: [^<\n]*</p>")  # that a page of two clouds tells
 _SIZES = (0, 1, 100, 1_000, 5_000, 20_000)  # bytes after which a file can grow no further
 
 
 def make_inputs(folder: Path) -> None:
-    """Small tables and photos."""
+    """Small tables, clouds and photos."""
     from PIL import Image
+
+    from inlier.datasets.scans import make_scans
+    from inlier.io import write_table
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     Y = X @ np.linalg.qr(rng.normal(size=(3, 3)))[0] + 0.01 * rng.normal(size=X.shape) + 1
     np.save(folder / "x.npy", X)
     np.save(folder / "y.npy", np.where(np.arange(40)[:, None] < 30, Y, rng.normal(size=X.shape)))
+    np.save(folder / "y2.npy", np.where(np.arange(40)[:, None] < 30, 2 * Y, rng.normal(size=X.shape)))
+    write_table(folder / "pairs.csv", {"source": np.arange(36), "target": np.arange(36)})
+    scans = make_scans(n_points=1_500, n_pairs=10, rng=0)
+    for name, points in (("source", scans.source), ("target", scans.target), ("source2", scans.source[:, [1, 2, 0]])):
+        write_table(folder / f"{name}.ply", points)
     photo = rng.integers(0, 255, (40, 40, 3), dtype=np.uint8)
     Image.fromarray(photo).save(folder / "before.png")
     photo[5:25, 5:25] = 255
@@ -56,11 +69,10 @@ def make_inputs(folder: Path) -> None:
 
 
 def state(path: Path) -> str:
-    """What a file, or a folder, holds; empty if it is not there."""
+    """What a file, or a folder, holds, but for how long the work took; empty if it is not there."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
-    parts = [
-        str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes() for file in files if file.is_file()
-    ]
+    contents = {file.relative_to(path.parent): file.read_bytes() for file in files if file.is_file()}
+    parts = [str(name).encode() + b"\0" + _TIMES.sub(b"", content) for name, content in contents.items()]
     return hashlib.sha256(b"".join(parts)).hexdigest() if parts else ""
 
 
@@ -196,6 +208,11 @@ def other(words: str) -> str:
     """A command that writes the same files with another content."""
     if words.startswith("diff"):
         return words.replace("after.png", "later.png")
+    for one, another in (("source.ply", "source2.ply"), ("match x.npy y.npy --repair", "match x.npy y2.npy --repair")):
+        if one in words:
+            return words.replace(one, another)
+    if "--new" in words:
+        return words.replace("y.npy", "y2.npy")
     return f"{words} {'--whiten' if words.startswith('match') else '--model similarity'}"
 
 

@@ -61,3 +61,18 @@ def test_workflows_call_targets_that_exist():
 def test_releasing_takes_eight_lines():
     lines = (ROOT / "RELEASING.md").read_text().splitlines()
     assert [line[0] for line in lines if line[:1].isdigit()] == list("12345678")
+
+
+@pytest.mark.parametrize(
+    ("package", "lowest"), [("scipy", (1, 15, 2)), ("zarr", (3, 1)), ("click", (8, 2)), ("numcodecs", (0, 16, 6))]
+)
+def test_versions_that_are_known_to_fail_are_not_allowed(package, lowest):
+    """R4: below these a registration, an output to zarr or the tests failed; numcodecs unpickled what it was given."""
+    needed = [
+        *PROJECT["dependencies"],
+        *(need for needs in PROJECT["optional-dependencies"].values() for need in needs),
+    ]
+    floors = [re.fullmatch(rf"{package}(?:\[\w+\])?>=([\d.]+)", need) for need in needed]
+    found = [tuple(map(int, floor[1].split("."))) for floor in floors if floor]
+    assert found
+    assert min(found) >= lowest

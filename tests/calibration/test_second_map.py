@@ -48,10 +48,15 @@ def test_one_map_is_not_taken_for_two(make):
 
 
 def test_a_curve_is_taken_for_one():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(1500, 2))
-    found = find_second_map(x, np.abs(x) + 0.02 * rng.normal(size=x.shape), np.random.RandomState(0))
-    assert found is None or found.is_curve
+    """Of one that bends, no second map is seen, or one that is known for a part of the curve."""
+    seen = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(1500, 2))
+        found = find_second_map(x, np.abs(x) + 0.02 * rng.normal(size=x.shape), np.random.RandomState(seed))
+        seen += [] if found is None else [found.is_curve]
+    assert seen  # else nothing was tried
+    assert all(seen)
 
 
 def test_few_pairs_and_many_columns_are_not_looked_at():

@@ -6,6 +6,9 @@ import os
 import pty
 import subprocess
 import sys
+import zipfile
+from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +186,75 @@ class TestTerminal:
         assert child.returncode == 0
         assert b"owned" in shown
         assert b"\x1b" not in shown
+
+
+class _Page(HTMLParser):
+    """What a page could do: handlers of events, and addresses outside of it; and how many of each tag there are."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.acts, self.tags = [], Counter()
+        self.feed(Path(path).read_text())
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] += 1
+        for name, value in attributes:
+            is_address = name in ("src", "href") and not value.startswith(("data:", "#"))
+            self.acts += [(name, value)] if is_address or name.startswith("on") else []
+
+
+class TestNamesThatAreCode:
+    """Ids, columns and file names with tags and escapes in them: shown on pages and terminals, obeyed by neither."""
+
+    HOSTILE = "<img src=x onerror=alert(1)><!--<script>\x1b]0owned\x07\u202e=1+1'\"&"
+
+    def run(self, *words, code=0):
+        outcome = CliRunner().invoke(main, list(map(str, words)))
+        assert outcome.exit_code == code, outcome.output
+        assert not set(outcome.output) & {"\x1b", "\x07", "\u202e"}
+        return outcome
+
+    def tables(self, name):
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(120, 4))
+        y = x @ np.linalg.qr(rng.normal(size=(4, 4)))[0] + 0.05 * rng.normal(size=x.shape)
+        y[[3, 7]], x[5, 2] = y[[7, 3]], 1e9  # a swap to repair, and a value to be noted
+        ids = np.array([f"{name}{number}" for number in range(120)])
+        for file, values in (("x", x), ("y", y)):
+            columns = {f"{name}{number}": column for number, column in enumerate(values.T)}
+            write_table(f"{name}{file}.csv".replace("/", ""), {f"{name}id": ids, **columns})
+        return f"{name}x.csv", f"{name}y.csv", "--key", f"{name}id"
+
+    @pytest.mark.parametrize("words", [("match", "--repair", "fixed.csv"), ("register", "--model", "orthogonal")])
+    def test_tables(self, words):
+        pages = []
+        for name in ("a", self.HOSTILE):
+            said = self.run(words[0], *self.tables(name), *words[1:], "--report", "page.html", "--force").output
+            assert "look like" in said
+            pages.append(_Page("page.html"))
+        assert pages[1].acts == []
+        assert pages[1].tags == pages[0].tags  # nothing that stands in a name became a part of the page
+
+    def test_raw_clouds_and_photos(self):
+        self.run("demo", "--save-scans", "scans", "--save-photos", "photos")
+        pages = []
+        for name in ("a", self.HOSTILE):
+            for path in (*Path("scans").glob("*.ply"), *Path("photos").glob("*.png")):
+                Path(f"{name}{path.name}").write_bytes(path.read_bytes())
+            self.run("register", f"{name}source.ply", f"{name}target.ply", "--report", "page.html")
+            self.run("diff", f"{name}before.png", f"{name}after.png", "-o", f"{name}out")
+            pages.append((_Page("page.html"), _Page(Path(f"{name}out", "report.html"))))
+        for plain_page, page in zip(*pages, strict=True):
+            assert page.acts == []
+            assert page.tags == plain_page.tags
+
+    def test_a_sheet_holds_text_and_no_formulas(self):
+        self.run("match", *self.tables("=1+1"), "-o", "pairs.xlsx", "--repair", "fixed.xlsx")
+        for name in ("pairs.xlsx", "fixed.xlsx"):
+            with zipfile.ZipFile(name) as archive:
+                sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+            assert "<f" not in sheet
+            assert '<c t="inlineStr"><is><t xml:space="preserve">=1+1' in sheet
 
 
 class TestOddValues:

@@ -93,7 +93,7 @@ def test_the_same_text(run, words, output):
 def test_the_same_file(run, suffix, method):
     path, found = Path(f"pairs.{suffix}"), []
     for stretches in (False, True):
-        assert run("x.npy", "y.npy", "--method", method, "-o", path, stretches=stretches).exit_code == 0
+        assert run("x.npy", "y.npy", "--method", method, "-o", path, "--force", stretches=stretches).exit_code == 0
         found.append(content(path))
     assert found[0] == found[1]
     assert not list(Path().glob(".inlier-*"))
@@ -163,7 +163,7 @@ def test_a_number_that_is_not_finite_is_named_by_its_file(run):
     Y[1234, 1] = np.inf
     np.save("bad.npy", Y)
     np.save("mask.npy", np.array([True]))
-    outcome = run("x.npy", "bad.npy", "--method", "row-sum", "-o", "mask.npy")
+    outcome = run("x.npy", "bad.npy", "--method", "row-sum", "-o", "mask.npy", "--force")
     assert outcome.exit_code == 2
     assert (
         "Error: bad.npy contains NaN or infinity: 1 value(s), the first (inf) in row 1234, column 1" in outcome.stderr

@@ -107,15 +107,14 @@ class TestFolders:
 class TestKinds:
     """What was written before by the same command is replaced without a word; all else asks for --force."""
 
-    @pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "parquet", "feather", "npz", "h5", "zarr", "json", "npy"])
+    @pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "parquet", "feather", "npz", "h5", "zarr", "json", "xlsx"])
     def test_pairs(self, suffix):
         for _ in range(2):
             run("match", "x.npy", "y.npy", "-o", f"pairs.{suffix}")
-        content = X[:, 0] if suffix == "npy" else {"a": X[:, 0], "b": X[:, 1]}
         if suffix == "json":
             Path("mine.json").write_text('{"a": 1}')
         else:
-            write_table(f"mine.{suffix}", content)
+            write_table(f"mine.{suffix}", {"a": X[:, 0], "b": X[:, 1]})
         said = run("match", "x.npy", "y.npy", "-o", f"mine.{suffix}", code=2)
         assert f"mine.{suffix} is there already, and is no earlier output of this kind (pairs, -o)" in said
         run("match", "x.npy", "y.npy", "-o", f"mine.{suffix}", "--force")
@@ -134,6 +133,56 @@ class TestKinds:
         Path("mine.json").write_text("{}")
         run("register", "x.npy", "y.npy", "--model", "orthogonal", "-t", "mine.json", code=2)
 
+    def test_a_mask_cannot_be_told_from_others(self):
+        np.save("mask.npy", np.ones(60, dtype=bool))
+        assert "--force" in run("match", "x.npy", "y.npy", "-o", "mask.npy", code=2)
+        assert np.load("mask.npy").all()
+        run("match", "x.npy", "y.npy", "-o", "mask.npy", "--force")
+
+    @pytest.mark.parametrize("mine", [np.array([[0], [0], [1]]), np.eye(3)[[0, 0, 1, 2]], np.array([[5.0, 1.0]])])
+    def test_labels_are_no_transformation(self, mine):
+        write_table("labels.txt", mine)
+        before = Path("labels.txt").read_bytes()
+        for words in (("register", "-t", "labels.txt", "--model", "orthogonal"), ("match", "--map", "labels.txt")):
+            assert "--force" in run(words[0], "x.npy", "y.npy", *words[1:], code=2)
+        assert Path("labels.txt").read_bytes() == before
+
+    def test_what_was_learned(self):
+        """The map, the repaired table and new pairs: replaced where they are ours, kept where they are the user's."""
+        write_table("pairs.csv", {"source": np.arange(50), "target": np.arange(50)})
+        for option, name, rest in (
+            ("--map", "map.txt", ()),
+            ("--repair", "fixed.csv", ()),
+            ("--repair", "fixed.xlsx", ()),
+            ("--new", "new.csv", ("--pairs", "pairs.csv")),
+        ):
+            for _ in range(2):
+                run("match", "x.npy", "y.npy", option, name, *rest)
+            mine = X if name.endswith("txt") else {"a": X[:, 0], "b": X[:, 1]}
+            write_table(name, mine)
+            before = Path(name).read_bytes()
+            assert f"{option})" in run("match", "x.npy", "y.npy", option, name, *rest, code=2)
+            assert Path(name).read_bytes() == before
+
+    def test_no_output_takes_the_place_of_an_input(self):
+        write_table("x.csv", {"id": np.arange(60), "a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+        write_table("pairs.csv", {"source": np.arange(50), "target": np.arange(50)})
+        write_table("x.txt", X)
+        write_table("x.ply", X)
+        for words in (
+            ("match", "x.csv", "x.txt", "--columns", "a,b,c", "--columns", "*", "-o", "x.csv"),
+            ("match", "x.csv", "x.txt", "--columns", "a,b,c", "--columns", "*", "--repair", "x.csv"),
+            ("match", "x.txt", "x.txt", "--map", "x.txt"),
+            ("match", "x.txt", "x.txt", "--pairs", "pairs.csv", "--new", "pairs.csv"),
+            ("match", "x.txt", "x.txt", "--pairs", "pairs.csv", "-o", "pairs.csv"),
+            ("register", "x.ply", "x.ply", "--moved", "x.ply"),
+            ("register", "x.txt", "x.txt", "-t", "x.txt"),
+            ("register", "x.ply", "x.ply", "--pairs", "pairs.csv", "-o", "pairs.csv"),
+        ):
+            before = {path: path.read_bytes() for path in Path().iterdir()}
+            assert "is read by this command" in run(*words, "--force", code=2)
+            assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
     def test_moved_points_cannot_be_told_from_others(self):
         words = ("register", "x.npy", "y.npy", "--model", "orthogonal", "--moved", "moved.ply")
         run(*words)
@@ -145,6 +194,7 @@ class TestKinds:
         run("match", "x.npy", "y.npy", "-o", "out.csv")
 
     def test_examples_of_the_demo(self):
+        """R9: the user's x.csv and y.csv stay."""
         Path("x.csv").write_text("precious")
         said = run("demo", "--pairs", 30, "--save-pairs", ".", code=2)
         assert "x.csv is there already" in said
@@ -168,6 +218,23 @@ class TestKinds:
             assert f"out/{name} is there already" in run(*words, code=2)
             assert Path("out", name).read_text() == "precious"
             Path("out", name).write_bytes(ours)
+
+
+class TestLeftovers:
+    """R12: what killed runs leave is cleared away; what only looks like it is not."""
+
+    def test_only_ours_is_cleared_away(self):
+        for name in (".inlier-unfinished-abcd1234", ".inlier-unfinished-notes", ".inlier-precious", ".inlier-"):
+            Path(name).mkdir()
+            Path(name, "thesis.txt").write_text("precious")
+        Path("elsewhere").mkdir()
+        Path("elsewhere", ".old-x.csv").write_text("precious")
+        Path(".inlier-unfinished-zzzz9999").symlink_to("elsewhere")
+        run("match", "x.npy", "y.npy", "-o", "out.csv")
+        assert not Path(".inlier-unfinished-abcd1234").exists()
+        kept = {".inlier-unfinished-notes", ".inlier-precious", ".inlier-", ".inlier-unfinished-zzzz9999"}
+        assert set(names()) == {"x.npy", "y.npy", "out.csv", "elsewhere", *kept}
+        assert Path("elsewhere", ".old-x.csv").read_text() == "precious"
 
 
 class TestLinks:

@@ -88,7 +88,6 @@ def test_the_seconds_of_compiling():
     assert watch.seconds() == 0.0
     events = pytest.importorskip("numba.core.event")
     with events.trigger_event("numba:compile"):
-        assert watch.seconds() >= 0.0
         with events.trigger_event("numba:compile"):  # what the function calls
             time.sleep(0.02)
             inside = watch.seconds()

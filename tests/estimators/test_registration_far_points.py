@@ -49,7 +49,10 @@ def test_the_answer_is_that_without_the_row(model):
         here = Registration(model, random_state=0).fit(X, y)
     for name in ("inlier_mask_", "q_values_", "p_values_", "residuals_", "near_miss_mask_", "scores_"):
         np.testing.assert_array_equal(getattr(here, name)[others], getattr(there, name), err_msg=name)
-    assert here.uncertainty_ is None or here.uncertainty_.rotation == pytest.approx(there.uncertainty_.rotation)
+    if model == "affine":  # for which none is stated
+        assert here.uncertainty_ is None
+    else:
+        np.testing.assert_allclose(here.uncertainty_.covariance, there.uncertainty_.covariance, rtol=1e-6)
     assert not here.inlier_mask_[17]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pickle
 import struct
 import subprocess
@@ -44,8 +45,6 @@ def refusal(path, **options):
 
 def read_in_child(path, modules, key=""):
     """What a process of its own says that reads a file, and how many MiB it took for that."""
-    import os
-
     environment = {**os.environ, "INLIER_MAX_UNPACKED": str(LIMIT / 1024), "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", READ, str(path), f"numpy,{modules}", key]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True)
@@ -209,6 +208,44 @@ class TestMemory:
         assert (tmp_path / "a.feather").stat().st_size < 2**20
         self.check(tmp_path / "a.feather", "pyarrow.feather")
 
+    @pytest.mark.parametrize(
+        ("name", "start", "piece", "said"),
+        [
+            ("wide.vec.gz", b"a ", b"00 ", "over the limit"),  # lists of short texts take twenty times their length
+            ("long.vec.gz", b"", b"a 1\n", "over the limit"),
+            ("wide.txt.gz", b"", b"00 ", "over the limit"),
+            ("named.txt.gz", b"a b\n1 2\n", b"00 ", "over the limit"),
+            ("wide.csv.gz", b"", b"00,", "a first line of more than a MiB"),  # which took 2 GiB, and for ever
+            ("long.csv.gz", b"", b"1,2\n", "over the limit"),
+        ],
+    )
+    def test_texts(self, tmp_path, name, start, piece, said):
+        import gzip
+
+        (tmp_path / name).write_bytes(gzip.compress(start + piece * (24 * 2**20 // len(piece)), 1))
+        self.check(tmp_path / name, "pyarrow.csv", said=said, most=LIMIT + 128)
+
+    @pytest.mark.parametrize(
+        ("start", "piece", "end", "said"),
+        [
+            (b'<row a="', b"x", b'"/>', "a tag of more than a MiB"),  # an hour: parsers begin it again and again
+            (b"<!--", b"x", b"-->", "a tag of more than a MiB"),
+            (b"", b"<a>", b"", "over the limit"),
+        ],
+    )
+    def test_xlsx(self, tmp_path, start, piece, end, said):
+        import zipfile
+
+        write_table(tmp_path / "a.xlsx", TABLE)
+        part, length = "xl/worksheets/sheet1.xml", 24 * 2**20
+        with zipfile.ZipFile(tmp_path / "a.xlsx") as old:
+            parts = {name: old.read(name) for name in old.namelist()}
+        parts[part] = b"<worksheet><sheetData>" + start + piece * (length // len(piece)) + end
+        with zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+            for name, content in parts.items():
+                new.writestr(name, content)
+        self.check(tmp_path / "b.xlsx", "xml.parsers.expat", said=said, most=LIMIT + 128)
+
     def test_hdf5_chunks(self, tmp_path):
         import h5py
 
@@ -312,6 +349,11 @@ class TestTime:
         start = time.perf_counter()
         yield
         assert time.perf_counter() - start < 5
+
+    def test_pipes(self, tmp_path):
+        """Nobody may ever write to them."""
+        os.mkfifo(tmp_path / "a.csv")
+        assert "is a device or a pipe, not a file" in refusal(tmp_path / "a.csv")
 
     def test_pcd(self, tmp_path):
         head = "VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 2147483648 1\nWIDTH 1\nHEIGHT 1\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import h5py
 import numpy as np
 import pytest
@@ -70,3 +72,9 @@ def test_numbers_among_words_and_names_of_rows_are_refused(tmp_path, cells):
     (tmp_path / "a.csv").write_text("a;b\n" + "".join(f"{k};{cell}\n" for k, cell in enumerate(cells)))
     with pytest.raises(UnusableFileError, match=r"'b' of .* does not hold numbers"):
         read_table(tmp_path / "a.csv")
+
+
+def test_names_of_files_that_are_not_utf8(tmp_path):
+    path = tmp_path / os.fsdecode(b"a\xff\n.csv")
+    path.write_text("a,b\n1,2\n3,4\n")
+    assert read_table(path).values.tolist() == [[1, 2], [3, 4]]

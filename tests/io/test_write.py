@@ -236,3 +236,13 @@ def test_rows_must_agree(tmp_path):
     write_table(tmp_path / "a.ply", POINTS)
     with pytest.raises(UnusableFileError, match=r"was to get 4 rows like .*a.ply, but the values have shape \(2, 3\)"):
         write_like(read_table(tmp_path / "a.ply"), tmp_path / "b.ply", POINTS[:2])
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".vec.gz", ".xlsx"])
+def test_equal_tables_make_equal_files(tmp_path, monkeypatch, suffix):
+    contents = []
+    for moment in (1e9, 1.5e9):
+        monkeypatch.setattr("time.time", lambda moment=moment: moment)
+        write_table(tmp_path / f"a{suffix}", np.ones((3, 2)))
+        contents.append((tmp_path / f"a{suffix}").read_bytes())
+    assert contents[0] == contents[1]

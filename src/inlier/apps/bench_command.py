@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlier.cli._common import answering
-from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_picture
+from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_picture, say
 
 if TYPE_CHECKING:
     from inlier.apps.bench import SpeedReport
@@ -63,7 +63,7 @@ def bench(quick: bool, out: Path | None, force: bool, as_json: bool, warm_up: bo
             _print(report)
         if out is not None:
             write_file(out, as_png(report.figure()))
-            click.echo(f"Picture: {out}", err=True)
+            say(f"Picture: {out}")
 
 
 def _warm_up(out: Path | None, *, quick: bool, as_json: bool) -> None:
@@ -81,7 +81,7 @@ def _warm_up(out: Path | None, *, quick: bool, as_json: bool) -> None:
     for folder in done.folders:
         click.echo(f"Kept in {folder}")
     if not done.folders:
-        click.echo("They could not be kept: set NUMBA_CACHE_DIR to a folder that can be written to.", err=True)
+        say("They could not be kept: set NUMBA_CACHE_DIR to a folder that can be written to.")
 
 
 def _check_picture(path: Path, *, force: bool) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlier.cli._common import answering
-from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_page, is_picture
+from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_page, is_picture, say
 
 if TYPE_CHECKING:
     from inlier.apps.demo import DemoOutcome
@@ -84,18 +84,16 @@ def demo(
         if save_pairs is not None:
             with _made_beside(save_pairs, force=force) as folder:
                 _save_pairs(folder, n_pairs, inlier_fraction, seed)
-            click.echo(
-                f"Pairs: {save_pairs / 'x.csv'} and {save_pairs / 'y.csv'}, to be joined on the column id.", err=True
-            )
+            say(f"Pairs: {save_pairs / 'x.csv'} and {save_pairs / 'y.csv'}, to be joined on the column id.")
         if save_scans is not None:
             with _made_beside(save_scans, force=force) as folder:
                 _save_scans(folder, seed)
             scans = f"{save_scans / 'source.ply'} and {save_scans / 'target.ply'}"
-            click.echo(f"Scans: {scans}, matched by {save_scans / 'pairs.csv'}.", err=True)
+            say(f"Scans: {scans}, matched by {save_scans / 'pairs.csv'}.")
         if save_photos is not None:
             with _made_beside(save_photos, force=force) as folder:
                 _save_photos(folder)
-            click.echo(f"Photos: {save_photos / 'before.png'} and {save_photos / 'after.png'}.", err=True)
+            say(f"Photos: {save_photos / 'before.png'} and {save_photos / 'after.png'}.")
         if not saved:
             written = [Output("--out", "Report", out / "report.html", is_page)]
             written += [Output("--out picture.png", "Picture", out / "picture.png", is_picture)]
@@ -145,11 +143,11 @@ def _show(n_pairs: int, inlier_fraction: float, seed: int, out: Path, *, as_json
         write_file(out / "picture.png", picture)
         write_file(path, demo_page(outcome, _command_of(n_pairs, inlier_fraction, seed)))
     except ImportError as error:
-        click.echo(f"No report was written. {error}", err=True)
+        say(f"No report was written. {error}")
     except OSError as error:
         raise BadInput(f"The report could not be written to {path}: {error.strerror or error}") from error
     else:
-        click.echo(f"Report: {path}", err=True)
+        say(f"Report: {path}")
 
 
 def _command_of(n_pairs: int, inlier_fraction: float, seed: int) -> str:

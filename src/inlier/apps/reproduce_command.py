@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._common import INTERRUPTED, sentence_of
-from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_experiment, is_page
+from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_experiment, is_page, say
 
 if TYPE_CHECKING:
     from inlier.apps.reproduce import Experiment, Outcome, Sources
@@ -85,10 +85,10 @@ def reproduce(
     except (ValueError, ImportError, OSError) as error:
         raise BadInput(sentence_of(error)) from error
     except KeyboardInterrupt:
-        click.echo(f"Interrupted. What was finished is kept in {out}: the same command goes on from there.", err=True)
+        say(f"Interrupted. What was finished is kept in {out}: the same command goes on from there.")
         raise SystemExit(INTERRUPTED) from None
     _print_outcomes(outcomes)
-    click.echo(f"CSV, JSON, PNG and PDF of each: {out}", err=True)
+    say(f"CSV, JSON, PNG and PDF of each: {out}")
     if run_all:
         _write_reproduction_page(outcomes, out)
     if compare:
@@ -157,9 +157,9 @@ def _write_reproduction_page(outcomes: list[Outcome], folder: Path) -> None:
     try:
         write_file(path, reproduction_page(outcomes))
     except ImportError as error:
-        click.echo(f"No page was written. {error}", err=True)
+        say(f"No page was written. {error}")
     else:
-        click.echo(f"Page: {path}", err=True)
+        say(f"Page: {path}")
 
 
 def _compare_with_baseline(outcomes: list[Outcome]) -> None:

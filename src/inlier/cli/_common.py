@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain, print_csv
+from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain, print_csv, say
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def answering() -> Iterator[None]:
     except MemoryError as error:
         raise BadInput("There is not enough memory for so many numbers; use fewer columns or --splits.") from error
     except KeyboardInterrupt:
-        click.echo("Interrupted. No file was left half written.", err=True)
+        say("Interrupted. No file was left half written.")
         raise SystemExit(INTERRUPTED) from None
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
@@ -223,7 +223,7 @@ class Job:
             return
         _print_words(summary, to_stderr=self.as_json or self.output == STDOUT)
         for written in self._written:
-            click.echo(plain(f"{written.what}: {written.path}"), err=True)
+            say(f"{written.what}: {written.path}")
 
 
 def _named(numbers: str, headings: tuple[str, ...]) -> str:
@@ -237,7 +237,7 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     from rich.table import Table
 
     for note in summary.origin.notes:
-        click.echo(plain(f"Note: {note}"), err=True)
+        say(f"Note: {note}")
     console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
     console.print(plain(summary.answer), style="bold", markup=False)
     for sentence in summary.details:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -57,6 +57,11 @@ class BadInput(click.ClickException):
 def plain(text: str) -> str:
     """A text for the terminal: control characters, of which a terminal takes orders, are written as escapes."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", _escaped, text)
+
+
+def say(text: str, *, to_stderr: bool = True) -> None:
+    """Print a sentence, in which names of files and what they hold may stand."""
+    click.echo(plain(text), err=to_stderr)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -174,14 +179,13 @@ def is_picture(path: Path) -> bool:
 
 
 def is_pairs(path: Path) -> bool:
-    """Whether it is a table of judged pairs, or as npy their mask: it has their columns and no others."""
-    from inlier.io import column_names, open_stored
+    """Whether it is a table of judged pairs: it has their columns and no others."""
+    from inlier.io import column_names
 
     if path.suffix.lower() == ".json":
         return _starts_with(path, "answer")
-    if path.suffix.lower() == ".npy":
-        stored = open_stored(path)
-        return stored is not None and stored.dtype == bool and stored.shape[1] == 1
+    if path.suffix.lower() == ".npy":  # a mask like any other
+        return False
     names = set(column_names(path))
     return {"row", "inlier"} < names <= _PAIR_COLUMNS and bool(names & {"score", "residual"})
 
@@ -194,15 +198,22 @@ def is_repaired(path: Path) -> bool:
 
 
 def is_transformation(path: Path) -> bool:
-    """Whether it is the matrix of a transformation, whose last row is 0 ... 0 1, or all about one as JSON."""
+    """Whether it is the matrix of a transformation, whose last row is 0 ... 0 1, or all about one as JSON.
+
+    A list of labels and a table of zeros and ones may end so, too, and are the user's.
+    """
+    import numpy as np
+
     from inlier.io import read_table
 
     if path.suffix.lower() == ".json":
         return _starts_with(path, "model")
     if path.stat().st_size > _MOST_MATRIX_BYTES:
         return False
-    last: list[Any] = read_table(path).values[-1].tolist()
-    return last[-1] == 1 and not any(last[:-1])
+    matrix = read_table(path).values
+    is_affine = min(matrix.shape) > 1 and matrix[-1, -1] == 1 and not matrix[-1, :-1].any()
+    is_of_labels = np.isin(matrix, (0, 1)).all() and not np.array_equal(matrix, np.eye(*matrix.shape))
+    return bool(is_affine and not is_of_labels)
 
 
 def is_list_of_changes(path: Path) -> bool:

@@ -9,6 +9,7 @@ from threading import Timer
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from inlier.cli._outputs import plain, say
 from inlier.progress import shown_by
 
 if TYPE_CHECKING:
@@ -68,12 +69,11 @@ def bytes_read(expected: int, *, quiet: bool = False) -> Iterator[Callable[[int]
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function to be told what begins; a bar on a terminal, a line each elsewhere."""
-    import click
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
     console = _terminal()
     if console is None:
-        yield lambda what: click.echo(what, err=True)
+        yield say
         return
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _step_column())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -98,7 +98,7 @@ def _step_column() -> Any:
     class StepColumn(ProgressColumn):
         def render(self, task: Task) -> Text:
             is_long = compiler.seconds() > _PATIENCE
-            return Text(f"{task.description}: {_COMPILING}" if is_long else task.description)
+            return Text(plain(f"{task.description}: {_COMPILING}" if is_long else task.description))
 
     return StepColumn()
 

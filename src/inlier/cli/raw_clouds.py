@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._common import NOTHING_FOUND, Job
-from inlier.cli._outputs import BadInput, plain
+from inlier.cli._outputs import BadInput, say
 
 if TYPE_CHECKING:
     from inlier.estimators.clouds import CloudRegistration
@@ -45,7 +45,7 @@ def fit_clouds(job: Job, source: Table, target: Table, seed: int) -> CloudRegist
     try:
         return CloudRegistration(random_state=seed).fit(source.values, target.values)
     except NoConsensusError as error:
-        click.echo(plain(str(error)), err=True)
+        say(str(error))
         job.context.exit(NOTHING_FOUND)
 
 
@@ -68,11 +68,11 @@ def conclude(job: Job, summary: CloudSummary, written: list[tuple[str, Path]]) -
     if job.quiet:
         return
     for note in summary.origin.notes:
-        click.echo(plain(f"Note: {note}"), err=True)
+        say(f"Note: {note}")
     for sentence in (summary.answer, *summary.details):
-        click.echo(plain(sentence), err=job.as_json)
+        say(sentence, to_stderr=job.as_json)
     for what, path in written:
-        click.echo(plain(f"{what}: {path}"), err=True)
+        say(f"{what}: {path}")
 
 
 def check_columns(tables: tuple[Any, Any], sources: tuple[str, str]) -> None:

@@ -17,7 +17,7 @@ from inlier.cli._common import (
     check_numbers,
     read_both,
 )
-from inlier.cli._outputs import BadInput, Output, is_transformation, never
+from inlier.cli._outputs import BadInput, Output, is_transformation, never, say
 from inlier.cli._progress import stages
 from inlier.cli._tables import noting_odd_values, read_ends
 from inlier.cli.raw_clouds import are_clouds, check_columns, check_no_pair_options, conclude, fit_clouds, summary_of
@@ -291,7 +291,7 @@ def _register(job: Job, problem: _Problem, *, seed: int, **settings: Any) -> Reg
     try:
         return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
     except NoConsensusError as error:
-        click.echo(f"{error} {_what_to_check(problem, *job.sources)}", err=True)
+        say(f"{error} {_what_to_check(problem, *job.sources)}")
         job.context.exit(NOTHING_FOUND)
 
 

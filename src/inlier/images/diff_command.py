@@ -17,6 +17,7 @@ from inlier.cli._outputs import (
     is_list_of_changes,
     is_page,
     is_picture,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +152,6 @@ def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
     height, width = changes.mask.shape
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)
-        click.echo(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).", err=True)
-    click.echo(f"overlay.png, mask.png, scores.png and regions.json: {out}", err=True)
-    click.echo(page, err=True)
+        say(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).")
+    say(f"overlay.png, mask.png, scores.png and regions.json: {out}")
+    say(page)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +26,7 @@ _CURE = "save the sheet as csv"
 _STEP = 65536  # characters that are parsed at a time
 _MOST_COLUMNS, _MOST_ROWS = 16_384, 1_048_576  # of a sheet
 _BYTES_A_CELL = 64
+_LONGEST_TAG = 1024**2  # bytes; a parser begins a longer one, or a comment, again with every piece of it
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A", "#DIV/0!", "#VALUE!", "#NUM!", "#REF!")
 _PARTS = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -68,8 +70,8 @@ class Sheet(BlockCodec):
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in _PARTS.items():
-                archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
-            with archive.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as stream:
+                archive.writestr(_member(name), f'<?xml version="1.0" encoding="UTF-8"?>{text}')
+            with archive.open(_member("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as stream:
                 stream.write(
                     b'<?xml version="1.0" encoding="UTF-8"?><worksheet '
                     b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
@@ -80,6 +82,13 @@ class Sheet(BlockCodec):
                     if n_rows > _MOST_ROWS:
                         raise UnusableFileError(f"{path} can hold {_MOST_ROWS:,} rows. Write csv or parquet instead.")
                 stream.write(b"</sheetData></worksheet>")
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """A part of an archive, without the time, so that equal tables make equal files."""
+    member = zipfile.ZipInfo(name)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    return member
 
 
 def _read(request: Request) -> tuple[dict[str, Array], bool]:
@@ -99,9 +108,9 @@ def _read(request: Request) -> tuple[dict[str, Array], bool]:
     names = [_plain(cell).strip() for cell in filled[0]] if has_header else list(map(str, range(width)))
     if len(filled) == has_header:
         raise UnusableFileError(f"{path} has a header but no rows.")
-    repeated = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if repeated is not None:
-        raise UnusableFileError(f"{path} has more than one column named {repeated!r}. Give each its own name.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise UnusableFileError(f"{path} has more than one column named {repeated[0]!r}. Give each its own name.")
     body = filled[has_header:]
     return {name: _column([row[place] for row in body], path) for place, name in enumerate(names)}, has_header
 
@@ -255,16 +264,20 @@ def _place_of(reference: str, usual: int, path: Path) -> int:
 
 
 def _parse(archive: zipfile.ZipFile, part: str, path: Path, start: Any, end: Any = None, data: Any = None) -> None:
-    """Pass the elements of a part of the archive to these functions, by their local names."""
-    parser = expat.ParserCreate()
+    """Pass the elements of a part of the archive to these functions, by their local names; each counts as a cell."""
+    parser, n_elements, n_bytes = expat.ParserCreate(), 0, 0
 
     def refuse(*_: Any) -> None:
         raise UnusableFileError(f"{path} declares entities of XML, which are not read. Save it as csv.")
 
     parser.EntityDeclHandler = parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda tag, attributes: start(
-        _local(tag), {_local(name): value for name, value in attributes.items()}
-    )
+
+    def begin(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal n_elements
+        n_elements += 1
+        start(_local(tag), {_local(name): value for name, value in attributes.items()} if attributes else {})
+
+    parser.StartElementHandler = begin
     if end is not None:
         parser.EndElementHandler = lambda tag: end(_local(tag))
     if data is not None:
@@ -274,6 +287,10 @@ def _parse(archive: zipfile.ZipFile, part: str, path: Path, start: Any, end: Any
     with archive.open(part) as stream:
         while piece := stream.read(_STEP):
             parser.Parse(piece, False)
+            n_bytes += len(piece)
+            check_unpacked_size(path, _BYTES_A_CELL * n_elements, _CURE)
+            if n_bytes - parser.CurrentByteIndex > _LONGEST_TAG:
+                raise UnusableFileError(f"{path} has a tag of more than a MiB in {part}. Save the sheet as csv.")
         parser.Parse(b"", True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import re
 import warnings
 from collections import Counter
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
 from inlier.io.formats import XYZ, Codec, load
-from inlier.io.limits import check_unpacked_size, unpacked
+from inlier.io.limits import check_unpacked_size, text_lines
 from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
@@ -77,12 +78,14 @@ class BlankSeparated(Codec):
             wanted = [*(request.columns or dialect.names), *([] if request.key is None else [request.key])]
             known = [name for name in dict.fromkeys(wanted) if name in dialect.names]
             return _content(dialect, request, known, may_be_text=True)
-        with open_text(request.path) as stream, warnings.catch_warnings():
+        with text_lines(request.path) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # numpy warns where the file holds no number
             try:
                 values = np.loadtxt(stream, ndmin=2, encoding="utf-8")
             except UserWarning:
                 raise UnusableFileError(f"{request.path} holds no numbers.") from None
+            except UnusableFileError:
+                raise
             except ValueError as error:
                 raise UnusableFileError(
                     f"{request.path} could not be read as numbers separated by blanks: {_first_sentence(error)}. "
@@ -106,7 +109,7 @@ def _has_names(path: Path) -> bool:
     """Whether a txt file starts with names, or with something else that is not numbers between blanks."""
     if path.suffix.lower() == ".xyz":
         return False
-    with open_text(path) as stream:
+    with text_lines(path) as stream:
         lines = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "0")
     return "\0" not in first and not all(is_number(cell, ".") for cell in first.split())
@@ -141,10 +144,10 @@ def _is_installed(module: str) -> bool:
 def _read_by_arrow(dialect: _Dialect, request: Request, wanted: list[str]) -> dict[str, Array]:
     arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
     types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
-    with open_text(request.path) as stream:
+    with _arrow_stream(arrow, request.path, 8 * len(wanted)) as stream:
         try:
             table = arrow_csv.read_csv(
-                arrow.PythonFile(stream, mode="r"),
+                stream,
                 arrow_csv.ReadOptions(column_names=dialect.names, skip_rows=dialect.n_skipped),
                 arrow_csv.ParseOptions(
                     delimiter=dialect.delimiter,
@@ -167,11 +170,19 @@ def _read_by_arrow(dialect: _Dialect, request: Request, wanted: list[str]) -> di
     }
 
 
+def _arrow_stream(arrow: Any, path: Path, bytes_a_row: int) -> Any:
+    """The text as arrow's own stream: its threads read ahead, and where they met Python they could end the process."""
+    if path.suffix.lower() != ".gz":
+        return arrow.OSFile(os.fsencode(path))
+    with text_lines(path, bytes_a_row) as stream:
+        return arrow.BufferReader(b"".join(iter(lambda: stream.read(_HEAD_BYTES), b"")))
+
+
 def _read_by_python(dialect: _Dialect, request: Request, wanted: list[str], *, may_be_text: bool) -> dict[str, Array]:
     """The same without pyarrow, slower; columns that are no numbers come as text where the caller looks at them."""
     places = [dialect.names.index(name) for name in wanted]
     cells: list[list[str]] = [[] for _ in places]
-    with open_text(request.path) as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as stream:
+    with text_lines(request.path) as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as stream:
         rows = csv.reader(stream, delimiter=dialect.delimiter, skipinitialspace=dialect.delimiter == " ")
         try:
             for number, row in enumerate(rows):
@@ -219,15 +230,10 @@ def _as_numbers(cells: list[str], name: str, request: Request, point: str, *, ma
         raise not_a_number(name, shown, request) from None
 
 
-def open_text(path: Path) -> BinaryIO:
-    """Open a text file, unpacked as it is read if it is gzipped."""
-    return unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
-
-
 def _check_no_gaps(path: Path) -> None:
     """Refuse blank lines between the numbers of one column: a missing value must not move the rows below it."""
     blank, has_begun = None, False
-    with open_text(path) as stream:
+    with text_lines(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip() and blank is not None:
                 raise UnusableFileError(
@@ -239,14 +245,16 @@ def _check_no_gaps(path: Path) -> None:
 
 
 def create_text(path: Path) -> Any:
-    """Begin a text file, gzipped if its name says so."""
-    return gzip.open(path, "wb") if path.suffix.lower() == ".gz" else path.open("wb")
+    """Begin a text file, gzipped if its name says so; without the time, so that equal tables make equal files."""
+    return gzip.GzipFile(path, "wb", mtime=0) if path.suffix.lower() == ".gz" else path.open("wb")
 
 
 def _dialect(path: Path) -> _Dialect:
     """Look at the first lines: which delimiter, which decimal point, and is there a header?"""
-    with open_text(path) as stream:
+    with text_lines(path) as stream:
         raw = stream.read(_HEAD_BYTES)
+    if len(raw) == _HEAD_BYTES and not re.search(rb"[\r\n]", raw.lstrip()):
+        raise UnusableFileError(f"{path} has a first line of more than a MiB. Write it with fewer columns, or as npy.")
     if b"\0" in raw:
         raise UnusableFileError(f"{path} is not a text file: it holds zero bytes. Save it as UTF-8 text.")
     lines = raw.decode("utf-8-sig", errors="replace").splitlines()

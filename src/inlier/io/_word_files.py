@@ -8,26 +8,27 @@ import numpy as np
 
 from inlier._typing import FloatArray
 from inlier.exceptions import UnusableFileError
-from inlier.io._text_files import LINES_AT_A_TIME, create_text, is_number, open_text
+from inlier.io._text_files import LINES_AT_A_TIME, create_text, is_number
 from inlier.io.formats import Codec
-from inlier.io.limits import check_unpacked_size
+from inlier.io.limits import check_unpacked_size, text_lines
 from inlier.io.table import Content, Request, as_array
 
 _WORD = "word"  # column that names the rows
+_BYTES_A_ROW = 192  # that a word and an array take beside their numbers
 
 
 class WordVectors(Codec):
     """A word and its numbers in each line; in the first, or not, how many of both there are."""
 
     def names(self, path: Path) -> list[str]:
-        with open_text(path) as stream:
+        with text_lines(path) as stream:
             width = max(len(line.split()) for line in (*stream.readlines(1)[:1], *stream.readlines(1)[:1]))
         return [_WORD, *map(str, range(width - 1))]
 
     def read(self, request: Request) -> Content:
         """Numbers by the place of their column; the words as well where they are asked for."""
         words, rows, announced = list[str](), list[FloatArray](), None
-        with open_text(request.path) as stream:
+        with text_lines(request.path) as stream:
             for number, line in enumerate(stream, start=1):
                 fields = line.split()
                 if number == 1 and len(fields) == 2 and all(map(bytes.isdigit, fields)):
@@ -43,7 +44,8 @@ class WordVectors(Codec):
                     )
                 words.append(fields[0].decode("utf-8", "replace"))
                 if number % LINES_AT_A_TIME == 0:
-                    check_unpacked_size(request.path, 8 * len(rows) * rows[0].size, "keep fewer words")
+                    n_bytes = len(rows) * (_BYTES_A_ROW + 8 * rows[0].size)
+                    check_unpacked_size(request.path, n_bytes, "keep fewer words")
         if not rows or rows[0].size == 0:
             raise UnusableFileError(f"{request.path} holds no numbers.")
         if announced not in (None, len(rows)):

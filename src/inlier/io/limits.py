@@ -29,6 +29,8 @@ except ImportError:  # not on Windows, where nothing can be copied either
 VARIABLE = "INLIER_MAX_UNPACKED"  # gibibytes
 GIB = 1024**3
 _STEP = 1024**2  # bytes that are unpacked at a time
+_BYTES_A_FIELD = 64  # of a short text in a list; in a file it takes two
+_LINE_ENDS = (b"\n", b"\r")
 _UNKNOWN_MEMORY = 8 * GIB  # of a machine that does not say: that of a small laptop
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 # What one byte can become at most: deflate's longest copies; zstd's blocks of 128 KiB that are four bytes long.
@@ -118,15 +120,45 @@ class _Limited(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read(len(buffer))
+        self._pass(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _pass(self, data: bytes) -> None:
+        """Count what goes by."""
         self._left -= len(data)
         if self._left < 0:
             raise too_large(self._path, "unpack it first (gunzip)")
-        buffer[: len(data)] = data
-        return len(data)
 
     def close(self) -> None:
         self._stream.close()
         super().close()
+
+
+class _Lines(_Limited):
+    """The same for text, which becomes far more than itself: lines of short fields, and many short lines."""
+
+    def __init__(self, path: Path, stream: gzip.GzipFile, bytes_a_row: int) -> None:
+        super().__init__(path, stream)
+        self._bytes_a_row, self._most = bytes_a_row, most_unpacked_bytes()
+        self._length, self._n_ends = 0, [0, 0]  # of the line that has begun; ends of lines of either kind
+
+    def _pass(self, data: bytes) -> None:
+        super()._pass(data)
+        self._n_ends = [n + data.count(end) for n, end in zip(self._n_ends, _LINE_ENDS, strict=True)]
+        if max(self._n_ends) * self._bytes_a_row > self._most:
+            raise too_large(self._path, "choose fewer columns")
+        last = max(map(data.rfind, _LINE_ENDS))
+        self._length = len(data) - last - 1 if last >= 0 else self._length + len(data)
+        if self._length * _BYTES_A_FIELD // 2 > self._most:
+            raise too_large(self._path, "break its longest line")
+
+
+def text_lines(path: Path, bytes_a_row: int = 0) -> BinaryIO:
+    """Open a text file, unpacked as it is read if it is gzipped, as far as what comes of it is let through."""
+    if path.suffix.lower() != ".gz":
+        return path.open("rb")
+    return io.BufferedReader(_Lines(path, gzip.GzipFile(path), bytes_a_row), _STEP)
 
 
 def unpacked(path: Path) -> BinaryIO:

@@ -283,6 +283,8 @@ def _check_readable(path: Path, format: Format) -> None:
         if path.is_dir() != format.is_folder and path.exists():
             kind = ("a folder, not a file", "a file, not a folder")[format.is_folder]
             raise UnusableFileError(f"{path} is {kind}, which {format.name} is kept in.")
+        if path.exists() and not path.is_dir() and not path.is_file():
+            raise UnusableFileError(f"{path} is a device or a pipe, not a file. Copy what it holds to a file first.")
         size = path.stat().st_size
         head = b"" if format.is_folder else _head(path)
     except FileNotFoundError:

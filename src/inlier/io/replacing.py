@@ -1,7 +1,8 @@
 """A file or folder is written beside its place, then takes it at once: the old one whole or the new one, never half.
 
-What is written lies in a workspace, a folder ``.inlier-...`` beside the place, locked as long as its process lives.
-A process that was killed leaves it behind unlocked, and the next that writes there clears it away.
+What is written lies in a workspace, a folder ``.inlier-unfinished-...`` beside the place, locked as long as its process
+lives. A process that was killed leaves it behind unlocked, and the next of the same user that writes there clears it
+away; what only looks like one (a link, another's folder, another name) stays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ try:
 except ImportError:  # not on Windows, where nothing is cleared away
     fcntl = None  # type: ignore[assignment]
 
-_PREFIX, _OLD = ".inlier-", ".old-"
+_PREFIX, _OLD = ".inlier-unfinished-", ".old-"
+_SPACE = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")  # as tempfile names them
 _FROM_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _STORE_FILES = re.compile(r"zarr\.json|\.zarray|\.zgroup|\.zattrs|\.zmetadata")
 _CHUNK = re.compile(r"c|\d+([./]\d+)*")  # a chunk's file or a folder of chunks, in either version of zarr
@@ -158,10 +160,12 @@ def _clear_leftovers(folder: Path) -> None:
         return
     for space in folder.glob(f"{_PREFIX}*/"):
         try:
-            lock = os.open(space, os.O_RDONLY)
-        except OSError:  # gone meanwhile, or somebody else's
+            lock = os.open(space, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:  # gone meanwhile, a link, or somebody else's
             continue
         try:
+            if not _SPACE.fullmatch(space.name) or os.fstat(lock).st_uid != os.geteuid():
+                continue
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for old in space.glob(f"{_OLD}*"):
                 if not os.path.lexists(folder / old.name.removeprefix(_OLD)):
