@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -109,6 +111,13 @@ def test_what_hangs_before_a_wall_is_in_free_space():
     assert n_in_front == n_in_view > 18_000  # some directions were not seen
     assert view.count(wall(4.0, 1), 0.15) == (0, 0)
     assert view.count(-wall(2.0, 1), 0.15) == (0, 0)  # behind the camera
+
+
+def test_empty_space_speaks_only_against_a_motion(scans):
+    source, target, truth = centred(scans)
+    opinion = opinion_on(truth, [level_of(source, target, 500)])
+    strengths = [replace(opinion, in_front=share).strength for share in (None, 0.0, 0.1, 0.3, 0.6)]
+    assert strengths[0] == strengths[1] == strengths[2] > strengths[3] > strengths[4]
 
 
 def test_nobody_looks_from_within_a_cloud_or_from_afar_or_through_things():

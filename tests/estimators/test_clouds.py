@@ -86,6 +86,22 @@ def test_flat_and_round_things_leave_a_freedom():
         assert "do not determine" in answer.why_not_
 
 
+def test_two_motions_that_fit_as_well_are_not_sure(scans):
+    part = scans.source - scans.source.mean(axis=0) + [25, 0, 0]
+    symmetric = np.vstack([part, part * [-1, -1, 1]])  # the same after half a turn about z
+    half = np.random.default_rng(0).random(len(symmetric)) < 0.5
+    turn = Rotation.from_euler("xyz", [30, 40, 50], degrees=True).as_matrix()
+    with pytest.raises(NoConsensusError, match="Two different motions fit about as well"):
+        CloudRegistration(random_state=0).fit(symmetric[half], symmetric[~half] @ turn.T)
+    answer = CloudRegistration(random_state=0, raise_on_failure=False).fit(symmetric[half], symmetric[~half] @ turn.T)
+    assert not answer.success_
+    assert answer.transformation_ is None
+    half_a_turn = turn @ np.diag([-1, -1, 1])
+    both = [answer.best_guess_.rotation, answer.runner_up_.transformation.rotation]
+    for truth in (turn, half_a_turn):
+        assert min(degrees(one, truth) for one in both) < 2
+
+
 def test_another_unit_is_named(scans):
     with pytest.raises(NoConsensusError, match="Millimetres and metres"):
         CloudRegistration(random_state=0).fit(scans.source, 1e-3 * scans.target)

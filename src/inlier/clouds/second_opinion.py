@@ -13,9 +13,11 @@ Four questions to a motion, at the octave that it was found at:
   along it fits as well, and nothing tells which is right.
 
 The first three make one number, for K of n matches supporting, T points touching, a share c of the near ones, and a
-share v of those in view that should not be there (the last term only where something was seen from an origin):
+share v of those in view that should not be there:
 
-    strength = log(K / n) + 0.6 log(K / T) + 4 c + 6 (0.1 - v).
+    strength = log(K / n) + 0.6 log(K / T) + 4 c - 6 max(0, v - 0.1).
+
+Empty space can only speak against a motion: where little is in view, nothing hangs in it either.
 
 Among clouds of different places its upper tail is exponential, and that is the p-value.
 """
@@ -34,7 +36,7 @@ from inlier.clouds.surfaces import Surface
 
 _TOUCH, _NEAR = 1.5, 5.0  # sides of a cell: points that touch the other surface, points that are near it
 _PER_POINT, _PER_CONTACT = 0.6, 4.0  # weights of log(K / T) and of c beside log(K / n)
-_PER_FRONT, _USUAL_FRONT = 6.0, 0.1  # weight of v, and v of a motion for which it says nothing
+_PER_FRONT, _USUAL_FRONT = 6.0, 0.1  # weight of v, and v up to which it says nothing
 _IN_FRONT = 3.0  # sides of a cell that a point has to lie in front of a surface
 _MOST_HIDDEN = 0.1  # share of a cloud's points that a place where it was seen from may not see
 _FARTHEST = 5.0  # radii of a cloud that it was seen from
@@ -65,7 +67,7 @@ class Opinion:
         """One number for support and contact."""
         per_match = np.log((self.n_supporting + 1) / max(self.n_matches, 1))
         per_point = np.log((self.n_supporting + 1) / (self.n_touching + _FEW))
-        free_space = 0.0 if self.in_front is None else _PER_FRONT * (_USUAL_FRONT - self.in_front)
+        free_space = 0.0 if self.in_front is None else _PER_FRONT * min(0.0, _USUAL_FRONT - self.in_front)
         return float(per_match + _PER_POINT * per_point + _PER_CONTACT * self.contact + free_space)
 
     @property

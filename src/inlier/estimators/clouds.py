@@ -43,6 +43,7 @@ _WORTH_REFINING = 8  # motions of an octave, the strongest by a quick look
 _CARRIED_ON = 4  # motions of an octave that are tried at the next one
 _FEWEST_POINTS = 100
 _ANOTHER_UNIT = 30.0  # ratio of the sizes of two clouds that hardly show one place in one unit
+_AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from which on either may be right
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
 _MOST_POINTS = 4_000_000  # of a cloud that are kept as they are; of more, every so many
@@ -81,7 +82,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     success_ : bool
-        Whether a motion was found that is sure: ``detection_p_value_`` of 0.005 or less, and no freedom left.
+        Whether a motion was found that is sure: ``detection_p_value_`` of 0.005 or less, no freedom left, and no other
+        motion that is about as sure.
     transformation_ : SimilarityTransformation or None
         target = transformation_(source), rigid. None where nothing is sure.
     detection_p_value_ : float
@@ -103,7 +105,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     best_guess_ : SimilarityTransformation or None
         The best motion that was found, sure or not, as it came from the search.
     runner_up_ : RunnerUp or None
-        Another motion that at least half as many matches support, if there is one.
+        Another motion that is about as sure, or that at least half as many matches support, if there is one.
     matches_ : tuple of two ndarrays of shape (n, 3)
         The points of source and target that look most alike, row by row; most of these pairs are wrong.
     registration_ : Registration
@@ -239,14 +241,16 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         best = opinions[0] if opinions else None
         self.detection_p_value_ = 1.0 if best is None else float(np.exp(best.log_p_value))
         self.undetermined_ = None if best is None else best.undetermined
-        self.success_ = best is not None and self.detection_p_value_ <= _SURE
+        self.success_ = best is not None and self.detection_p_value_ <= _SURE and not _is_ambiguous(opinions)
         self.best_guess_ = None if best is None else self._as_transformation(best.motion)
         self.transformation_ = self.best_guess_ if self.success_ else None
         self.overlap_ = best.overlap if best is not None and self.success_ else (np.nan, np.nan)
         self.uncertainty_: MotionUncertainty | None = None
         self.runner_up_ = None
-        if best is not None and len(opinions) > 1 and opinions[1].n_supporting >= _SAME_ORDER * best.n_supporting:
-            second = opinions[1]
+        second = opinions[1] if len(opinions) > 1 else None
+        if best is None or second is None:
+            pass
+        elif _is_ambiguous(opinions) or second.n_supporting >= _SAME_ORDER * best.n_supporting:
             self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
         self.evidence_ = [one.to_dict() for one in opinions]
         self.spacing_, self.noise_bound_, self.refinement_ = levels[-1].side, np.nan, np.nan
@@ -298,12 +302,27 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 f"as well, as along a plane, a pipe or a ball. What was found is one of many; scans "
                 f"that show more would tell."
             )
+        if _is_ambiguous(opinions):
+            return (
+                f"Two different motions fit about as well: {best.n_supporting} and {opinions[1].n_supporting} of "
+                f"{best.n_matches} matches support them, and {best.contact:.0%} and {opinions[1].contact:.0%} of the "
+                f"points near the other surface touch it. What the clouds show may repeat itself or be symmetric; "
+                f"scans that show more would tell."
+            )
         in_front = "" if best.in_front is None else f", and {best.in_front:.0%} of what is in view hangs in empty space"
         return (
             f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
             f"{best.contact:.0%} of the points near the other surface touch it{in_front}; clouds of different places "
             f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too little."
         )
+
+
+def _is_ambiguous(opinions: list[Opinion]) -> bool:
+    """Whether another motion is sure as well, and about as much: repeated or symmetric structure."""
+    if len(opinions) < 2:
+        return False
+    best, second = (one.log_p_value for one in opinions[:2])
+    return second <= np.log(_SURE) and best - second > np.log(_AS_SURE)
 
 
 def _ranked(motions: list[Motion], levels: list[Level], views: Views, every: int = 1) -> list[Opinion]:

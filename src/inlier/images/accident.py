@@ -35,7 +35,7 @@ _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = 0.35  # quantile that is compared: untouched while less than two thirds of the peaks are of changes
-_SHAPE = 0.22  # of the tail. Twins alone have about 0.2; real photos differ in more ways than twins do
+_SHAPE = 0.25  # of the tail. Twins alone have about 0.2; real photos differ in more ways than twins do
 _NO_NOISE = 0.05  # evidence where there is nothing, not even noise
 
 
