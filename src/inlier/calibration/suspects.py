@@ -22,7 +22,7 @@ from inlier._typing import FloatArray
 from inlier.calibration.any_pairs import AnyPairs
 
 _FLOORS = 2.0  # times the least share that there can be, from which on the distribution of ranks is looked at
-_FREEDOMS = (100, 15, 5, 2)  # degrees, of the Student t of real pairs' z: how heavy its lower tail may be
+_FREEDOMS = (15, 100, 5, 2)  # degrees, of the Student t of real pairs' z: the usual ones, and how heavy it may be
 _LOWEST = -4.0  # z that is looked at
 _BINS = 100
 _STARTS = ((-4.0, 2.5, 0.0), (-4.0, 5.0, 0.7), (-1.0, 4.0, 0.3))  # logit of the share, centre, log scale
@@ -68,14 +68,17 @@ def _correlation_of_wrong(fold: AnyPairs) -> float:
 def chance_wrong(z: FloatArray, least_share: float) -> tuple[FloatArray, float]:
     """Chance that each pair is wrong, from its z, and the share of wrong pairs; 1 where z is NaN.
 
-    The lower tail of the real pairs' z is as heavy as explains all z best.
+    The lower tail of the real pairs' z is the usual one, unless another explains all z better by more than Schwarz's
+    log(n) / 2: a few wrong pairs would do for a heavy tail.
     """
     known = np.isfinite(z)
     if not known.any():
         return np.ones(z.size), 1.0
     ceiling = -float(ndtri(min(_FLOORS * least_share, 0.5)))
     clipped = np.clip(z[known], _LOWEST, None)
-    mixture = min((_Mixture.of(clipped, ceiling, freedom) for freedom in _FREEDOMS), key=lambda found: found.loss)
+    usual, *others = (_Mixture.of(clipped, ceiling, freedom) for freedom in _FREEDOMS)
+    best = min(others, key=lambda found: found.loss)
+    mixture = best if usual.loss - best.loss > np.log(clipped.size) / 2 else usual
     chance = np.ones(z.size)
     chance[known] = mixture.chance_wrong(clipped, ceiling)
     order = np.argsort(-np.where(known, z, -np.inf))
