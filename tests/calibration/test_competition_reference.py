@@ -124,10 +124,10 @@ def test_of_several_deals_the_middle_one_counts():
     assert share_by_rivals(deals[:1]) is None
 
 
-def test_a_contradiction_is_five_quarters_of_the_standard_error_of_the_difference():
+def test_a_contradiction_is_twice_the_standard_error_of_the_difference():
     beside_rivals = RivalShare(np.zeros(3), (0.5, 0.04))
-    assert beside_rivals.contradicts(0.563, 0.03)  # whose difference has an error of 0.05
-    assert not beside_rivals.contradicts(0.562, 0.03)
+    assert beside_rivals.contradicts(0.601, 0.03)  # whose difference has an error of 0.05
+    assert not beside_rivals.contradicts(0.599, 0.03)
     assert not beside_rivals.contradicts(0.2, 0.03)
 
 

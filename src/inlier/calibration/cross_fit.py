@@ -137,11 +137,17 @@ def cross_fit(
             real = clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
             if real is not None:
                 fit = _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
-    if helped is None and n <= MOST_PARTED and max(pairs.dimensions) <= WIDE and _few_are_clear(fit):
+    may_be_permuted = helped is None and _are_all_different(labels)
+    if may_be_permuted and n <= MOST_PARTED and max(pairs.dimensions) <= WIDE and _few_are_clear(fit):
         helped = _by_neighbours(pairs, prepared, rng)
         other = cross_fit(pairs, labels, n_folds, rng, prepared, helped, most_deals=1)
         return other if _n_clear(other) > _n_clear(fit) else fit
     return fit
+
+
+def _are_all_different(labels: Array) -> bool:
+    """Whether no row is listed twice on a side, and none belongs with others: equal rows are each other's nearest."""
+    return bool((labels[:2].max(axis=1) + 1 == labels.shape[1]).all()) and _units(labels) is None
 
 
 def _n_clear(fit: CrossFit) -> int:

@@ -73,7 +73,7 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         try:
             table = _read(request)
         except TextColumnError as error:
-            if request.columns is not None or not _holds_labels(source, error.column):
+            if request.columns is not None or not _holds_labels(source, error):
                 raise
             labels.append(error.column)
             request = replace(request, left_out=(*request.left_out, error.column))
@@ -97,8 +97,11 @@ def _read(request: Request) -> Table:
         return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
 
 
-def _holds_labels(source: str | Path, column: str) -> bool:
-    texts = read_labels(source, column)
+def _holds_labels(source: str | Path, refused: TextColumnError) -> bool:
+    try:
+        texts = read_labels(source, refused.column)
+    except UnusableFileError:  # lists and the like, which are no text either
+        raise refused from None
     return texts is not None and are_labels(texts)
 
 
