@@ -247,11 +247,10 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self.overlap_ = best.overlap if best is not None and self.success_ else (np.nan, np.nan)
         self.uncertainty_: MotionUncertainty | None = None
         self.runner_up_ = None
-        second = opinions[1] if len(opinions) > 1 else None
-        if best is None or second is None:
-            pass
-        elif _is_ambiguous(opinions) or second.n_supporting >= _SAME_ORDER * best.n_supporting:
-            self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
+        if len(opinions) > 1:
+            first, second = opinions[:2]
+            if _is_ambiguous(opinions) or second.n_supporting >= _SAME_ORDER * first.n_supporting:
+                self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
         self.evidence_ = [one.to_dict() for one in opinions]
         self.spacing_, self.noise_bound_, self.refinement_ = levels[-1].side, np.nan, np.nan
         x, y = levels[-1].ends
