@@ -45,6 +45,7 @@ MODULES = {
     "consensus.hold_out": ["tests/consensus/test_decisions.py", "tests/consensus/test_hold_out.py"],
     "estimators._verdict": ["tests/estimators/test_verdict.py"],
     "estimators.registration": [
+        "tests/estimators/test_registration_decisions.py",
         "tests/estimators/test_registration.py",
         "tests/estimators/test_registration_repeats.py",
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inlier.consensus import clumps
 from inlier.consensus.clumps import (
     are_nearest_neighbours,
     cell_side,
@@ -77,6 +78,36 @@ def test_lengths_of_all_kinds_were_among_these():
     lengths = [clump_length(*partly_clumped(seed), np.random.default_rng(seed)) for seed in range(14)]
     assert 1 <= lengths.count(0.0) <= 8
     assert len(set(lengths)) > 4
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected", "shell"),
+    [
+        ([19], [0], None),  # too few to tell
+        ([20], [0], 0),
+        ([19, 1], [0, 0], 1),  # those of the next are added
+        ([14, 0, 15], [9.5, 0.5, 0], None),  # ten expected tell, too: that there are none
+        ([300, 100, 20], [100, 100, 0], 0),  # what comes after an end is another matter
+        ([151], [100], 0),
+        ([150], [100], None),  # not more than one and a half times as many
+        ([37], [17.4], 0),  # 4 sqrt(18.4) = 17.16
+        ([34], [17.4], None),
+        ([25], [0.1, 0], 0),
+        ([0, 0, 40], [0, 0, 10], 2),
+        ([300, 90, 300], [100, 60, 300], 0),
+        ([300, 160, 300], [100, 100, 300], 1),
+    ],
+)
+def test_shells_are_pooled_until_they_tell(monkeypatch, seen, expected, shell):
+    def counts(x, y, ends, n_orders, rng):
+        assert n_orders == 2
+        parts = (np.append(part, np.zeros(len(ends) - len(part))) for part in (seen, expected))
+        return tuple(np.cumsum(part) for part in parts)
+
+    monkeypatch.setattr(clumps, "_joint_within", counts)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    expected_length = 0.0 if shell is None else spread_of(X, X) * SHELLS[shell]
+    assert clump_length(X, X, np.random.default_rng(0)) == pytest.approx(expected_length)
 
 
 @pytest.mark.parametrize("seed", range(14))
