@@ -32,6 +32,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus.pairs import spread_of
 
 _LEVEL = 1.5  # joint neighbours beside those among re-pairings that make a clump
 _SHELLS = 2.0 ** np.arange(-8, 1.01, 0.5)  # shells of joint distance, in units of the smaller spread
@@ -111,8 +112,7 @@ def _members(numbers: Array, n: int) -> tuple[Array, Array]:
 
 def _shells(x: Array, y: Array, widest: float = np.inf) -> FloatArray:
     """Ends of the shells of joint distance, no wider than so many spreads."""
-    spread = min(float(np.sqrt(side.var(axis=0).sum())) or 1.0 for side in (x, y))
-    return spread * _SHELLS[widest >= _SHELLS]
+    return min(spread_of(x.T), spread_of(y.T)) * _SHELLS[widest >= _SHELLS]
 
 
 def _joint_within(
