@@ -390,7 +390,7 @@ class Registration(TransformerMixin, NewPairs):
         verdict = judged.decided(self.alpha, self.noise_bound, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), certainty)
-        warn_about(found, X, Y, motion)
+        warn_about(found, X, Y)
         return self._with_runner_up(verdict, found, certainty)
 
     def _with_runner_up(self, verdict: Verdict, found: Consensus, certainty: Certainty) -> Verdict:
