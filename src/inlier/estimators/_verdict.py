@@ -174,9 +174,9 @@ def warn_about(found: Consensus, X: Array, Y: Array) -> None:
         )
     if not found.pairs.is_wide and are_nearest_neighbours(X, Y):
         warn(
-            "Each y is the point nearest to where its x is carried by one map, and many x share one: such pairs support "
-            "the transformation that made them, right or wrong. Match by something else than position, or refine a "
-            "start that is known to be near."
+            "Each y is the point nearest to where its x is carried by one map, and many x share one: such pairs "
+            "support the transformation that made them, right or wrong. Match by something else than position, or "
+            "refine a start that is known to be near."
         )
 
 
