@@ -80,7 +80,7 @@ def test_the_right_motion_is_suggested_and_stands_out(scans):
     source, target, truth = centred(scans)
     level = level_of(source, target, 1_500)
     found = refined(level, suggested_motions(level, np.random.default_rng(0))[:10])
-    opinions = sorted((opinion_on(motion, [level]) for motion in found), key=lambda one: -one.n_supporting)
+    opinions = ranked([opinion_on(motion, [level]) for motion in found])
     assert degrees(opinions[0].motion, truth) < 0.5
     assert opinions[0].log_p_value < np.log(1e-5)
     wrong = Motion(Rotation.from_euler("z", 90, degrees=True).as_matrix() @ truth.rotation, truth.translation)

@@ -104,7 +104,7 @@ def test_two_motions_that_fit_as_well_are_not_sure(scans):
 
 
 def test_another_unit_is_named(scans):
-    with pytest.raises(NoConsensusError, match="Millimetres and metres"):
+    with pytest.raises(NoConsensusError, match="A scale of 1000 would fit"):
         CloudRegistration(random_state=0).fit(scans.source, 1e-3 * scans.target)
 
 
