@@ -7,7 +7,6 @@ import pytest
 
 from inlier.consensus import clumps
 from inlier.consensus.clumps import (
-    are_nearest_neighbours,
     cell_side,
     cells,
     clump_length,
@@ -140,61 +139,6 @@ def test_coincidences_are_those_of_all_pairs_of_pairs(seed):
         if e >= 1 and s - e > 2.3 * np.sqrt(e + 1):
             ratios.append((s + 0.5) / (e + 0.5))
     assert coincidence(X, Y, reach, np.random.default_rng(seed)) == pytest.approx(max(ratios))
-
-
-class TestNearestNeighbours:
-    """Points of a lattice, so that it is known how far the nearest and the second nearest are."""
-
-    Y = np.array([[float(i), float(j)] for i in range(12) for j in range(12)])
-
-    def pairs(self, offset, shared=0.25, wrong=0.0):
-        """Pairs that lie ``offset`` from their y, along the lattice; a share of the y has two x, a share is wrong."""
-        rng = np.random.default_rng(0)
-        own = rng.permutation(len(self.Y))
-        own[: int(shared * len(own))] = own[-int(shared * len(own)) :] if shared else own[:0]
-        X = self.Y[own] + offset * np.eye(2)[rng.integers(2, size=len(own))] * rng.choice([-1, 1], size=(len(own), 1))
-        is_wrong = rng.random(len(X)) < wrong
-        X[is_wrong] = rng.permutation(X[is_wrong])
-        return X, self.Y[own]
-
-    @pytest.mark.parametrize(("offset", "expected"), [(0.2, False), (0.3, False), (0.42, True), (0.45, True)])
-    def test_they_lie_hardly_nearer_than_the_second(self, offset, expected):
-        assert (offset / (1 - offset) > 0.5) == expected  # clearly: the map that is fitted is not quite the lattice's
-        assert are_nearest_neighbours(*self.pairs(offset)) == expected
-
-    def test_what_is_not_nearest_was_not_made_so(self):
-        assert not are_nearest_neighbours(*self.pairs(0.6))
-
-    @pytest.mark.parametrize(("wrong", "expected"), [(0.0, True), (0.3, False), (0.7, False)])
-    def test_nearly_all_of_them_are(self, wrong, expected):
-        assert are_nearest_neighbours(*self.pairs(0.42, wrong=wrong)) == expected
-
-    def test_where_no_two_share_a_point_they_were_not(self):
-        X, Y = self.pairs(0.42, shared=0.0)
-        turn = np.array([[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]])  # so that no two have a coordinate in common
-        assert not are_nearest_neighbours(X @ turn, Y @ turn)
-        shared = self.pairs(0.42)
-        assert are_nearest_neighbours(*(side @ turn for side in shared))
-
-    def test_one_point_alone_has_no_second(self):
-        assert not are_nearest_neighbours(np.ones((30, 2)), np.zeros((30, 2)))
-
-    def test_which_map_made_them_does_not_matter(self):
-        X, Y = self.pairs(0.42)
-        assert are_nearest_neighbours(X @ np.array([[0.0, 3.0], [-2.0, 1.0]]) + 7.3, Y)
-
-    def test_of_many_some_are_asked(self, monkeypatch):
-        X, Y = (np.tile(side, (10, 1)) for side in self.pairs(0.42))  # 1,440 pairs, of which every second is asked
-        asked = []
-
-        class Tree(clumps.cKDTree):
-            def query(self, images, **options):
-                asked.append(len(images))
-                return super().query(images, **options)
-
-        monkeypatch.setattr(clumps, "cKDTree", Tree)
-        assert are_nearest_neighbours(X, Y)
-        assert set(asked) == {720}
 
 
 @pytest.mark.parametrize("seed", range(4))
