@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -98,20 +99,14 @@ def real_light_pairs(count: int, seed: int = 1) -> Iterator[PhotoPair]:
         yield PhotoPair(f"real light {number}", before, _photographed(changed, noise, rng), truth)
 
 
-@dataclass(frozen=True, eq=False)
-class _Scene:
-    """A piece of a photo, other photos to take things from, and the numbers that decide what is done to it."""
+class _Scene(NamedTuple):
+    """A piece of a photo, other photos to take things from, and what decides about it by chance."""
 
     name: str
     number: int
     photo: np.ndarray
     donors: list[np.ndarray]
     rng: np.random.Generator
-
-    def pair(self, kind: str, after: np.ndarray, truth: np.ndarray, noise: float, before: np.ndarray) -> PhotoPair:
-        """Photograph what the scene has become."""
-        name = f"{kind}{self.name[:12]} {self.number}"
-        return PhotoPair(name, before, _photographed(after, noise, self.rng), truth)
 
 
 def _scenes(photos: dict[str, np.ndarray], count: int, *seed: int) -> Iterator[_Scene]:
@@ -121,7 +116,7 @@ def _scenes(photos: dict[str, np.ndarray], count: int, *seed: int) -> Iterator[_
         rng = np.random.default_rng([*seed, number])
         name = names[number % len(names)]
         donors = [photo for other, photo in photos.items() if other != name]
-        yield _Scene(name, number, _crop(photos[name], rng), donors, rng)
+        yield _Scene(name[:12], number, _crop(photos[name], rng), donors, rng)
 
 
 _NOTHING = np.zeros(_SIZE, bool)
@@ -139,7 +134,7 @@ def made_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed
             after, truth = _held_in_hand(after, truth, rng)
         elif rng.random() < 0.6:
             after, truth = _moved(after, truth, rng)
-        yield scene.pair("", after, truth, noise, before)
+        yield PhotoPair(f"{scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
 
 
 def held_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
@@ -150,7 +145,7 @@ def held_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed
         noise = rng.uniform(1, 7)
         before = _photographed(scene.photo, noise, rng)
         after, truth = _held_in_hand(_relit(view, rng), truth, rng, 3.0)
-        yield scene.pair("held ", after, truth, noise, before)
+        yield PhotoPair(f"held {scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
 
 
 def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
@@ -182,7 +177,7 @@ def hard_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed
         after, truth = _with_depth(after, truth, rng)
         if rng.random() < 0.4:
             after = ndimage.gaussian_filter(after, (1.5, 1.5, 0))
-        yield scene.pair("hard ", after, truth, noise, before)
+        yield PhotoPair(f"hard {scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
 
 
 def photos_of(half: str | None) -> dict[str, np.ndarray]:
