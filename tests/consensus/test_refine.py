@@ -194,7 +194,8 @@ class TestFlat:
     )
     @pytest.mark.parametrize("stretch", [1.0, 3.0])
     def test_by_its_deviations(self, deviations, flat, stretch):
-        assert self.is_flat(deviations, stretch=stretch) == flat
+        model = "rigid" if stretch == 1 else "similarity"
+        assert self.is_flat(deviations, model=model, stretch=stretch) == flat
 
     def test_what_may_mirror_needs_no_word(self):
         assert not self.is_flat((9.0, 5.0, 0.1), model="orthogonal")

@@ -195,3 +195,19 @@ def test_no_partner_is_met_twice_where_strata_are_of_different_size():
     for wanted in (1, 4, 7, 8, 20):
         shifts = list(re_pairings(labels, wanted, np.random.RandomState(0)))
         assert len(shifts) == min(wanted, 7)
+
+
+def test_one_point_in_common_is_enough():
+    labels = np.array([[0, 0, 1, 2], [0, 1, 1, 2]])
+    found = share_no_point(labels, np.arange(4)[:, None], np.arange(4))
+    expected = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]]
+    np.testing.assert_array_equal(found, np.array(expected, dtype=bool))
+    assert found.dtype == bool
+
+
+def test_rows_differ_by_their_last_bit_in_any_column():
+    rows = np.tile([1e-20, 5.0, 1e20], (4, 1))
+    for column in range(3):
+        rows[column, column] = np.nextafter(rows[column, column], np.inf)
+    assert len(set(row_hashes(rows).tolist())) == 4
+    assert len(set(row_hashes(rows[:, ::-1]).tolist()) | set(row_hashes(rows).tolist())) == 8
