@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from inlier.clouds.refinement import Motion, contact, polish, refine
+from inlier import SimilarityTransformation
+from inlier.clouds.refinement import Motion, contact, polish, refine, slid_to_surface
 from inlier.clouds.second_opinion import View, opinion_on
 from inlier.clouds.suggestions import agreement, different, level_of, n_supporting, refined, suggested_motions
 from inlier.clouds.surfaces import Surface
@@ -45,6 +46,17 @@ def test_polish_finds_the_motion_from_nearby(scans):
     found, _, _ = polish(source, target, start)
     assert degrees(start, truth) > 2
     assert degrees(found, truth) < 0.1
+
+
+def test_points_of_pairs_are_slid_to_the_surface_that_they_lie_on(scans):
+    truth = SimilarityTransformation(scans.rotation, scans.translation, model="rigid")
+    bound = 0.1 * np.sqrt(scans.target.var(axis=0).sum())
+    off = SimilarityTransformation(scans.rotation, scans.translation + 0.3 * bound, model="rigid")
+    image = truth(scans.source)
+    seen = Surface.dense(scans.target).tree.query(image)[0] < bound / 2
+    found = slid_to_surface(scans.source[seen], scans.target, off, bound)
+    rms = [np.sqrt(np.mean((motion(scans.source) - image) ** 2)) for motion in (off, found)]
+    assert rms[1] < 0.2 * rms[0]
 
 
 def test_nothing_moves_where_nothing_touches(scans):

@@ -166,7 +166,7 @@ def set_aside(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
     return far
 
 
-def warn_about(found: Consensus, X: Array, Y: Array, motion: Transformation) -> None:
+def warn_about(found: Consensus, X: Array, Y: Array) -> None:
     """Say what is odd about pairs that agree: a mirror image, a plane, pairs that support whatever made them."""
     if found.better_mirrored:
         cure = "model='orthogonal'" if found.model.name == "rotation" else "reflection=True"
@@ -177,11 +177,11 @@ def warn_about(found: Consensus, X: Array, Y: Array, motion: Transformation) -> 
             f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
             f"much, and say nothing about what lies off it."
         )
-    if are_nearest_neighbours(X, Y, motion):
+    if not found.pairs.is_wide and are_nearest_neighbours(X, Y):
         warn(
-            "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
-            "transformation that made them, right or wrong. Match by something else than position, or refine a "
-            "start that is known to be near."
+            "Each y is the point nearest to where its x is carried by one map, and many x share one: such pairs "
+            "support the transformation that made them, right or wrong. Match by something else than position, or "
+            "refine a start that is known to be near."
         )
 
 
