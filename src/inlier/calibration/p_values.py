@@ -73,9 +73,12 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
-    def doubting(self, chance_wrong: FloatArray) -> Calibration:
-        """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted."""
-        doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong, 0.0)
+    def doubting(self, chance_wrong: FloatArray, q_values: FloatArray | None = None) -> Calibration:
+        """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted.
+
+        With ``q_values``, by what is known besides, it is where the rate of false discoveries allows for it.
+        """
+        doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong if q_values is None else q_values, 0.0)
         return replace(self, q_values=np.maximum(self.q_values, doubtful))
 
     def interval(self, counts: Array | None = None, other: tuple[float, float] | None = None) -> tuple[float, float]:
@@ -356,7 +359,9 @@ def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) ->
     reached = np.cumsum(counts)
     if reached[-1] <= most:
         return np.repeat(rising_values, counts)
-    return rising_values[reached.searchsorted(_evenly_spaced_ranks(int(reached[-1]), most), side="right")]
+    n_kept = _evenly_spaced_ranks(int(reached[-1]), most).searchsorted(reached)  # ranks below each
+    n_kept[1:] -= n_kept[:-1].copy()
+    return rising_values.repeat(n_kept)
 
 
 def _evenly_spaced_ranks(n: int, most: int) -> Array:
