@@ -34,6 +34,7 @@ PATIENCE, WAITING = 10.0, 60.0  # seconds of work, and until a process counts as
 _SPARE_MIB = 1024  # beyond the limit
 _COMMAND_EVERY = 20  # mutants, one is also given to the command line
 _ARCHIVES, _INSIDE = (".npz", ".xlsx"), 0.7  # of which so many are damaged inside
+_IN_DISORDER = 0.25  # of the sound files, whose pieces are exchanged rather than their bytes
 _RESTART_EVERY = 5_000  # mutants, so that memory is measured afresh
 
 
@@ -144,10 +145,18 @@ def bytes_damaged(run: Run, seeds: list[Path], n: int, rng: np.random.Generator)
         if seed.is_dir():
             run.attack(suffix, lambda path, seed=seed: mutations.damaged_folder(seed, path, rng, run.payload))
         else:
-            is_archive = suffix in _ARCHIVES and rng.random() < _INSIDE
-            damage = mutations.damaged_archive if is_archive else mutations.damaged
-            content = damage(seed.read_bytes(), rng, run.payload)
+            content = _changed(seed, seeds, rng, run.payload)
             run.attack(suffix, lambda path, content=content: path.write_bytes(content))
+
+
+def _changed(seed: Path, seeds: list[Path], rng: np.random.Generator, payload: bytes) -> bytes:
+    """A sound file with some bytes changed, inside or outside of its archive, or with its pieces in disorder."""
+    content = seed.read_bytes()
+    if rng.random() < _IN_DISORDER:
+        files = [path for path in seeds if path.is_file()]
+        return mutations.rearranged(content, files[rng.integers(len(files))].read_bytes(), rng)
+    is_archive = seed.suffix in _ARCHIVES and rng.random() < _INSIDE
+    return (mutations.damaged_archive if is_archive else mutations.damaged)(content, rng, payload)
 
 
 def headers_made_up(run: Run, seeds: Path, n: int, number: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import shutil
 import struct
 import zipfile
@@ -31,6 +32,12 @@ ODD_BYTES = (
     b"<",
     b"&",
 )
+
+ODD_WRITTEN = (
+    *(str(number).encode() for number in (-1, 0, 2**31, 2**32, 2**63 - 1, 2**63, 2**64, 10**30, -(10**19))),
+    *(b"9" * 5000, b"1" + b"0" * 400, b"1e308", b"-1e999", b"0.0000001", b"1_000", b"0x7fffffff", b"+", b""),
+)
+_HEADER, _LONGEST, _MOST_REPEATED = 4096, 4 * 1024**2, 300  # bytes, bytes, times
 
 
 class Canary:
@@ -75,6 +82,35 @@ def damaged(content: bytes, rng: np.random.Generator, payload: bytes) -> bytes:
         elif kind == 8 and rng.random() < 0.1:
             data[place : place + len(payload)] = payload
     return bytes(data)
+
+
+def rearranged(content: bytes, other: bytes, rng: np.random.Generator) -> bytes:
+    """The content in larger pieces: cut, repeated, exchanged, joined to another file, or with absurd numbers."""
+    data, kind = content, rng.integers(7)
+    start, stop = sorted(int(place) for place in rng.integers(0, len(data) + 1, 2))
+    if kind == 0:  # the front of one file and the end of another
+        data = data[:start] + other[int(rng.integers(len(other) + 1)) :]
+    elif kind == 1:
+        data = data[: len(data) * int(rng.integers(16)) // 16]
+    elif kind == 2:
+        data = data[:start] + data[start:stop] * int(rng.integers(2, _MOST_REPEATED)) + data[stop:]
+    elif kind == 3:
+        data = data[stop:] + data[start:stop] + data[:start]
+    elif kind == 4:
+        data = data[:start] + (b"\0", b"\xff", b" ", b"\n")[rng.integers(4)] * (stop - start) + data[stop:]
+    elif kind == 5:
+        data = data[:start] + data
+    else:
+        head, tail = data[:_HEADER], data[_HEADER:]
+        share = rng.choice((0.05, 0.3, 1.0))
+        numbers = re.compile(rb"[-+]?\d+(\.\d+)?")
+        data = numbers.sub(lambda found: _absurd(rng) if rng.random() < share else found[0], head) + tail
+    return data[:_LONGEST]
+
+
+def _absurd(rng: np.random.Generator) -> bytes:
+    """A written number that no file should hold."""
+    return ODD_WRITTEN[rng.integers(len(ODD_WRITTEN))]
 
 
 def damaged_archive(content: bytes, rng: np.random.Generator, payload: bytes) -> bytes:

@@ -20,6 +20,7 @@ from scipy.stats import binom
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=60, print_blob=True)
 settings.register_profile("quick", derandomize=True, deadline=None, max_examples=10, print_blob=True)
 settings.register_profile("random", deadline=None, max_examples=200, print_blob=True)
+settings.register_profile("many", deadline=None, max_examples=600, print_blob=True)
 
 NEVER = 1e-6  # chance that a promise that is kept is called broken
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"

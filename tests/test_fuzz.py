@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import time
 import warnings
 from functools import partial
@@ -11,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fuzz.__main__ import CORPUS, Reader, Run, bytes_damaged, headers_made_up
-from fuzz.mutations import damaged, payload_for
+from fuzz.mutations import damaged, payload_for, rearranged
 from fuzz.seeds import make_seeds
 
 from inlier.io import FORMATS, UnusableFileError, open_stored, read_photo, read_table
 
+TESTS = Path(__file__).parent
 FAKE = """
 import os, time
 from pathlib import Path
@@ -78,6 +81,17 @@ def test_seeds_are_sound_and_of_every_format(tmp_path):
     assert b"canary" in payload_for(tmp_path / "canary")
 
 
+def test_pieces_in_disorder():
+    rng, content, other = np.random.default_rng(0), b"ply 40 1.5\n" + bytes(range(200)), b"x" * 50
+    made = [rearranged(content, other, rng) for _ in range(300)]
+    assert all(len(mutant) <= 4 * 1024**2 for mutant in made)
+    assert any(mutant.endswith(b"xx") for mutant in made)
+    assert any(mutant == content[: len(mutant)] and len(mutant) < len(content) for mutant in made)
+    assert any(len(mutant) > 10 * len(content) for mutant in made)
+    assert any(str(2**64).encode() in mutant for mutant in made)
+    assert len(rearranged(b"", b"", rng)) < 10
+
+
 def test_some_mutants(tmp_path):
     """A few of those that `make fuzz` makes by the thousand."""
     seeds = make_seeds(tmp_path / "seeds")
@@ -111,3 +125,22 @@ def test_the_reader_answers(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((5, 2)))
     assert reader.ask("read", tmp_path / "a.npy") == "read"
     reader.close()
+
+
+def names_in(path):
+    """Tests of a file, as pytest names them."""
+    body = ast.parse(path.read_text()).body
+    found = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    classes = [node for node in body if isinstance(node, ast.ClassDef)]
+    return found | {f"{node.name}::{part.name}" for node in classes for part in node.body if hasattr(part, "name")}
+
+
+def test_every_hole_that_was_found_has_a_test():
+    page = (TESTS.parent / "SECURITY.md").read_text()
+    rows = dict(re.findall(r"^\| ([RS]\d+) \| .* \| (.*) \|$", page, re.M))
+    assert list(rows) == [*(f"R{number}" for number in range(1, 14)), "S5"]
+    for hole, tests in rows.items():
+        named = re.findall(r"`([\w/]+\.py)::([\w:]+)`", tests)
+        assert named, hole
+        for file, name in named:
+            assert name in names_in(TESTS / file), (hole, file, name)

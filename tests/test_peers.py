@@ -130,3 +130,32 @@ def test_runs_are_written_read_again_and_summed_up(tmp_path, capsys):
     assert (tmp_path / "peers.png").stat().st_size > 10_000
     grid.forget(runs, [BASELINE])
     assert not grid.read_rows(runs)
+
+
+def test_peers_that_are_not_installed_are_named_in_a_line(monkeypatch, tmp_path):
+    from registration_bench import methods, negatives
+
+    def missing(*_):
+        raise ImportError
+
+    absent = methods.Method("Open3D RANSAC", missing)
+    monkeypatch.setitem(negatives.METHODS, "Open3D RANSAC", absent)
+    said = negatives.run(tmp_path, ["Open3D RANSAC"], draws=1, seeds=1)
+    assert said == "Open3D RANSAC: not installed (pip install '.[peers]')\n"
+
+
+def test_pairs_of_nearest_neighbours_are_claimed_and_told():
+    from registration_bench import negatives
+
+    outcome = negatives.on_one_nearest("inlier", 1000, 0)
+    assert outcome.verdict == "claimed"
+    assert outcome.told
+    assert negatives.on_one_made("inlier", "independent", 0) == negatives.Outcome("not claimed", None, told=False)
+
+
+def test_scores_of_claims_are_lowest_median_and_highest():
+    from registration_bench.negatives import Outcome, _scores
+
+    found = [Outcome("claimed", score, told=False) for score in (0.5, 0.1, 0.3)]
+    assert _scores(found) == "  score 0.10 0.30 0.50"
+    assert _scores([Outcome("claimed", None, told=False)]) == ""

@@ -19,11 +19,15 @@ TRIALS, PYTHON_TRIALS, CONFIDENCE = 100_000, 10_000, 0.999
 
 @dataclass(frozen=True)
 class Answer:
-    """A motion y = R x + t, and which pairs the method accepts (None: those within the bound)."""
+    """A motion y = R x + t, which pairs the method accepts (None: those within the bound), and what it says for it.
+
+    The score is what a package offers to judge an answer by: a fitness, a share of inliers; higher is better.
+    """
 
     rotation: np.ndarray
     translation: np.ndarray
     mask: np.ndarray | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def open3d_ransac(X, Y, bound, seed):
     )
     if not found.fitness:
         return None
-    return Answer(found.transformation[:3, :3], found.transformation[:3, 3])
+    return Answer(found.transformation[:3, :3], found.transformation[:3, 3], score=found.fitness)
 
 
 def open3d_fgr(X, Y, bound, seed):
@@ -142,7 +146,10 @@ def kiss_matcher(X, Y, bound, seed):
     config.robin_noise_bound = config.solver_noise_bound = bound
     matcher = package.KISSMatcher(config)
     found = matcher.prune_and_solve(list(X.astype(np.float32)), list(Y.astype(np.float32)))
-    return Answer(np.asarray(found.rotation), np.asarray(found.translation).ravel()) if found.valid else None
+    if not found.valid:
+        return None
+    share = matcher.get_num_final_inliers() / len(X)
+    return Answer(np.asarray(found.rotation), np.asarray(found.translation).ravel(), score=share)
 
 
 def magsac(X, Y, bound, seed):

@@ -317,9 +317,9 @@ def plot_map(matcher: Any, X: Any, y: Any, ax: Any = None) -> Any:
     'y'
     """
     ax = _or_new(ax, (4.2, 4))
-    predicted, actual = np.asarray(matcher.transform(X), dtype=np.float64), np.asarray(y, dtype=np.float64)
+    predicted, actual = (np.asarray(to_host(table), dtype=np.float64) for table in (matcher.transform(X), y))
     actual = actual.reshape(len(predicted), -1)
-    mask = np.asarray(matcher.inlier_mask_)
+    mask = to_host(matcher.inlier_mask_)
     centre = predicted.mean(axis=0)
     direction = np.linalg.svd(predicted - centre, full_matrices=False)[2][0]
     across, up = (predicted - centre) @ direction, (np.nan_to_num(actual - centre)) @ direction

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -15,7 +17,19 @@ from inlier.cli import main
 from inlier.io import write_table
 
 FILES = ("x.npy", "y.npy", "x.csv", "y.csv", "flat.npy", "nan.npy", "same.npy", "huge.npy", "few.npy", "both.npz:x")
-ODD_FILES = ("both.npz", "both.npz:z", "cube.npy", "words.csv", "cloud.ply", "empty.csv", "absent.npy", ".", "", "x")
+ODD_FILES = (
+    "both.npz",
+    "both.npz:z",
+    "cube.npy",
+    "words.csv",
+    "cloud.ply",
+    "empty.csv",
+    "absent.npy",
+    ".",
+    "",
+    "x",
+    "-",
+)
 PHOTOS = ("before.png", "after.png")
 NUMBERS = ("0", "0.3", "0.5", "1", "-1", "nan", "inf", "1e-300", "1e300", "x", "")
 COLUMNS = ("a0", "a0,a1", "0,1", "^0", "^a0", "a0,^a1", "", "no", "0,0", 'a"')
@@ -67,51 +81,71 @@ def folder(tmp_path_factory):
     os.chdir(before)
 
 
-def option(name, values):
-    return st.sampled_from(values).map(lambda value: [name, value])
+COMMON = {  # options, with values that are typed; none for flags
+    "--alpha": NUMBERS,
+    "--seed": NUMBERS,
+    "--key": ("id", "a0", "no", ""),
+    "--columns": COLUMNS,
+    "--pairs": ("pairs.csv", "x.npy", "few.npy", "words.csv", "absent.csv", "-", "empty.csv", "both.npz:x", "."),
+    "--output": OUTPUTS,
+    "--report": ("page.html", "page.pdf", "x.npy", "."),
+    "--json": (),
+    "--quiet": (),
+    "--force": (),
+}
+MATCH = {
+    **COMMON,
+    "--method": ("calibrated", "row-sum", "eigenvector", "no"),
+    "--threshold": NUMBERS,
+    "--inlier-fraction": NUMBERS,
+    "--splits": ("1", "2", "9", "0"),
+    "--whiten": (),
+    "--no-whiten": (),
+    "--transpose": (),
+    "--same-columns": (),
+    "--format": ("csv", "npy", ".tsv", "parquet", "no", ""),
+    "--group": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
+    "--stratum": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
+    "--missing": ("-9999", "NA,-1", "nan", "", "x"),
+    "--repair": OUTPUTS,
+    "--new": OUTPUTS,
+    "--map": OUTPUTS,
+}
+REGISTER = {
+    **COMMON,
+    "--paired": (),
+    "--clouds": (),
+    "--reflection": (),
+    "--model": ("rigid", "rotation", "orthogonal", "similarity", "affine", "no"),
+    "--noise-bound": NUMBERS,
+    "--weights": ("a0", "flat.npy", "x.npy", "no", ""),
+    "--transform": OUTPUTS,
+    "--moved": OUTPUTS,
+}
+DIFF = {
+    "--method": ("calibrated", "row-sum", "eigenvector", "no"),
+    "--alpha": NUMBERS,
+    "--seed": NUMBERS,
+    "--out": ("page", "x.npy", ".", ""),
+    "--align": (),
+    "--no-align": (),
+    "--json": (),
+    "--quiet": (),
+    "--force": (),
+}
+READ = ("--pairs", "--group", "--stratum", "--weights")  # options that name files
+TYPED_IN = (b"", b"a,b,c\n1,2,3\n", b"\x93NUMPY\x01\x00", b"\x1f\x8b\x08", b"0,1\n" * 30, b"\xff\xfe\0", b"s0,1\n" * 30)
 
 
 def commands(command, options, usual=FILES[:4]):
     """The command, two files, and some options, each at most twice."""
     files = st.one_of(st.sampled_from(usual), st.sampled_from(FILES), st.sampled_from(ODD_FILES))
-    words = st.lists(st.one_of(*options), max_size=4).map(lambda found: [word for words in found for word in words])
+    typed = [
+        st.sampled_from(values).map(lambda value, name=name: [name, value]) if values else st.just([name])
+        for name, values in options.items()
+    ]
+    words = st.lists(st.one_of(typed), max_size=4).map(lambda found: [word for words in found for word in words])
     return st.tuples(files, files, words).map(lambda found: [command, found[0], found[1], *found[2]])
-
-
-COMMON = [
-    option("--alpha", NUMBERS),
-    option("--seed", NUMBERS),
-    option("--key", ("id", "a0", "no", "")),
-    option("--columns", COLUMNS),
-    option("-o", OUTPUTS),
-    option("--report", ("page.html", "page.pdf", "x.npy", ".")),
-    st.sampled_from([["--json"], ["--quiet"]]),
-]
-MATCH = [
-    *COMMON,
-    option("--method", ("calibrated", "row-sum", "eigenvector", "no")),
-    option("--threshold", NUMBERS),
-    option("--inlier-fraction", NUMBERS),
-    option("--splits", ("1", "2", "9", "0")),
-    st.sampled_from([["--whiten"], ["--no-whiten"]]),
-]
-REGISTER = [
-    *COMMON,
-    option("--pairs", ("pairs.csv", "x.npy", "few.npy", "words.csv", "absent.csv")),
-    option("--model", ("rigid", "rotation", "orthogonal", "similarity", "affine", "no")),
-    option("--noise-bound", [number for number in NUMBERS if number != "1e-300"]),  # overflows when divided by
-    option("--weights", ("a0", "flat.npy", "x.npy", "no", "")),
-    option("-t", OUTPUTS),
-    option("--moved", OUTPUTS),
-    st.just(["--reflection"]),
-]
-DIFF = [
-    option("--method", ("calibrated", "row-sum", "no")),
-    option("--alpha", NUMBERS),
-    option("--seed", NUMBERS),
-    option("-o", ("page", "x.npy", ".", "")),
-    st.sampled_from([["--json"], ["--quiet"], ["--no-align"]]),
-]
 
 
 def contents(folder):
@@ -120,16 +154,36 @@ def contents(folder):
     }
 
 
-@given(st.one_of(commands("match", MATCH), commands("register", REGISTER), commands("diff", DIFF, PHOTOS)))
-@settings(max_examples=100)
-def test_no_traceback_and_nothing_half_written(folder, words):
+@given(
+    st.one_of(commands("match", MATCH), commands("register", REGISTER), commands("diff", DIFF, PHOTOS)),
+    st.sampled_from(TYPED_IN),
+)
+@settings(max_examples=2 * settings.default.max_examples)
+def test_no_traceback_and_nothing_half_written(folder, words, typed_in):
     before = contents(folder)
-    outcome = CliRunner().invoke(main, words)
+    outcome = CliRunner().invoke(main, words, input=typed_in)
     assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exc_info
     assert outcome.exit_code in (0, 1, 2)
     assert "mistake of its own" not in outcome.output
     if outcome.exit_code == 2:
         assert outcome.stdout == ""
         assert "Error: " in outcome.stderr
-    assert contents(folder) == before
+    after = contents(folder)
+    if "--force" in words:  # then what is not read may be written over
+        read = {*words[1:3], *(value for name, value in pairwise(words) if name in READ)}
+        may_go = {"words.csv", "link.csv"} if read.isdisjoint(("words.csv", "link.csv")) else set()
+        may_go |= {"x.npy"} - read
+        for name in may_go & before.keys():
+            (folder / name).write_bytes(before[name])
+        before, after = ({name: kept[name] for name in kept if name not in may_go} for kept in (before, after))
+    assert after == before
     assert not list(folder.glob(".inlier-*"))
+
+
+@pytest.mark.parametrize(("name", "options"), [("match", MATCH), ("register", REGISTER), ("diff", DIFF)])
+def test_every_option_is_drawn(name, options):
+    known = [
+        option for option in main.get_command(click.Context(main), name).params if isinstance(option, click.Option)
+    ]
+    long_names = {word for option in known for word in (*option.opts, *option.secondary_opts) if len(word) > 2}
+    assert long_names - {"--help", "--version"} == options.keys()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from inlier.clouds.refinement import Motion, contact, polish, refine
-from inlier.clouds.second_opinion import View, opinion_on
-from inlier.clouds.suggestions import agreement, different, level_of, n_supporting, refined, suggested_motions
+from inlier import SimilarityTransformation
+from inlier.clouds.refinement import Motion, contact, polish, refine, slid_to_surface
+from inlier.clouds.second_opinion import View, Views, opinion_on, ranked
+from inlier.clouds.suggestions import agreement, different, level_of, refined, suggested_motions, supporting
 from inlier.clouds.surfaces import Surface
 from inlier.datasets import make_scans
 
@@ -47,6 +48,17 @@ def test_polish_finds_the_motion_from_nearby(scans):
     assert degrees(found, truth) < 0.1
 
 
+def test_points_of_pairs_are_slid_to_the_surface_that_they_lie_on(scans):
+    truth = SimilarityTransformation(scans.rotation, scans.translation, model="rigid")
+    bound = 0.1 * np.sqrt(scans.target.var(axis=0).sum())
+    off = SimilarityTransformation(scans.rotation, scans.translation + 0.3 * bound, model="rigid")
+    image = truth(scans.source)
+    seen = Surface.dense(scans.target).tree.query(image)[0] < bound / 2
+    found = slid_to_surface(scans.source[seen], scans.target, off, bound)
+    rms = [np.sqrt(np.mean((motion(scans.source) - image) ** 2)) for motion in (off, found)]
+    assert rms[1] < 0.2 * rms[0]
+
+
 def test_nothing_moves_where_nothing_touches(scans):
     source, target, truth = centred(scans)
     surfaces = Surface.dense(source[:500]), Surface.dense(target[:500] + 1e4)
@@ -73,7 +85,7 @@ def test_the_right_motion_is_suggested_and_stands_out(scans):
     assert opinions[0].log_p_value < np.log(1e-5)
     wrong = Motion(Rotation.from_euler("z", 90, degrees=True).as_matrix() @ truth.rotation, truth.translation)
     assert opinion_on(wrong, [level]).log_p_value > np.log(0.01)
-    assert n_supporting(level, wrong) < opinions[0].n_supporting / 5
+    assert supporting(level, wrong).size < opinions[0].n_supporting / 5
     assert len(different([truth, truth, wrong], level)) == 2
 
 
@@ -113,11 +125,39 @@ def test_what_hangs_before_a_wall_is_in_free_space():
     assert view.count(-wall(2.0, 1), 0.15) == (0, 0)  # behind the camera
 
 
-def test_empty_space_speaks_only_against_a_motion(scans):
+def test_empty_space_speaks_for_a_motion_only_if_much_is_in_view(scans):
     source, target, truth = centred(scans)
     opinion = opinion_on(truth, [level_of(source, target, 500)])
-    strengths = [replace(opinion, in_front=share).strength for share in (None, 0.0, 0.1, 0.3, 0.6)]
-    assert strengths[0] == strengths[1] == strengths[2] > strengths[3] > strengths[4]
+    nothing, few_clear, clear, usual, crowded = (
+        replace(opinion, n_in_front=n_in_front, n_in_view=n_in_view).strength
+        for n_in_front, n_in_view in ((0, 0), (0, 20), (0, 4_000), (440, 4_000), (2_000, 4_000))
+    )
+    assert nothing == pytest.approx(usual)
+    assert crowded < usual < few_clear < usual + 0.1 < usual + 1 < clear
+
+
+def test_views_count_what_either_scan_saw_through():
+    here, there = wall(3.0), wall(2.0, 1)
+    views = Views.of((here, there), (np.zeros(3), np.zeros(3)))
+    at_rest = Motion(np.eye(3), np.zeros(3))
+    n_in_front, n_in_view = views.count(at_rest, 3 * views.side, 1)
+    assert n_in_front == n_in_view > 4_000  # the near wall hangs before the far one, which hides behind it
+    assert views.count(at_rest, 3 * views.side, 4)[1] == pytest.approx(n_in_view, rel=0.05)
+
+
+def test_the_best_is_surer_the_farther_the_next_one_lies_behind(scans):
+    source, target, truth = centred(scans)
+    level = level_of(source, target, 500)
+    turn = Rotation.from_euler("z", 90, degrees=True).as_matrix()
+    wrong = opinion_on(Motion(turn @ truth.rotation, truth.translation), [level])
+    right = opinion_on(truth, [level])
+    alone, beside_itself = ranked([right])[0], ranked([right, right])[0]
+    assert beside_itself.log_p_value == right.log_p_value > alone.log_p_value
+    first, second = ranked([wrong, right])
+    assert first.motion is right.motion
+    assert first.lead == right.strength - wrong.strength
+    assert second.lead == 0
+    assert ranked([]) == []
 
 
 def test_nobody_looks_from_within_a_cloud_or_from_afar_or_through_things():

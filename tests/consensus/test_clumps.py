@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial import cKDTree
 
 from inlier.consensus.clumps import (
     _COMPARED,
     JointNeighbours,
     _members,
+    _towards_own,
+    are_nearest_neighbours,
     cell_side,
     cells,
     clump_length,
@@ -204,3 +207,47 @@ def test_cells_hold_neighbours(d):
     assert together[apart < 0.02].mean() > 0.8
     assert set(numbers) == set(range(numbers.max() + 1))
     assert not np.array_equal(numbers, cells(points, 0.3, np.random.default_rng(1)))
+
+
+def by_proximity(seed, d, n=600):
+    """For each point of a ball the nearest one of a box, after a turn and a shift."""
+    rng = np.random.default_rng(seed)
+    ball, box = rng.normal(size=(n, d)), rng.random((n, d)) * np.arange(1, d + 1)
+    X = ball / np.linalg.norm(ball, axis=1, keepdims=True)
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    return X, box[cKDTree(box).query(X @ turn.T + box.mean(axis=0) + 0.2)[1]]
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_pairs_made_by_proximity_are_told_whatever_map_made_them(d):
+    assert sum(are_nearest_neighbours(*by_proximity(seed, d)) for seed in range(20)) >= 19
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0])
+def test_right_pairs_that_share_points_are_not_called_made_by_proximity(noise):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        points = rng.random((600, 3))
+        spacing = np.median(cKDTree(points).query(points, k=2)[0][:, 1])
+        Y = points[rng.integers(600, size=600)]
+        X = Y @ np.diag([1.0, -1.0, -1.0]) + noise * spacing * rng.normal(size=Y.shape) / np.sqrt(3)
+        assert not are_nearest_neighbours(X, Y)
+        X[::3] = rng.random((200, 3))
+        assert not are_nearest_neighbours(X, Y)
+
+
+def test_a_round_moves_images_onto_the_bisector_as_a_plain_fit_says():
+    rng = np.random.default_rng(0)
+    x, aside, excess = np.hstack([rng.normal(size=(40, 2)), np.ones((40, 1))]), rng.normal(size=(40, 2)), rng.random(40)
+    wrong = rng.random(40) < 0.5
+    normals, lengths = aside / np.linalg.norm(aside, axis=1, keepdims=True), np.linalg.norm(aside, axis=1)
+    rows = [np.outer(a, n).ravel() for a, n in zip(x[wrong], normals[wrong], strict=True)]
+    wanted = excess[wrong] / (2 * lengths[wrong])
+    expected = np.linalg.lstsq(np.array(rows), wanted, rcond=None)[0].reshape(3, 2)
+    np.testing.assert_allclose(_towards_own(x, aside, excess, wrong), expected, rtol=0.1, atol=0.01)
+
+
+def test_what_no_two_share_or_all_share_is_not_called_made_by_proximity():
+    X = np.random.default_rng(0).random((100, 3))
+    assert not are_nearest_neighbours(X, X)
+    assert not are_nearest_neighbours(X, np.ones((100, 3)))

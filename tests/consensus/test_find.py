@@ -101,7 +101,7 @@ def test_pairs_made_by_proximity_are_called_so():
     X = ball / np.linalg.norm(ball, axis=1, keepdims=True)
     box[np.arange(500), rng.integers(3, size=500)] = rng.choice([-1, 1], size=500)
     Y = box[cKDTree(box).query(X @ rotation(rng).T)[1]]
-    with pytest.warns(UserWarning, match="nearest to where its x is carried"):
+    with pytest.warns(UserWarning, match="nearest to where its x is carried by one map"):
         Registration(random_state=0).fit(X, Y)
 
 

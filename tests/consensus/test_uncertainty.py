@@ -8,7 +8,7 @@ from scipy.stats import f
 from inlier import Registration, SimilarityTransformation, estimate_transformation
 from inlier.consensus import uncertainty
 from inlier.consensus.refine import NearPairs
-from inlier.consensus.uncertainty import _movements, motion_uncertainty
+from inlier.consensus.uncertainty import _movements, motion_uncertainty, widened
 from inlier.exceptions import ParameterError
 
 X = Rotation.random(5000, random_state=0).apply([0.4, 0.0, 0.0])
@@ -209,6 +209,37 @@ def test_distance_of_motions(errors):
     larger = SimilarityTransformation(errors.motion.rotation, errors.motion.translation, 1.01)
     assert errors.distance(mirrored) == errors.distance(larger) == np.inf
     assert not errors.covers(larger, level=0.999)
+
+
+def test_another_estimate_that_is_farther_away_than_expected_widens_the_errors(errors):
+    found = errors.motion
+    near, far = (
+        SimilarityTransformation(found.rotation, found.translation + shift, model="rigid") for shift in (1e-4, 0.02)
+    )
+    assert errors.distance(near) < 6 < errors.distance(far)
+    assert widened(errors, near) is errors
+    wider, off = widened(errors, far), np.concatenate([np.zeros(3), np.full(3, 0.02)])
+    common = (1 - 6 / errors.distance(far)) * np.outer(off, off)
+    np.testing.assert_allclose(wider.covariance_at_centre, errors.covariance_at_centre + common, rtol=1e-9, atol=1e-12)
+    assert wider.distance(far) < 6
+    assert not errors.covers(far)
+    assert wider.covers(far)
+    mirrored = SimilarityTransformation(errors.motion.rotation @ np.diag([1, 1, -1]), SHIFT, model="rigid")
+    assert widened(errors, mirrored) is errors
+
+
+def test_what_all_pairs_err_alike_is_seen_where_the_points_lie_on_a_surface():
+    rng, axes = np.random.default_rng(0), np.array([1.0, 0.8, 0.6])
+    x = X[:1000] * axes
+    side = np.array([0.02, 0.0, 0.0])  # features slide along the surface, to one side, here more and there less
+    y = x + side * (1 + np.sin(20 * x[:, :1])) + 0.02 * rng.normal(size=x.shape)
+    y *= 0.4 / np.linalg.norm(y / axes, axis=1, keepdims=True)
+    found = Registration(random_state=0).fit(x, y)
+    still = SimilarityTransformation(np.eye(3), model="rigid")
+    alone = motion_uncertainty(found.transformation_, found._near_pairs)
+    assert alone.cluster_side > 0
+    assert alone.distance(still) > 2 * 6  # 6 is what to expect
+    assert found.uncertainty_.distance(still) < 6
 
 
 @pytest.mark.parametrize("level", [-0.1, 1.1, np.nan, "much"])

@@ -79,10 +79,11 @@ def test_flat_and_round_things_leave_a_freedom():
     plane = np.column_stack([rng.random((4_000, 2)), np.zeros(4_000)])
     ball = rng.normal(size=(4_000, 3))
     ball /= np.linalg.norm(ball, axis=1)[:, None]
-    for cloud, word in ((plane, "shift along"), (ball, "turn about")):
+    # A plane leaves three freedoms alike: two shifts along it, and the turn about its normal.
+    for cloud, words in ((plane, ("shift along", "turn about (0.00, 0.00, ")), (ball, ("turn about",))):
         answer = CloudRegistration(random_state=0, raise_on_failure=False).fit(cloud, cloud[::-1])
         assert not answer.success_
-        assert word in (answer.undetermined_ or "")
+        assert any(word in (answer.undetermined_ or "") for word in words)
         assert "do not determine" in answer.why_not_
 
 

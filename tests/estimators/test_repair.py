@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher, Repair
 from inlier.datasets import make_gaussian_pairs
-from inlier.plotting import plot_repair
+from inlier.plotting import plot_map, plot_repair
+from tests.stores import on_strict_device
 
 SUSPECTS = [3, 7, 20, 21, 22, 50, 60]
 
@@ -164,3 +166,18 @@ def test_the_same_seed_gives_the_same_answer(repaired):
     again = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
     for name, column in repaired.columns().items():
         np.testing.assert_array_equal(again.columns()[name], column)
+
+
+def test_rows_on_a_device_are_repaired_as_those_in_memory():
+    data = make_gaussian_pairs(n=300, d=8, inlier_fraction=1, noise=0.1, rng=0)
+    y = data.Y.copy()
+    y[[3, 7]] = y[[7, 3]]
+    there = [on_strict_device(table, None, "") for table in (data.X, y)]
+    matcher = CalibratedMatcher(random_state=0).fit(*there)
+    repaired = matcher.repair(*there)
+    assert repaired.partner[[3, 7]].tolist() == [7, 3]
+    np.testing.assert_array_equal(repaired.apply(there[1]), data.Y)
+    here = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
+    np.testing.assert_array_equal(repaired.kind, here.kind)
+    assert plot_map(matcher, *there).get_ylabel() == "y"
+    plt.close("all")

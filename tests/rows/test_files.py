@@ -74,6 +74,15 @@ def test_an_npy_file_of_objects_is_refused(tmp_path):
         NpyFile(tmp_path / "t.npy")
 
 
+def test_an_npy_file_of_fewer_than_no_rows_is_refused(tmp_path):
+    path = tmp_path / "x.npy"
+    header = {"descr": "<f8", "fortran_order": False, "shape": (-1,)}
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+    with pytest.raises(ValueError, match=r"announces the shape \(-1,\)"):
+        NpyFile(path)
+
+
 def test_an_npy_file_that_is_cut_short_is_named(tmp_path):
     path = tmp_path / "t.npy"
     np.save(path, np.ones((20, 3)))

@@ -359,7 +359,9 @@ def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) ->
     reached = np.cumsum(counts)
     if reached[-1] <= most:
         return np.repeat(rising_values, counts)
-    return rising_values[reached.searchsorted(_evenly_spaced_ranks(int(reached[-1]), most), side="right")]
+    n_kept = _evenly_spaced_ranks(int(reached[-1]), most).searchsorted(reached)  # ranks below each
+    n_kept[1:] -= n_kept[:-1].copy()
+    return rising_values.repeat(n_kept)
 
 
 def _evenly_spaced_ranks(n: int, most: int) -> Array:

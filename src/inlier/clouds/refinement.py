@@ -137,6 +137,16 @@ def polish(source: FloatArray, target: FloatArray, motion: Motion) -> tuple[Moti
     return motion, surfaces, _FINER_BOUNDS[-1] * side
 
 
+def slid_to_surface(X: Array, Y: Array, motion: SimilarityTransformation, bound: float) -> SimilarityTransformation:
+    """Refine a rigid motion in space on the surfaces that the points of its pairs lie on, whoever is whose partner."""
+    points = [np.unique(side, axis=0).astype(np.float64) for side in (X, Y)]
+    origin = points[0].mean(axis=0)
+    image = motion(origin[None])[0]
+    surfaces = Surface.dense(points[0] - origin), Surface.dense(points[1] - image)
+    found = refine(*surfaces, Motion(motion.rotation, np.zeros(3)), bound, _FINER_ROUNDS)
+    return SimilarityTransformation(found.rotation, image + found.translation - found.rotation @ origin, model="rigid")
+
+
 def errors_of(
     surfaces: tuple[Surface, Surface],
     motion: Motion,

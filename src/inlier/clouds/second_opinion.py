@@ -2,49 +2,56 @@
 
 Four questions to a motion, at the octave that it was found at:
 
-- *Support*: how many of the matches does it explain, after the surfaces have refined it? Wrong motions are explained by
-  the clumps that suggested them, and refinement takes them away from these.
+- *Support*: how many of the matches does it explain, after the surfaces have refined it, and in how many places? Wrong
+  motions are explained by the clumps that suggested them: many matches, few places.
 - *Contact*: of all points that come near the other surface (within five cells), how many touch it, with a normal of the
   same direction? Surfaces that cross each other are near in many places and touch in few; where two scans show the same
   place they touch in most.
 - *Free space*: a scan that was taken from its origin has seen through all that lies in front of its surface. Of the
-  points of the other cloud that come into its view, how many hang in that empty space?
+  points of the other cloud that come into its view, how many hang in that empty space? With a right motion hardly any
+  do, if one looks as finely as the clouds allow.
 - *Freedom*: is there a turn or shift that the touching surfaces leave free? On a plane, a ball or a pipe any motion
   along it fits as well, and nothing tells which is right.
 
-The first three make one number, for K of n matches supporting, T points touching, a share c of the near ones, and a
-share v of those in view that should not be there:
+The first three make one number, for K of n matches supporting in P places, T points touching, a share c of the near
+ones, and a share v of those in view that should not be there:
 
-    strength = log(K / n) + 0.6 log(K / T) + 4 c - 6 max(0, v - 0.1).
+    strength = log(P / n) + 0.6 log(K / T) + 4 c - 0.7 log((v + 0.01) / 0.12).
 
-Empty space can only speak against a motion: where little is in view, nothing hangs in it either.
+Where nothing is in view v is 0.11, as usual as not; 200 such points are always counted with those in view, because of a
+few nothing follows.
 
-Among clouds of different places its upper tail is exponential, and that is the p-value.
+The best motion is also compared with the next best one: where nothing is right, the first of many is little better than
+the second. Half of its lead, up to one, is added to its strength. Among clouds of different places the upper tail of
+the sum is exponential, and that is the p-value.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import minimum_filter
 
 from inlier._typing import Array, FloatArray
 from inlier.clouds.refinement import Contact, Motion, contact
-from inlier.clouds.suggestions import Level, n_supporting
-from inlier.clouds.surfaces import Surface
+from inlier.clouds.suggestions import Level, supporting
+from inlier.clouds.surfaces import Surface, count_cells, side_for, thin
 
 _TOUCH, _NEAR = 1.5, 5.0  # sides of a cell: points that touch the other surface, points that are near it
-_PER_POINT, _PER_CONTACT = 0.6, 4.0  # weights of log(K / T) and of c beside log(K / n)
-_PER_FRONT, _USUAL_FRONT = 6.0, 0.1  # weight of v, and v up to which it says nothing
+_PER_POINT, _PER_CONTACT, _PER_FRONT = 0.6, 4.0, 0.7  # weights of log(K / T), of c and of free space beside log(P / n)
+_PLACE = 3.0  # sides of a cell: matches that end in one cube of that width are in one place
+_USUAL_FRONT, _USUAL_POINTS = 0.11, 200  # v that says nothing, and how many such points are counted with those in view
+_EVEN_IF_RIGHT = 0.01  # share of points that noise leaves in front of a surface
+_PER_LEAD, _MOST_LEAD = 0.5, 2.0  # weight of the lead over the next best motion, and what it counts at most
+_VIEWED = 20_000  # points of each cloud, about, that free space is looked at with
 _IN_FRONT = 3.0  # sides of a cell that a point has to lie in front of a surface
 _MOST_HIDDEN = 0.1  # share of a cloud's points that a place where it was seen from may not see
 _FARTHEST = 5.0  # radii of a cloud that it was seen from
 _MOST_PIXELS = 400  # along a face of the cube that a view is drawn on
-_FEWEST_IN_VIEW = 30  # points, for a share of them
 _FEW = 20  # touching points below which their number says little
-# Strength that 9 % of 215 pairs of clouds without a motion exceed, and the mean excess of those.
-_TAIL_START, _TAIL_SHARE, _TAIL_LENGTH = -4.03, 0.093, 0.321
+# Strength, with its lead, that 10 % of 136 pairs of clouds without a motion exceed, and the mean excess of those.
+_TAIL_START, _TAIL_SHARE, _TAIL_LENGTH = -5.24, 0.1, 0.4
 _LEAST_HELD = 0.006  # of the mean information a point: below, a freedom is left undetermined
 
 
@@ -55,33 +62,44 @@ class Opinion:
     motion: Motion
     n_supporting: int  # matches
     n_matches: int
+    n_places: int  # that the supporting matches lie in
     contact: float  # share of the points near the other surface that touch it, in both directions
     overlap: tuple[float, float]  # share of the points of source and target that touch the other
     n_touching: int
-    in_front: float | None  # share of the points in view that hang in free space; None where nothing is in view
+    n_in_front: int  # points that hang in free space
+    n_in_view: int  # of so many
     freedoms: FloatArray  # how firmly the touching surfaces hold each of six small motions, in rising order
     least_held: FloatArray  # the first of these motions: a turn (times the radius of the contact) and a shift
+    lead: float = 0.0  # of the best motion: by how much stronger it is than the next one
+
+    @property
+    def in_front(self) -> float | None:
+        """Share of the points in view that hang in free space; None where nothing is in view."""
+        return self.n_in_front / self.n_in_view if self.n_in_view else None
 
     @property
     def strength(self) -> float:
-        """One number for support and contact."""
-        per_match = np.log((self.n_supporting + 1) / max(self.n_matches, 1))
+        """One number for support, contact and free space."""
+        per_match = np.log((self.n_places + 1) / max(self.n_matches, 1))
         per_point = np.log((self.n_supporting + 1) / (self.n_touching + _FEW))
-        free_space = 0.0 if self.in_front is None else _PER_FRONT * min(0.0, _USUAL_FRONT - self.in_front)
-        return float(per_match + _PER_POINT * per_point + _PER_CONTACT * self.contact + free_space)
+        share = (self.n_in_front + _USUAL_FRONT * _USUAL_POINTS) / (self.n_in_view + _USUAL_POINTS)
+        in_front = np.log((share + _EVEN_IF_RIGHT) / (_USUAL_FRONT + _EVEN_IF_RIGHT))
+        return float(per_match + _PER_POINT * per_point + _PER_CONTACT * self.contact - _PER_FRONT * in_front)
 
     @property
     def log_p_value(self) -> float:
         """Logarithm of the chance of such a strength for clouds of different places; 0 where a freedom is left."""
         if self.undetermined is not None:
             return 0.0
-        return min(0.0, float(np.log(_TAIL_SHARE) - (self.strength - _TAIL_START) / _TAIL_LENGTH))
+        excess = self.strength + _PER_LEAD * min(self.lead, _MOST_LEAD) - _TAIL_START
+        return min(0.0, float(np.log(_TAIL_SHARE) - excess / _TAIL_LENGTH))
 
     def to_dict(self) -> dict[str, float | None]:
         """The evidence in numbers."""
         return {
             "n_supporting": self.n_supporting,
             "n_matches": self.n_matches,
+            "n_places": self.n_places,
             "contact": float(self.contact),
             "in_front": self.in_front,
             "p_value": float(np.exp(self.log_p_value)),
@@ -145,33 +163,63 @@ def _pixels(ray: FloatArray, n_pixels: int) -> Array:
     return pixels
 
 
-Views = tuple[View | None, View | None]  # of source and target
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What both clouds look like from their origins, where they may have been taken from there; and fine points."""
+
+    side: float
+    clouds: tuple[FloatArray, FloatArray]
+    seen: tuple[View | None, View | None]
+
+    @staticmethod
+    def of(clouds: tuple[FloatArray, FloatArray], places: tuple[FloatArray, FloatArray]) -> Views:
+        """Draw both clouds from the places where their sensors may have stood."""
+        side = side_for(clouds, _VIEWED)
+        first, second = (View.of(cloud, place, side) for cloud, place in zip(clouds, places, strict=True))
+        return Views(side, (thin(clouds[0], side), thin(clouds[1], side)), (first, second))
+
+    def count(self, motion: Motion, margin: float, every: int) -> tuple[int, int]:
+        """Points of either cloud that hang in the empty space before the other, and those in its view."""
+        total = np.zeros(2, dtype=np.int64)
+        for view, points, move in zip(self.seen, self.clouds[::-1], (motion.inverse, motion), strict=True):
+            if view is not None:
+                total += view.count(move(points[::every]), margin)
+        return int(total[0]) * every, int(total[1]) * every
 
 
-def opinion_on(motion: Motion, levels: list[Level], views: Views = (None, None), every: int = 1) -> Opinion:
+def ranked(opinions: list[Opinion]) -> list[Opinion]:
+    """The strongest first, with its lead; those that leave a freedom undetermined come last."""
+    if not opinions:
+        return []
+    first, *others = sorted(opinions, key=lambda one: (one.undetermined is not None, -one.strength))
+    determined = [one.strength for one in others[:1] if one.undetermined is None]
+    return [replace(first, lead=first.strength - max(determined, default=-np.inf)), *others]
+
+
+def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, every: int = 1) -> Opinion:
     """Ask the four questions, of every so many points; surfaces are those of the last level."""
     level = levels[-1]
     there = contact(level.source, level.target, motion, _TOUCH * level.side, every)
     back = contact(level.target, level.source, motion.inverse, _TOUCH * level.side, every)
     n_near = _n_near(there, level.target, level.side) + _n_near(back, level.source, level.side)
     n_touching = np.count_nonzero(there.touches) + np.count_nonzero(back.touches)
+    rows = [supporting(one, motion) for one in levels]
+    margin = _IN_FRONT * (level.side if views is None or every > 1 else views.side)  # before refinement more is spared
     return Opinion(
         motion,
-        sum(n_supporting(level, motion) for level in levels),
-        sum(len(level.matches) for level in levels),
+        sum(some.size for some in rows),
+        sum(len(one.matches) for one in levels),
+        sum(_n_places(one.ends[1][some], one.side) for one, some in zip(levels, rows, strict=True)),
         n_touching / max(n_near, 1),
         (float(there.touches.mean()), float(back.touches.mean())),
         int(n_touching) * every,
-        _share_in_front(views, (back.moved, there.moved), _IN_FRONT * level.side),
+        *((0, 0) if views is None else views.count(motion, margin, every)),
         *freedoms(there, level.target),
     )
 
 
-def _share_in_front(views: Views, moved: tuple[FloatArray, FloatArray], margin: float) -> float | None:
-    """Share of the points in view of either scan that hang in the empty space before it."""
-    counts = [view.count(points, margin) for view, points in zip(views, moved, strict=True) if view is not None]
-    n_in_front, n_in_view = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
-    return None if n_in_view < _FEWEST_IN_VIEW else n_in_front / n_in_view
+def _n_places(points: FloatArray, side: float) -> int:
+    return count_cells(points, _PLACE * side) if len(points) else 0
 
 
 def freedoms(there: Contact, target: Surface) -> tuple[FloatArray, FloatArray]:

@@ -69,27 +69,28 @@ class Level:
         return self.source.normals[self.matches[:, 0]], self.target.normals[self.matches[:, 1]]
 
 
-def level_of(source: FloatArray, target: FloatArray, n_points: int) -> Level:
-    """Thin two clouds to about so many points each, describe the points and match them."""
+def level_of(source: FloatArray, target: FloatArray, n_points: int, axes: FloatArray | None = None) -> Level:
+    """Thin two clouds to about so many points each, by cells along some axes, describe the points and match them."""
+    axes = np.eye(3) if axes is None else axes
     side = side_for((source, target), n_points)
-    (first, of_first), (second, of_second) = (_described(cloud, side) for cloud in (source, target))
+    (first, of_first), (second, of_second) = (_described(cloud, side, axes) for cloud in (source, target))
     common = common_part(of_first, of_second)
     return Level(side, first, second, match(of_first.centred(common), of_second.centred(common)))
 
 
-def _described(cloud: FloatArray, side: float) -> tuple[Surface, Descriptors]:
-    points = thin(cloud, side)
+def _described(cloud: FloatArray, side: float, axes: FloatArray) -> tuple[Surface, Descriptors]:
+    points = thin(cloud @ axes, side) @ axes.T
     neighbours = Neighbours.within(points, side * max(_RADII))
     normals = normals_of(points, neighbours.nearer(side * _NORMAL_RADIUS))
     radii = tuple(side * radius for radius in _RADII)
     return Surface.of(points, normals), describe(points, normals, neighbours, radii)
 
 
-def n_supporting(level: Level, motion: Motion, within: float = _SUPPORT) -> int:
-    """How many matches a motion explains."""
+def supporting(level: Level, motion: Motion) -> Array:
+    """Which matches a motion explains."""
     x, y = level.ends
     step = motion(x) - y
-    return int(np.count_nonzero(np.einsum("ij,ij->i", step, step) <= (within * level.side) ** 2))
+    return np.flatnonzero(np.einsum("ij,ij->i", step, step) <= (_SUPPORT * level.side) ** 2)
 
 
 def suggested_motions(level: Level, rng: np.random.Generator) -> list[Motion]:

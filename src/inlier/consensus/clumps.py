@@ -24,7 +24,6 @@ beyond which it rises no further than that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +31,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus.pairs import spread_of
 
 _LEVEL = 1.5  # joint neighbours beside those among re-pairings that make a clump
 _SHELLS = 2.0 ** np.arange(-8, 1.01, 0.5)  # shells of joint distance, in units of the smaller spread
@@ -43,9 +43,11 @@ _WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are 
 _CLOSE_LOOK = 2000  # pairs that the length is read off
 _LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them that others share, for a closer look
 _MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
+_ROUNDS, _GIVEN_UP = 12, (3, 0.25)  # of fits to bisectors; after so many, the share of nearest that is hopeless
 # Share of the pairs that are nearest; distance beside that of the second nearest: half of the points that nothing joins
-# are nearer than 2^(-1/d) of it, .71 in the plane and .79 in space; the map is not quite the one that made the pairs.
-_MOST_ARE, _HARDLY_NEARER = 0.5, 0.6
+# are nearer than 2^(-1/d) of it, .5 on a line, .71 in the plane and .79 in space.
+_NEARLY_ALL, _HARDLY_NEARER = 0.9, 0.5
+_RIDGE = 1e-3  # of the mean information about a coefficient
 _TINY = float(np.finfo(np.float64).tiny)
 _COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 1_200, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
 _COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.3  # orders of y, and what may be chance
@@ -111,8 +113,7 @@ def _members(numbers: Array, n: int) -> tuple[Array, Array]:
 
 def _shells(x: Array, y: Array, widest: float = np.inf) -> FloatArray:
     """Ends of the shells of joint distance, no wider than so many spreads."""
-    spread = min(float(np.sqrt(side.var(axis=0).sum())) or 1.0 for side in (x, y))
-    return spread * _SHELLS[widest >= _SHELLS]
+    return min(spread_of(x.T), spread_of(y.T)) * _SHELLS[widest >= _SHELLS]
 
 
 def _joint_within(
@@ -151,11 +152,16 @@ def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> f
     return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
 
 
-def are_nearest_neighbours(X: Array, Y: Array, carried: Callable[[Array], Array]) -> bool:
-    """Whether pairs were made by taking, for each x, the y that lies nearest to its image.
+def are_nearest_neighbours(X: Array, Y: Array) -> bool:
+    """Whether pairs were made by taking, for each x, the y that lies nearest to its image under some map.
 
     Such pairs support the map that made them, right or wrong. Right pairs are nearest, too, but far nearer than to any
-    other point, and of them no two x share one y.
+    other point, or not nearly all of them are, and of them no two x share one y.
+
+    Which map made them need not be known. That the image of x_i under an affine map is nearer to y_i than to another y
+    says on which side of a plane it is, their bisector: a linear inequality. So how far images are on the wrong side
+    of the planes towards their nearest y is a convex function of the map. Starting at the least squares of all pairs,
+    in each round those that are on the wrong side are to be moved onto the plane, as far as one map can.
     """
     some = slice(None, None, max(1, len(Y) // _LOOKED_FOR_COPIES))
     rising = np.sort(Y[some, 0])
@@ -164,12 +170,31 @@ def are_nearest_neighbours(X: Array, Y: Array, carried: Callable[[Array], Array]
     points = np.unique(Y, axis=0)
     if len(points) < 2:
         return False
-    some = slice(None, None, max(1, len(Y) // _ASKED))
-    images = carried(X[some])
-    nearest, second = cKDTree(points).query(images, k=2)[0].T
-    own = np.linalg.norm(Y[some] - images, axis=1)
-    is_nearest = own <= nearest * (1 + 1e-9)
-    return bool(np.mean(is_nearest) > _MOST_ARE and np.median(own / np.maximum(second, _TINY)) > _HARDLY_NEARER)
+    tree, some = cKDTree(points), slice(None, None, max(1, len(Y) // _ASKED))
+    x, y = (np.asarray(side[some] - side[some].mean(axis=0), dtype=np.float64) for side in (X, Y))
+    x = np.hstack([x / (np.abs(x).max() or 1.0), np.ones((len(x), 1))])
+    affine = np.linalg.lstsq(x, y, rcond=None)[0]
+    for round_ in range(_ROUNDS):
+        images = x @ affine + Y[some].mean(axis=0)
+        distance, number = tree.query(images, k=2)
+        own = np.linalg.norm(Y[some] - images, axis=1)
+        is_nearest = own <= distance[:, 0] * (1 + 1e-9)
+        if is_nearest.mean() > _NEARLY_ALL:
+            return bool(np.median(own / np.maximum(distance[:, 1], _TINY)) > _HARDLY_NEARER)
+        if round_ >= _GIVEN_UP[0] and is_nearest.mean() < _GIVEN_UP[1]:
+            break
+        affine = affine + _towards_own(x, Y[some] - points[number[:, 0]], own**2 - distance[:, 0] ** 2, ~is_nearest)
+    return False
+
+
+def _towards_own(x: FloatArray, aside: FloatArray, excess: FloatArray, wrong: Mask) -> FloatArray:
+    """Change of an affine map that moves images on the wrong side of a bisector, of normal ``aside``, onto it."""
+    length = np.linalg.norm(aside[wrong], axis=1)
+    moves = np.einsum("ni,nj->nij", x[wrong], aside[wrong] / length[:, None]).reshape(length.size, -1)
+    information = moves.T @ moves
+    information[np.diag_indices(len(information))] += _RIDGE * np.trace(information) / len(information)
+    change: FloatArray = np.linalg.solve(information, moves.T @ (excess[wrong] / (2 * length)))
+    return change.reshape(x.shape[1], -1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,7 +139,7 @@ def _is_beyond_suspicion(setting: Setting, found: Candidate) -> bool:
     """Whether hardly any pair fails to follow the map, or a glance at those shows no clumps, and much speaks for it."""
     pairs, rng = setting.pairs, setting.rng
     some = pairs if pairs.n_pairs <= _GLANCED_AT else pairs.take(rng.integers(pairs.n_pairs, size=_GLANCED_AT))
-    far = np.flatnonzero(_is_far(some, found))
+    far = _is_far(some, found).nonzero()[0]
     few_places = found.evidence.is_significant and _is_in_few_places(some, found)
     if far.size < _FEWEST_FAR:
         return not (few_places and _neighbours_miss_alike(some, found))
@@ -177,7 +177,7 @@ def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: fl
     best = test.best(found.map if found.evidence.is_significant else None)
     if best is None:
         return Certainty(0.0, 0.0, length), None
-    far = some.squared_residuals(best[0]) > (_FAR * best[1]) ** 2
+    far = ~some.is_near(best[0], _FAR * best[1])
     if np.count_nonzero(far) >= _FEWEST_FAR:  # those that follow the best map are no mistakes either
         length = clump_length(some.x.T[far], some.y.T[far], setting.rng) or length
         test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
@@ -199,8 +199,7 @@ def _is_far(pairs: ColumnPairs, found: Candidate) -> Mask:
     """Which pairs are no witnesses of the map; all, where it is none."""
     if not found.evidence.is_significant:
         return np.ones(pairs.n_pairs, dtype=bool)
-    far: Mask = pairs.squared_residuals(found.map) > (_FAR * found.evidence.bound) ** 2
-    return far
+    return ~pairs.is_near(found.map, _FAR * found.evidence.bound)
 
 
 def _neighbours_miss_alike(pairs: ColumnPairs, found: Candidate) -> bool:
@@ -217,5 +216,5 @@ def _neighbours_miss_alike(pairs: ColumnPairs, found: Candidate) -> bool:
 
 def _is_in_few_places(pairs: ColumnPairs, found: Candidate) -> bool:
     """Whether all support lies in hardly more places than it takes to fix a map, which proves nothing."""
-    near = pairs.near(found.map, found.evidence.bound)
-    return count_places(near.x, 2 * found.evidence.bound) < 2 * len(pairs.x) + 2
+    near, side, enough = pairs.near(found.map, found.evidence.bound).x, 2 * found.evidence.bound, 2 * len(pairs.x) + 2
+    return count_places(near[:, : 4 * enough], side) < enough and count_places(near, side) < enough

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus._kernels_pairs import (
     N_BINS,
     TILE,
@@ -20,12 +21,13 @@ from inlier.consensus._kernels_pairs import (
     support_within,
 )
 from inlier.rows.null_pairs import distinct_pairs
-from inlier.rows.threads import rows_per_narrow_range, run_in_threads
+from inlier.rows.threads import row_blocks, rows_per_block, rows_per_narrow_range, run_in_threads
 from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, identity, maps_of
 
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 _LOOKED_AT = 256  # different pairs, about, that are looked at for copies
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +72,12 @@ class ColumnPairs:
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
-        return int(self.x.shape[1])
+        return self.x.shape[1]
 
     @property
     def is_wide(self) -> bool:
         """Whether there are so many columns that matrix products are faster than loops."""
-        return max(len(self.x), len(self.y)) > _NARROW
+        return len(self.x) > _NARROW or len(self.y) > _NARROW
 
     @property
     def in_random_order(self) -> ColumnPairs:
@@ -105,9 +107,8 @@ class ColumnPairs:
 
     def take(self, which: Array) -> ColumnPairs:
         """Return some of the pairs."""
-        # np.take keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
-        x, y, weights = (np.take(part, which, axis=-1) for part in (self.x, self.y, self.weights))
-        return ColumnPairs(x, y, weights)
+        # This keeps rows contiguous; x[:, which] would not, and all loops over it would be slow.
+        return ColumnPairs(self.x.take(which, axis=1), self.y.take(which, axis=1), self.weights.take(which))
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
@@ -123,12 +124,26 @@ class ColumnPairs:
 
     def near(self, maps: Maps, bound: float) -> ColumnPairs:
         """The pairs that the first map brings within the bound."""
-        return self.take(np.flatnonzero(self.squared_residuals(maps) <= bound**2))
+        return self.take(self.is_near(maps, bound).nonzero()[0])
+
+    def is_near(self, maps: Maps, bound: float) -> Mask:
+        """Which pairs these are; block by block, for memory for all residuals is new to the cache."""
+        (linear, shift), limit, near = _first_of(maps), bound**2, np.empty(self.n_pairs, dtype=bool)
+
+        def compare(rows: slice) -> None:
+            room, squared = np.empty((1, TILE)), np.empty(rows_per_block(4))
+            for start in range(rows.start, rows.stop, squared.size):
+                stop = min(start + squared.size, rows.stop)
+                squared_residuals(linear, shift, self.x, self.y, 0, start, stop, room, squared)
+                np.less_equal(squared[: stop - start], limit, out=near[start:stop])
+
+        run_in_threads(self.n_pairs, compare)
+        return near
 
     def common_support(self, first: Maps, first_bound: float, second: Maps, second_bound: float) -> float:
         """Of the pairs that the first map brings within its bound, the share that the second does."""
-        within = self.squared_residuals(first) <= first_bound**2
-        both = within & (self.squared_residuals(second) <= second_bound**2)
+        within = self.is_near(first, first_bound)
+        both = within & self.is_near(second, second_bound)
         return int(np.count_nonzero(both)) / max(int(np.count_nonzero(within)), 1)
 
     def count_residuals(self, maps: Maps, re_pairings: int, unit: float | None = None) -> ResidualCounts:
@@ -147,7 +162,7 @@ class ColumnPairs:
         """How many residuals of x_i and y_(i + step), for a range of steps, lie within each bound."""
         linear, shift = _first_of(maps)
         x, y = (self.x, self.y) if steps[1] == 1 else self.around
-        per_unit = 1 / max(unit**2, float(np.finfo(np.float64).tiny))
+        per_unit = 1 / max(unit**2, _TINY)
 
         def count(rows: slice) -> Array:
             counts, room = np.zeros(N_BINS + 1, dtype=np.int64), np.empty((2, TILE))
@@ -156,13 +171,14 @@ class ColumnPairs:
             )
             return counts
 
-        counts: Array = np.cumsum(sum(run_in_threads(self.n_pairs, count))[:N_BINS])
+        counts: Array = sum(run_in_threads(self.n_pairs, count))[:N_BINS].cumsum()
         return counts
 
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
         n, (x, y), squared = self.n_pairs, self.around, self._re_paired_squares(maps, re_pairings)
-        if all(_all_differ(points[0]) for points in (self.x, self.y)):  # the usual case
+        following = (as_strided(side[0, 1:], squared.shape, (side.itemsize, side.itemsize)) for side in (x, y))
+        if not any((there == side[0, :n]).any() for there, side in zip(following, (x, y), strict=True)):  # as usual
             return np.sqrt(squared, out=squared).reshape(-1)
         apart = [
             (x[:, :n] != x[:, step : step + n]).any(axis=0) & (y[:, :n] != y[:, step : step + n]).any(axis=0)
@@ -198,16 +214,17 @@ class ColumnPairs:
 
     def row_sums(self, centred: bool) -> FloatArray:
         """x_i^T (X^T W Y) y_i, about the means if ``centred``: the paper's overlap of each pair with all."""
-        x, y = ((p - p.mean(axis=1, keepdims=True) if centred else p) for p in (self.x, self.y))
-        return ((((x * self.weights) @ y.T).T @ x) * y).sum(axis=0)
+        x, y = (_about_mean(side) if centred else side for side in (self.x, self.y))
+        sums: FloatArray = ((y @ (x * self.weights).T) @ x * y).sum(axis=0)
+        return sums
 
     def fit(self, model: MapModel, factor: FloatArray | None = None) -> Maps:
         """Least squares, with the pairs' weights times a factor."""
-        weighted = self if factor is None else replace(self, weights=self.weights * factor)
+        weights = self.weights if factor is None else self.weights * factor
         if self.is_wide:
-            return fit_maps(model, self.x.T[None], self.y.T[None], weighted.weights[None])
+            return fit_maps(model, self.x.T[None], self.y.T[None], weights[None])
         anywhere = Maps(np.eye(len(self.y), len(self.x))[None], np.zeros((1, len(self.y))))
-        return weighted.fit_near(model, anywhere, np.inf)[0]
+        return ColumnPairs(self.x, self.y, weights).fit_near(model, anywhere, np.inf)[0]
 
     def fit_near(self, model: MapModel, maps: Maps, reach: float, sharpness: float = 0.0) -> tuple[Maps, int]:
         """Least squares on the pairs within reach of the first map, one of the model, and how many they are.
@@ -218,13 +235,12 @@ class ColumnPairs:
             squared = self.squared_residuals(maps)
             near = np.flatnonzero(squared <= reach**2)
             return self.take(near).fit(model, 1 / (1 + sharpness * squared[near]) ** 2), near.size
-        fitted, n_near, _ = self._fit_and_sums(model, maps, reach, np.array([sharpness]))
-        return fitted, n_near
+        return self._fit_and_sums(model, maps, reach, sharpness)[:2]
 
     def refit(self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0) -> Maps:
         """`fit_near` again and again, with each sharpness in turn, until the map's coefficients change by less."""
         if self._is_in_one_loop(model):
-            return self._fit_and_sums(model, maps, reach, sharpnesses, steady)[0]
+            return self._refit_rotation(model, maps, reach, sharpnesses, steady)[0]
         for sharpness in sharpnesses.tolist():
             before = maps.linear
             maps, _ = self.fit_near(model, maps, reach, sharpness)
@@ -234,7 +250,7 @@ class ColumnPairs:
 
     def fit_and_moments(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[Maps, Moments]:
         """`fit_near`, and what it rests on; not for wide pairs."""
-        fitted, _, sums = self._fit_and_sums(model, maps, reach, np.array([sharpness]))
+        fitted, _, sums = self._fit_and_sums(model, maps, reach, sharpness)
         return fitted, Moments.from_sums(model, sums)
 
     def _is_in_one_loop(self, model: MapModel) -> bool:
@@ -243,20 +259,26 @@ class ColumnPairs:
         return turns_only and not self.is_wide and self.n_pairs <= rows_per_narrow_range()
 
     def _fit_and_sums(
+        self, model: MapModel, maps: Maps, reach: float, sharpness: float
+    ) -> tuple[Maps, int, FloatArray]:
+        """Least squares, how many pairs are within reach, and their sums."""
+        if self._is_in_one_loop(model):
+            return self._refit_rotation(model, maps, reach, np.array([sharpness]))
+        sums, n_near = self._near_sums(model, maps, reach, sharpness)
+        return maps_of(model, Moments.from_sums(model, sums)), n_near, sums
+
+    def _refit_rotation(
         self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
     ) -> tuple[Maps, int, FloatArray]:
-        """Least squares with the first sharpness, or, for rotations, with each in turn; pairs near; the sums."""
-        if not self._is_in_one_loop(model):
-            sums, n_near = self._near_sums(model, maps, reach, float(sharpnesses[0]))
-            return maps_of(model, Moments.from_sums(model, sums)), n_near, sums
+        """The same with each sharpness in turn, for rotations."""
         linear, shift, n_near = maps.linear[0].copy(), maps.shift[0].copy(), 0
-        d = len(self.x)
+        d, has_shift, reach = len(self.x), model.has_shift, reach**2
         sums, room, work = np.empty((2 * d + 1, d + 1)), np.empty((3, TILE)), np.empty((4, d, d))
-        here = self.x, self.y, 0, self.weights, reach**2
+        x, y, weights, n = self.x, self.y, self.weights, self.n_pairs
         for sharpness in sharpnesses.tolist():
             sums.fill(0.0)
-            n_near = near_moments(linear, shift, *here, sharpness, False, 0, self.n_pairs, room, sums)
-            if fit_rotation(linear, shift, sums, model.has_shift, work) < steady:
+            n_near = near_moments(linear, shift, x, y, 0, weights, reach, sharpness, False, 0, n, room, sums)
+            if fit_rotation(linear, shift, sums, has_shift, work) < steady:
                 break
         return Maps(linear[None], shift[None]), n_near, sums
 
@@ -268,22 +290,8 @@ class ColumnPairs:
 
         def add_up(rows: slice) -> tuple[FloatArray, int]:
             sums = np.zeros((size, 1 + len(self.x)))
-            n_near = near_moments(
-                *(
-                    linear,
-                    shift,
-                    self.x,
-                    self.y,
-                    0,
-                    self.weights,
-                    reach**2,
-                    sharpness,
-                    scattered,
-                    rows.start,
-                    rows.stop,
-                ),
-                *(np.empty((3, TILE)), sums),
-            )
+            how = reach**2, sharpness, scattered, rows.start, rows.stop, np.empty((3, TILE)), sums
+            n_near = near_moments(linear, shift, self.x, self.y, 0, self.weights, *how)
             return sums, n_near
 
         parts = run_in_threads(self.n_pairs, add_up)
@@ -296,11 +304,14 @@ class ColumnPairs:
         the table. The others are every k-th: so a single pair that is listed very often is not overlooked. Repeats
         that are less than about 1 of 100 of the pairs may be. ``n_within`` says how many pairs there are, about.
         """
-        some = np.flatnonzero(self._chosen_by_coordinates(_LOOKED_AT / max(n_within, 1)))
+        some = self._chosen_by_coordinates(_LOOKED_AT / max(n_within, 1)).nonzero()[0]
         every_kth = np.arange(0, self.n_pairs, max(1, n_within // _LOOKED_AT))
-        listed = (rows[residuals[rows] <= bound][: 4 * _LOOKED_AT] for rows in (some, every_kth))
-        rows = np.sort(np.concatenate(list(listed)))
-        rows = rows[np.append(True, rows[1:] != rows[:-1])[: rows.size]]
+        listed = [rows[residuals[rows] <= bound][: 4 * _LOOKED_AT] for rows in (some, every_kth)]
+        rows = np.concatenate(listed)
+        rows.sort()
+        is_new = np.ones(rows.size, dtype=bool)
+        np.not_equal(rows[1:], rows[:-1], out=is_new[1:])
+        rows = rows[is_new]
         if _all_differ(self.x[0, rows]):
             return False
         return distinct_pairs(self.x.T[rows], self.y.T[rows])[0].size < rows.size
@@ -309,14 +320,13 @@ class ColumnPairs:
         """Choose about this share of the pairs; equal ones together."""
         if share >= 1:
             return np.ones(self.n_pairs, dtype=bool)
-        limit = np.uint64(share * 2.0**64)
-        chosen = np.empty(self.n_pairs, dtype=bool)
-
-        def choose(rows: slice) -> None:
-            mixed = (self.x[0, rows] + np.pi * self.y[-1, rows]).view(np.uint64) * _MIXER
-            np.less(mixed, limit, out=chosen[rows])
-
-        run_in_threads(self.n_pairs, choose)
+        chosen, limit = np.empty(self.n_pairs, dtype=bool), np.uint64(share * 2.0**64)
+        for rows in row_blocks(self.n_pairs, 4):
+            mixed = np.pi * self.y[-1, rows]
+            mixed += self.x[0, rows]
+            bits = mixed.view(np.uint64)
+            bits *= _MIXER
+            np.less(bits, limit, out=chosen[rows])
         return chosen
 
 
@@ -327,8 +337,12 @@ def _all_differ(values: FloatArray) -> bool:
 
 def spread_of(points: FloatArray) -> float:
     """Root mean square of columns about their mean; 1 where they are all one."""
-    steps = points - points.sum(axis=1, keepdims=True) / points.shape[1]
+    steps = _about_mean(points)
     return math.sqrt(float(np.vdot(steps, steps)) / points.shape[1]) or 1.0
+
+
+def _about_mean(points: FloatArray) -> FloatArray:
+    return points - points.sum(axis=1, keepdims=True) / points.shape[1]
 
 
 def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:

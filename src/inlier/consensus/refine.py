@@ -32,6 +32,7 @@ _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so
 _WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
 _FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
 _FEWEST_OF_A_PLANE = 10.0  # pairs, as many as would weigh the same if all did
+_TINY = float(np.finfo(np.float64).tiny)
 _THIN, _EXTENDED = 0.25, 2.0  # bounds: standard deviations across and along the plane of points that are flat
 
 
@@ -123,7 +124,7 @@ class Refiner:
         nearby, step = pairs, 1
         in_vain = (1 - found.evidence.inlier_fraction) * pairs.n_pairs
         if in_vain > _POLISHED_ON or pairs.n_pairs > 2 * _POLISHED_ON:
-            near = np.flatnonzero(pairs.squared_residuals(maps) <= (NEAR * bound) ** 2)
+            near = pairs.is_near(maps, NEAR * bound).nonzero()[0]
             step = max(1, near.size // _POLISHED_ON)
             nearby = pairs.take(near[::step])
         reach, sharpness = fall_off(bound)
@@ -143,7 +144,7 @@ def support_and_places(pairs: ColumnPairs, found: Candidate) -> tuple[int, int]:
 
 def fall_off(bound: float) -> tuple[float, float]:
     """Reach and sharpness of a fit whose weights are `closeness`."""
-    return NEAR * bound, 1 / max((_SCALE * bound) ** 2, np.finfo(np.float64).tiny)
+    return NEAR * bound, 1 / max((_SCALE * bound) ** 2, _TINY)
 
 
 def closeness(squared: FloatArray, bound: float) -> FloatArray:
@@ -174,13 +175,14 @@ class NearPairs:
     ) -> NearPairs:
         """Copy every k-th of the pairs that are near."""
         is_near = residuals <= NEAR * bound
-        near = np.flatnonzero(is_near if weights.all() else is_near & (weights > 0))
+        near = (is_near if weights.all() else is_near & (weights > 0)).nonzero()[0]
         rows = near[:: max(1, near.size // _ENOUGH)]
         stands_for = np.full(rows.size, near.size / max(rows.size, 1))
         if rows.size < near.size and np.ptp(weights) > 0:
             rows, stands_for = _heavy_and_some(near, weights)
-        x, y, weights = (np.take(part, rows, axis=0) for part in (X, Y, weights))
-        return NearPairs(x, y, weights, stands_for, bound, cluster_side)
+        return NearPairs(
+            X.take(rows, axis=0), Y.take(rows, axis=0), weights.take(rows), stands_for, bound, cluster_side
+        )
 
 
 def _heavy_and_some(near: Array, weights: FloatArray) -> tuple[Array, FloatArray]:
@@ -253,7 +255,8 @@ class Consensus:
         """Whether the pairs that agree lie in a plane (in two dimensions on a line) but for their noise."""
         if self.last_fit is None or self.model.may_mirror or not 2 <= self._spread.size <= 3:
             return False
-        second, thickness = np.sqrt(self._spread[-2:] * self.map.stretch[0]) / self.evidence.bound
+        stretch = float(self.map.stretch[0]) if self.model.may_stretch else 1.0
+        second, thickness = np.sqrt(self._spread[-2:] * stretch) / self.evidence.bound
         if thickness > _THIN or second < _EXTENDED:
             return False
         weights = self.pairs.weights
@@ -272,11 +275,14 @@ class Consensus:
         maps, moments = self.last_fit
         x_bar, y_bar = moments.x_bar[0], moments.y_bar[0]
         s = self._spread
-        scatter = max(float(moments.scatter[0].trace()), np.finfo(np.float64).tiny)
-        lengths = np.sqrt([scatter + x_bar @ x_bar, s.sum() ** 2 / scatter + y_bar @ y_bar])
-        off = np.array(self.rounding) * (lengths + [math.hypot(*mean) for mean in self.origin])
-        noise = _WELL_DETERMINED * lengths.prod() + _FAR_ABOVE * (off @ lengths[::-1])
-        if not rank_and_uniqueness(model, s, moments.handedness, float(noise))[1]:
+        scatter = max(float(moments.scatter[0].trace()), _TINY)
+        of_x, of_y = math.sqrt(scatter + x_bar @ x_bar), math.sqrt(s.sum() ** 2 / scatter + y_bar @ y_bar)  # lengths
+        off_x, off_y = (
+            eps * (length + math.hypot(*mean))
+            for eps, length, mean in zip(self.rounding, (of_x, of_y), self.origin, strict=True)
+        )
+        noise = _WELL_DETERMINED * of_x * of_y + _FAR_ABOVE * (off_x * of_y + off_y * of_x)
+        if not rank_and_uniqueness(model, s, moments.handedness, noise)[1]:
             return None
         residuals = self.pairs.squared_residuals(maps)
         return self.as_transformation(maps), np.sqrt(residuals, out=residuals)

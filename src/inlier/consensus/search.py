@@ -47,6 +47,7 @@ _SCARCE, _COARSER_FITS = -40.0, (1.5, 3.0)  # log of the false alarms above whic
 _COARSER, _AT_THE_LIMIT = (0.05, 0.25, 1.0), 0.7  # shares of re-pairings within the bound, where nothing fine is found
 _LITTLE_LOST, _FAR_BETTER = 0.8, 1.2  # of the score: what polishing may cost, and what a mirror image must gain
 _DECIDING_RE_PAIRINGS = 200_000, 2_000_000  # the fewest and the most; a hundred for each pair in between
+_TINY = float(np.finfo(np.float64).tiny)
 _MOST_PARTNERS = 16  # that a point is re-paired with, where there are other points
 
 
@@ -146,7 +147,7 @@ class Stage:
         """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
         model = self.refiner.model
         overlap = np.maximum(self.sample.row_sums(model.has_shift), 0.0)
-        return self.sample.fit(model, overlap / max(overlap.max(), np.finfo(np.float64).tiny))
+        return self.sample.fit(model, overlap / max(overlap.max(), _TINY))
 
     def placed(self, found: Candidate) -> Candidate:
         """See how many places its support lies in."""

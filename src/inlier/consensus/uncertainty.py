@@ -21,6 +21,12 @@ as a covariance has entries:
 with p parameters and G = (sum_g weight_g)^2 / sum_g weight_g^2 cells. Half of it, since A is a sum over as many noisy
 terms as the other. Where hardly more pairs count than it takes to fix the motion, or one cell holds most of them,
 residuals say nothing about the noise, and no covariance is given.
+
+What all pairs err alike, the fit takes for motion, and no residual shows it: where two views see a surface cut off at
+other places, features slide along it to one side. Another estimate that has no such errors does (`widened`). With d the
+small change to it and T^2 = d^T C*^-1 d, about p where C* says all, the rest is what the pairs have in common:
+
+    C* + (1 - p / T^2) d d^T   where T^2 > p.
 """
 
 from __future__ import annotations
@@ -198,6 +204,15 @@ def motion_uncertainty(motion: SimilarityTransformation, near: NearPairs) -> Mot
         return None
     covariance, degrees_of_freedom = _drawn_to_its_mean(*found)
     return _in_units(unit @ covariance @ unit.T, degrees_of_freedom, side, motion, centre)
+
+
+def widened(errors: MotionUncertainty, other: SimilarityTransformation) -> MotionUncertainty:
+    """Errors that reach to another estimate of the same motion, as far as it is farther away than they explain."""
+    step, squared, p = errors._difference(other), errors.distance(other), len(errors.covariance_at_centre)
+    if step is None or not p < squared < np.inf:
+        return errors
+    spread = errors.covariance_at_centre + (1 - p / squared) * np.outer(step, step)
+    return _in_units(spread, errors.degrees_of_freedom, errors.cluster_side, errors.motion, errors.centre)
 
 
 def _parts(motion: SimilarityTransformation) -> tuple[bool, bool]:

@@ -13,6 +13,7 @@ from inlier.consensus import Certainty, Consensus
 from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.near_misses import NearMisses
 from inlier.rows.odd_values import far_points
+from inlier.rows.threads import row_blocks
 from inlier.transforms import Transformation
 
 GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
@@ -130,11 +131,15 @@ class Verdict:
         unsure = noise_bound is None and np.count_nonzero(mask) < _TOO_FEW * n_expected
         if unsure:
             mask = self.residuals_ <= self.noise_bound_
-        rate, threshold, n_accepted = 0.0, float(np.nextafter(self.scores_.max(), np.inf)), np.count_nonzero(mask)
+        highest, n_accepted = self.scores_.max(), np.count_nonzero(mask)
+        rate, threshold = 0.0, float(np.nextafter(highest, np.inf))
         if n_accepted:  # without picking out the accepted ones, which takes long where they are scattered
-            rate = min(float((self.q_values_ * mask).max()), 1.0)
-            no_score_is_positive = self.scores_.max() <= 0
-            threshold = float((self.scores_ * mask if no_score_is_positive else self.scores_[mask]).min())
+            blocks = list(row_blocks(mask.size, 3))
+            rate = min(float(max((self.q_values_[rows] * mask[rows]).max() for rows in blocks)), 1.0)
+            if highest <= 0:
+                threshold = float(min((self.scores_[rows] * mask[rows]).min() for rows in blocks))
+            else:
+                threshold = float(self.scores_[mask].min())
         if unsure:
             rate = max(rate, rate_within)
             warn(
@@ -161,7 +166,7 @@ def set_aside(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
     return far
 
 
-def warn_about(found: Consensus, X: Array, Y: Array, motion: Transformation) -> None:
+def warn_about(found: Consensus, X: Array, Y: Array) -> None:
     """Say what is odd about pairs that agree: a mirror image, a plane, pairs that support whatever made them."""
     if found.better_mirrored:
         cure = "model='orthogonal'" if found.model.name == "rotation" else "reflection=True"
@@ -172,11 +177,11 @@ def warn_about(found: Consensus, X: Array, Y: Array, motion: Transformation) -> 
             f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
             f"much, and say nothing about what lies off it."
         )
-    if are_nearest_neighbours(X, Y, motion):
+    if not found.pairs.is_wide and are_nearest_neighbours(X, Y):
         warn(
-            "Each y is the point nearest to where its x is carried, and many x share one: such pairs support the "
-            "transformation that made them, right or wrong. Match by something else than position, or refine a "
-            "start that is known to be near."
+            "Each y is the point nearest to where its x is carried by one map, and many x share one: such pairs "
+            "support the transformation that made them, right or wrong. Match by something else than position, or "
+            "refine a start that is known to be near."
         )
 
 

@@ -260,8 +260,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         gaps = np.zeros(n, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
-        strata = crossed(strata, gap_classes(filled_x.share_missing, filled_y.share_missing))
-        pairs = self.prepare(filled_x.values, filled_y.values)
+        pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
 
         def common(rows: Array) -> Array:
             near = pairs.near(rows)

@@ -14,13 +14,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_flag, warn
 from inlier._typing import Array, FloatArray
 from inlier.clouds.refinement import Motion, errors_of, polish
-from inlier.clouds.second_opinion import Opinion, View, Views, opinion_on
+from inlier.clouds.second_opinion import Opinion, Views, opinion_on, ranked
 from inlier.clouds.suggestions import Level, different, level_of, refined, roughly_refined, suggested_motions
 from inlier.clouds.surfaces import thin_both
 from inlier.consensus import as_generator
@@ -35,7 +36,7 @@ from inlier.transforms import SimilarityTransformation
 if TYPE_CHECKING:
     from inlier.report import CloudReport
 
-_OCTAVES = (2_000, 4_000)  # points of each cloud, about
+_OCTAVES = (2_000, 6_000)  # points of each cloud, about
 _SURE = 0.005  # detection p-value up to which a motion is called sure
 _BEYOND_DOUBT = -9.0  # logarithm of the p-value at which nothing else is looked at
 _FIRST = 10  # motions of an octave that are looked at before the others
@@ -99,9 +100,10 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     why_not_ : str or None
         What speaks against calling it sure, in a sentence; None where it is.
     evidence_ : list of dict
-        For each motion that was looked at, the best first: ``n_supporting`` of ``n_matches`` matches, ``contact``, the
-        share of the points near the other surface that touch it, ``in_front``, the share of the points in view of a
-        scan from its origin that hang in the empty space before it (None where nothing is), and ``p_value``.
+        For each motion that was looked at, the best first: ``n_supporting`` of ``n_matches`` matches in ``n_places``
+        places, ``contact``, the share of the points near the other surface that touch it, ``in_front``, the share of
+        the points in view of a scan from its origin that hang in the empty space before it (None where nothing is), and
+        ``p_value``.
     best_guess_ : SimilarityTransformation or None
         The best motion that was found, sure or not, as it came from the search.
     runner_up_ : RunnerUp or None
@@ -211,10 +213,12 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         """Look for motions at one octave after the other, until one is beyond doubt; the strongest first."""
         rng, levels = as_generator(self.random_state), list[Level]()
         opinions = list[Opinion]()
+        with clock("judge"):
+            views = Views.of((source, target), (-self._origins[0], -self._origins[1]))
         for n_points in _OCTAVES:
             with clock("describe and match"):
-                level = level_of(source, target, n_points)
-                views = self._views(source, target, level.side)
+                # Each octave cuts the clouds along other axes: what its cells happen to hold is drawn anew.
+                level = level_of(source, target, n_points, Rotation.random(rng=rng).as_matrix())
             levels.append(level)
             with clock("search"):
                 suggested = suggested_motions(level, rng)
@@ -230,10 +234,6 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 if opinions and opinions[0].log_p_value < _BEYOND_DOUBT:
                     return levels, opinions
         return levels, opinions
-
-    def _views(self, source: FloatArray, target: FloatArray, side: float) -> Views:
-        """What the scans look like from their origins, where they may have been taken from there."""
-        return View.of(source, -self._origins[0], side), View.of(target, -self._origins[1], side)
 
     def _answer(self, levels: list[Level], opinions: list[Opinion]) -> None:
         """Say what was found, as far as the search has come."""
@@ -325,9 +325,8 @@ def _is_ambiguous(opinions: list[Opinion]) -> bool:
 
 
 def _ranked(motions: list[Motion], levels: list[Level], views: Views, every: int = 1) -> list[Opinion]:
-    """What speaks for each motion, the strongest first; those that leave a freedom undetermined come last."""
-    opinions = [opinion_on(motion, levels, views, every) for motion in motions]
-    return sorted(opinions, key=lambda one: (one.undetermined is not None, -one.strength))
+    """What speaks for each motion, the strongest first."""
+    return ranked([opinion_on(motion, levels, views, every) for motion in motions])
 
 
 def _read_cloud(data: Any, name: str) -> FloatArray:

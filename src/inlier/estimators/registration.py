@@ -23,7 +23,7 @@ from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, e
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
 from inlier.consensus.near_misses import find_near_misses
 from inlier.consensus.refine import NearPairs
-from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty
+from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty, widened
 from inlier.estimators._base import RowNames
 from inlier.estimators._new_pairs import NewPairs, in_kind
 from inlier.estimators._verdict import RunnerUp, Verdict, set_aside, warn_about, why_not
@@ -76,7 +76,8 @@ class Registration(TransformerMixin, NewPairs):
     uncertainty_ : MotionUncertainty or None
         In 2 and 3 dimensions, except for ``"affine"``: standard errors of ``rotation`` (degrees), ``translation`` and
         ``scale``, their ``covariance``, and ``covers(transformation, level=0.95)``, whether another one lies in the
-        joint region. Pairs that lie near each other and err alike count as one. None where they are not available:
+        joint region. Pairs that lie near each other and err alike count as one; for rigid ones in space, where they do,
+        errors reach to where the surface that the points lie on would have it. None where they are not available:
         otherwise, and where hardly more pairs count than fix the transformation; for rigid ones in space, where
         (sum w)^2 / sum w^2 < 4 by their weights w, or where less than two cells of such neighbours tell.
     inlier_mask_ : ndarray of bool, shape (n,)
@@ -261,7 +262,12 @@ class Registration(TransformerMixin, NewPairs):
         motion, near = self.transformation_, self._near_pairs
         if near is None or not isinstance(motion, SimilarityTransformation):
             return None
-        return motion_uncertainty(motion, near)
+        errors = motion_uncertainty(motion, near)
+        if errors is None or not errors.cluster_side or motion.model != "rigid" or self.n_outputs_ != 3:
+            return errors
+        from inlier.clouds.refinement import slid_to_surface  # a fit takes no surfaces
+
+        return widened(errors, slid_to_surface(near.X, near.Y, motion, near.bound))
 
     def report(self, path: Any = None, keys: Any = None, X: Any = None, y: Any = None) -> MatchReport:
         """Return a report to look at: shown by notebooks, and written to a file where one is named.
@@ -384,7 +390,7 @@ class Registration(TransformerMixin, NewPairs):
         verdict = judged.decided(self.alpha, self.noise_bound, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), certainty)
-        warn_about(found, X, Y, motion)
+        warn_about(found, X, Y)
         return self._with_runner_up(verdict, found, certainty)
 
     def _with_runner_up(self, verdict: Verdict, found: Consensus, certainty: Certainty) -> Verdict:

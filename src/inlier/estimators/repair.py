@@ -14,6 +14,7 @@ from inlier.calibration.dependence import nearly_equal
 from inlier.calibration.partners import Names, Owners, find_owners, name_partners
 from inlier.calibration.suspects import chance_wrong, own_rank_scores
 from inlier.rows import PairedRows
+from inlier.rows.backend import to_host
 
 if TYPE_CHECKING:
     from inlier.estimators.calibrated import CalibratedMatcher
@@ -139,8 +140,10 @@ class Repair:
 
         Returns
         -------
-        ndarray or data frame, as ``y`` is
+        DataFrame, Series or ndarray
+            A data frame where ``y`` is one, else a NumPy array, wherever ``y`` lives.
         """
+        y = y if hasattr(y, "iloc") else to_host(y)
         if len(y) != self.partner.size:
             raise ValueError(
                 f"y has {len(y)} rows, but {self.partner.size} were repaired. Give the y that was matched."
@@ -150,11 +153,10 @@ class Repair:
             moved = y.iloc[np.where(gone, 0, self.partner)].copy()
             moved.index = y.index if self.labels is None else self.labels[0]
             return moved.mask(gone) if moved.ndim == 1 else moved.mask(np.repeat(gone[:, None], moved.shape[1], axis=1))
-        table = np.asarray(y)
-        moved = table[self.partner]
+        moved = y[self.partner]
         if gone.any():
-            moved = moved.astype(np.result_type(table.dtype, np.float32) if table.dtype.kind in "biu" else table.dtype)
-            moved[gone] = "" if table.dtype.kind in "US" else np.nan
+            moved = moved.astype(np.result_type(y.dtype, np.float32) if y.dtype.kind in "biu" else y.dtype)
+            moved[gone] = "" if y.dtype.kind in "US" else np.nan
         return moved
 
     def columns(self) -> dict[str, Array]:
@@ -196,7 +198,7 @@ def repair_pairs(
     ``pairs`` are prepared; ``pair_labels`` makes what pairs have in common, of some rows of them.
     """
     rng = check_random_state(matcher.random_state)
-    q = np.asarray(matcher.q_values_, dtype=np.float64)
+    q = np.asarray(to_host(matcher.q_values_), dtype=np.float64)
     looked_at = _rows_to_look_at(matcher, rng)
     near, common = pairs.near(looked_at), pair_labels(looked_at)
     trusted = q[looked_at] <= _MORE_LIKELY
@@ -227,7 +229,7 @@ def repair_pairs(
 
 
 def _rows_to_look_at(matcher: CalibratedMatcher, rng: np.random.RandomState) -> Array:
-    mask = np.asarray(matcher.inlier_mask_)
+    mask = to_host(matcher.inlier_mask_)
     if mask.size <= _MOST_LOOKED_AT:
         return np.arange(mask.size)
     accepted = np.flatnonzero(mask)
@@ -317,7 +319,7 @@ class _Verdict:
         s, not_here = self.found.suspects, np.zeros(self.q.size)
         not_here[s] = self.found.names.not_here * wrong[s]
         accepted = self.q <= self.alpha
-        poor = ~accepted & ~is_wrong & ((wrong <= _SURE) | (self.rank == 1))
+        poor = ~accepted & ~is_wrong & ((wrong <= _CANDIDATE) | (self.rank == 1))
         kind = np.where(accepted & ~is_wrong, KEPT, np.where(poor, POOR, DOUBTFUL))
         lost = is_wrong & (not_here > _MORE_LIKELY)
         kind[lost] = LOST

@@ -19,6 +19,7 @@ from inlier.io.table import Content, Request, as_array, by_column
 
 _CURE = "save the part you need as npy"
 _STEP = 1024**2  # bytes that are unpacked at a time, to see how many there are
+_MOST_AXES = 6  # of an array in gifti
 _MOST_NIFTI_1 = 2**15 - 1  # voxels along an axis; the second version of the format has no such limit
 
 
@@ -116,7 +117,10 @@ def _check_gifti(path: Path) -> None:
             encoding = attributes.get("Encoding", "")
             if encoding.startswith("External") or attributes.get("ExternalFileName"):
                 raise UnusableFileError(f"{path} keeps its data in other files, which are not followed. Copy it in.")
-            sizes = [int(attributes.get(f"Dim{axis}", 0)) for axis in range(int(attributes.get("Dimensionality", 0)))]
+            n_axes = int(attributes.get("Dimensionality", 0))
+            if n_axes > _MOST_AXES:
+                raise UnusableFileError(f"{path} announces arrays of {n_axes} dimensions. Save it again.")
+            sizes = [int(attributes.get(f"Dim{axis}", 0)) for axis in range(n_axes)]
             check_unpacked_size(path, 4 * prod(sizes), _CURE)
         texts.clear()
 

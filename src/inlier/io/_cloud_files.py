@@ -114,7 +114,8 @@ class Las(CloudCodec):
 
     def read(self, request: Request) -> Content:
         _check_las(request.path)
-        with load("laspy", "las").open(request.path) as reader:
+        laspy = load("laspy", "las")
+        with laspy.open(request.path, laz_backend=_laz_backend(laspy)) as reader:
             header = reader.header
             check_unpacked_size(request.path, header.point_count * header.point_format.size, "thin it")
             cloud = reader.read()
@@ -143,7 +144,8 @@ class Las(CloudCodec):
 
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Keep every dimension; the steps of the coordinates grow if the points need it."""
-        cloud = load("laspy", "las").read(str(source))
+        laspy = load("laspy", "las")
+        cloud = laspy.read(str(source), laz_backend=_laz_backend(laspy))
         scales, offsets = _las_scaling(points)
         # Not change_scaling: it would also convert the old coordinates, which need not fit the new steps.
         cloud.points.scales = cloud.header.scales = np.maximum(scales, cloud.header.scales)
@@ -333,13 +335,18 @@ def _check_las(path: Path) -> None:
         check_unpacked_size(path, max(few, n_points) * length, _UNPACK_LAS)
         _check_laz_chunks(path, start, size)
         laspy = load("laspy", "las")
-        read = partial(laspy.read, str(path), laz_backend=laspy.LazBackend.Lazrs)  # which starts no threads
+        read = partial(laspy.read, str(path), laz_backend=_laz_backend(laspy))
         if not survives(read, _PATIENCE + size / _SLOWEST, most_unpacked_bytes() + _SPARE):
             raise UnusableFileError(
                 f"{path} is damaged: the library for laz does not come to an end with it. Copy or save it again."
             )
     else:
         _check_announced(path, start + max(few, n_points) * length)
+
+
+def _laz_backend(laspy: Any) -> Any:
+    """The one that starts no threads, so that it can be tried in a copy; what was tried is what reads."""
+    return laspy.LazBackend.Lazrs
 
 
 def _check_laz_chunks(path: Path, start: int, size: int) -> None:

@@ -27,6 +27,7 @@ from inlier.io.limits import check_unpacked_size, text_lines
 from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
 
 _HEAD_BYTES = 1024**2
+_TAIL_BYTES, _ENOUGH_LINES = 4096, 5  # at the end of a file, and lines there that tell how long the last one should be
 _NUMBER_WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _ROWS_LOOKED_AT = 20
@@ -91,6 +92,7 @@ class BlankSeparated(Codec):
                     f"{request.path} could not be read as numbers separated by blanks: {_first_sentence(error)}. "
                     f"If it has a header or commas, name it .csv."
                 ) from error
+        _warn_of_a_cut(request.path)
         if values.shape[1] == 1:
             _check_no_gaps(request.path)
         if request.path.suffix.lower() != ".xyz" or values.shape[1] < 3:
@@ -124,6 +126,7 @@ def _content(dialect: _Dialect, request: Request, wanted: list[str], may_be_text
         columns = _read_by_arrow(dialect, request, wanted)
     for note in dialect.notes:
         warn(f"{path}: {note}")
+    _warn_of_a_cut(path)
     if len(dialect.names) == 1:
         columns = _without_last_blanks(columns, path)
     if not columns or len(next(iter(columns.values()))) == 0:
@@ -131,6 +134,21 @@ def _content(dialect: _Dialect, request: Request, wanted: list[str], may_be_text
     if dialect.n_skipped or request.key is not None or request.columns is not None:
         return columns
     return as_array(columns)
+
+
+def _warn_of_a_cut(path: Path) -> None:
+    """Say where a file ends within a line, in a field shorter than the last ones of all lines before it."""
+    with path.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(-min(size, _TAIL_BYTES), os.SEEK_END)
+        tail = stream.read()
+    lines = [] if path.suffix.lower() == ".gz" or tail.endswith((b"\n", b"\r")) else tail.splitlines()
+    ends = [re.split(rb"[,;\s]", line.rstrip())[-1] for line in lines[size > _TAIL_BYTES :]]
+    if len(ends) > _ENOUGH_LINES and len(ends[-1]) < min(map(len, ends[:-1])):
+        warn(
+            f"{path} ends within a line, with {ends[-1].decode(errors='replace')}, which is shorter than the ends of "
+            f"the lines before. If it was cut short, copy or save it again."
+        )
 
 
 def _is_installed(module: str) -> bool:

@@ -227,7 +227,7 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
         values = _InWords(arrays[meant[0]], request.path, format) if len(meant) == 1 else None
         if values is None or np.dtype(values.dtype).kind not in "biuf" or len(values.shape) not in (1, 2):
             return None
-        if 0 in values.shape:
+        if min(values.shape) < 1:
             return None
     except Exception:  # a library may raise anything; `read_table` says what is wrong with the file
         return None

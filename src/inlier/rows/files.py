@@ -115,6 +115,8 @@ class NpyFile:
                 f"{self._path} holds Python objects (a pickle), which are never loaded because loading can run code. "
                 f"Save numbers instead: numpy.save(file, array.astype(float))."
             )
+        if min(self.shape, default=0) < 0:  # which numpy takes for "as many as there are"
+            raise ValueError(f"{self._path} announces the shape {self.shape}. Save it again.")
         self._row_numbers = prod(self.shape[1:])
         if self._path.stat().st_size < self._start + prod(self.shape) * self.dtype.itemsize:
             present = (self._path.stat().st_size - self._start) // max(self._row_numbers * self.dtype.itemsize, 1)

@@ -142,8 +142,10 @@ def _is_compact(points: Array) -> bool:
     some = np.asarray(points[:: max(1, len(points) // _POINTS_AT_A_GLANCE)][:_POINTS_AT_A_GLANCE], dtype=np.float64)
     k = len(some)
     with np.errstate(over="ignore", invalid="ignore"):
-        steps = some[[0, k // 3, 2 * k // 3], None] - some
-        squared = np.partition((steps * steps).sum(axis=2), k // 4, axis=1)[:, k // 4].min()
+        steps = some[:: k // 3 + 1, None] - some
+        squared = (steps * steps).sum(axis=2)
+        squared.partition(k // 4)
+        quartile = squared[:, k // 4].min()
         line = points.reshape(-1) if points.flags.c_contiguous else points
         length = np.float64(line.max()) - np.float64(line.min())
-        return bool(points.shape[1] * length**2 <= (_ABSURDLY_FAR / 2) ** 2 * squared)
+        return bool(points.shape[1] * length**2 <= (_ABSURDLY_FAR / 2) ** 2 * quartile)

@@ -32,7 +32,7 @@ def rows_per_block(row_width: int) -> int:
     """Rows of ``row_width`` float64 numbers that make one block."""
     row_bytes = 8 * max(row_width, 1)
     fewest = min(_FEWEST_ROWS, max(_LARGEST_BLOCK // row_bytes, 1))
-    return int(np.clip(_BLOCK_BYTES // row_bytes, fewest, _MOST_ROWS))
+    return min(max(_BLOCK_BYTES // row_bytes, fewest), _MOST_ROWS)
 
 
 def row_blocks(n_rows: int, row_width: int) -> Iterator[slice]:

@@ -100,7 +100,7 @@ class Maps:
     def __len__(self) -> int:
         return len(self.linear)
 
-    @property
+    @cached_property
     def stretch(self) -> FloatArray:
         """By how much each lengthens on average: the d-th root of its determinant; 0 between different dimensions."""
         d_y, d_x = self.linear.shape[1:]
