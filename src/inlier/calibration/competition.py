@@ -34,7 +34,7 @@ _UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
-_CONTRADICTION, _SUSPICION = 2.0, 0.75  # standard errors between the shares of real pairs beside rivals and strangers
+_CONTRADICTION, _SUSPICION = 2.0, 1.25  # standard errors between the shares of real pairs beside rivals and strangers
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
