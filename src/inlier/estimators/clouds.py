@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _OCTAVES = (2_000, 6_000)  # points of each cloud, about
 _SURE = 0.005  # detection p-value up to which a motion is called sure
-_BEYOND_DOUBT = -9.0  # logarithm of the p-value at which nothing else is looked at
+_BEYOND_DOUBT = -8.0  # logarithm of the p-value at which nothing else is looked at
 _FIRST = 10  # motions of an octave that are looked at before the others
 _WORTH_REFINING = 8  # motions of an octave, the strongest by a quick look
 _CARRIED_ON = 4  # motions of an octave that are tried at the next one
@@ -283,11 +283,12 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         sizes = [float(np.sqrt((cloud**2).sum(axis=1).mean())) for cloud in (source, target)]
         ratio = sizes[1] / sizes[0]
         if not 1 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
-            smaller = "source" if ratio > 1 else "target"
+            smaller, scale = "source" if ratio > 1 else "target", 10 ** round(abs(np.log10(ratio)))
             return (
                 f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}, which is "
-                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? Millimetres and metres "
-                f"differ by 1000: multiply the coordinates of the {smaller} by that and try again."
+                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? A scale of {scale:g} "
+                f"would fit (millimetres and metres differ by 1000): multiply the coordinates of the {smaller} by "
+                f"that and try again."
             )
         if not opinions:
             return (
