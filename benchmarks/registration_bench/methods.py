@@ -139,17 +139,17 @@ def open3d_fgr(X, Y, bound, seed):
 
 
 def kiss_matcher(X, Y, bound, seed):
-    """KISS-Matcher's pruning and solver; the bound is that of both."""
+    """KISS-Matcher's pruning and solver; the bound is that of both, and the unit of length: it refuses small ones."""
     import kiss_matcher as package
 
-    config = package.KISSMatcherConfig(voxel_size=bound, enable_noise_bound_clamping=False)
-    config.robin_noise_bound = config.solver_noise_bound = bound
+    config = package.KISSMatcherConfig(voxel_size=1.0, enable_noise_bound_clamping=False)
+    config.robin_noise_bound = config.solver_noise_bound = 1.0
     matcher = package.KISSMatcher(config)
-    found = matcher.prune_and_solve(list(X.astype(np.float32)), list(Y.astype(np.float32)))
+    found = matcher.prune_and_solve(*(list((side / bound).astype(np.float32)) for side in (X, Y)))
     if not found.valid:
         return None
     share = matcher.get_num_final_inliers() / len(X)
-    return Answer(np.asarray(found.rotation), np.asarray(found.translation).ravel(), score=share)
+    return Answer(np.asarray(found.rotation), bound * np.asarray(found.translation).ravel(), score=share)
 
 
 def magsac(X, Y, bound, seed):

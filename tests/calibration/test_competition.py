@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.competition import Rivals, share_by_rivals
+from inlier.calibration import Calibration
+from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
 from inlier.calibration.linear_map import learn_map
 from inlier.exceptions import DependenceWarning
 
@@ -35,7 +36,7 @@ def test_log_ratio_is_that_of_the_plain_formula(kind):
             others = [j for j in others if j // 3 != row // 3 and j % 2 == row % 2]
         of_x = [float(learned.scores(x[[row]], y[[j]])[0]) - own for j in others]
         of_y = [float(learned.scores(x[[j]], y[[row]])[0]) - own for j in others]
-        assert ratio == pytest.approx(max(np.log(np.mean(np.exp(of_x))), np.log(np.mean(np.exp(of_y)))), abs=1e-3)
+        assert ratio == pytest.approx((np.log(np.mean(np.exp(of_x))) + np.log(np.mean(np.exp(of_y)))) / 2, abs=1e-3)
 
 
 def test_share_of_pairs_that_hold_beside_rivals():
@@ -47,6 +48,24 @@ def test_share_of_pairs_that_hold_beside_rivals():
     assert ((found.chance_wrong > 0.5) == (ratio > 0)).mean() > 0.99
     assert found.contradicts(0.99, 0.005)
     assert not found.contradicts(0.72, 0.02)
+
+
+def test_pairs_come_last_that_rivals_doubt_and_are_accepted_where_the_rate_allows_it():
+    found = share_by_rivals(np.array([[-9.0, 9.0, -8.0, -7.0, 2.0]]))
+    rising = np.sort(found.chance_wrong)
+    by_hand = [rising[: 1 + int((found.chance_wrong < chance).sum())].mean() for chance in found.chance_wrong]
+    np.testing.assert_allclose(found.q_values(), by_hand)
+    judged = Calibration(np.full(5, 1e-3), np.full(5, 1e-3), 0.9, 0.1, 1e-3)
+    assert judged.doubting(found.chance_wrong).accepted(0.5).tolist() == [True, False, True, True, False]
+    allowed = judged.doubting(found.chance_wrong, found.q_values())
+    assert allowed.accepted(0.5).all()
+    assert allowed.accepted(0.1).tolist() == [True, False, True, True, False]
+
+
+def test_a_doubt_is_a_smaller_contradiction():
+    beside_rivals = RivalShare(np.zeros(3), (0.5, 0.04))
+    assert beside_rivals.suspects(0.563, 0.03)  # whose difference has an error of 0.05
+    assert not beside_rivals.suspects(0.562, 0.03)
 
 
 def test_pairs_that_were_never_compared_are_not_judged():

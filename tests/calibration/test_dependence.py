@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.dependence import Dependence, _nearest, blanks, nearly_equal
+from inlier.calibration.dependence import Dependence, _dips, _k_means, _nearest, blanks, find_clusters, nearly_equal
 from inlier.exceptions import DependenceWarning
 from inlier.rows import PairedRows
 
@@ -106,3 +106,78 @@ def test_only_near_copies_are_found():
     found = nearly_equal(PairedRows(y, y), np.array([10, 11]), sure)
     assert found.tolist() == [20, -1]
     assert nearly_equal(PairedRows(y, y), np.array([10]), np.zeros(200, dtype=bool)).tolist() == [-1]
+
+
+def clustered(rng, n=400, d=12, k=4, apart=4.0):
+    cluster = rng.integers(0, k, n)
+    return cluster, apart * rng.normal(size=(k, d))[cluster] + rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("d", [6, 12, 600])
+def test_clusters_are_found(d):
+    rng = np.random.default_rng(d)
+    cluster, table = clustered(rng, d=d, k=3)
+    p, found = find_clusters(table, np.random.RandomState(0))
+    assert p < 1e-4
+    for k in range(3):  # a cluster that was found lies in one that there is, or holds several whole ones
+        inside = np.bincount(found[cluster == k])
+        assert inside.max() > 0.3 * inside.sum()
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "heavy-tailed", "skewed", "uniform", "one column"])
+def test_no_clusters_are_found_where_there_are_none(kind):
+    smallest = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        table = {
+            "Gaussian": lambda rng=rng: rng.normal(size=(300, 10)),
+            "heavy-tailed": lambda rng=rng: rng.standard_t(3, size=(300, 10)),
+            "skewed": lambda rng=rng: rng.lognormal(size=(300, 10)),
+            "uniform": lambda rng=rng: rng.uniform(size=(300, 3)),
+            "one column": lambda rng=rng: rng.normal(size=(300, 1)),
+        }[kind]()
+        smallest.append(find_clusters(table, np.random.RandomState(seed))[0])
+    assert sum(p < 0.01 for p in smallest) <= 1
+
+
+def test_a_table_of_equal_or_few_rows_has_no_clusters():
+    for table in (np.ones((50, 3)), np.zeros((5, 2)), np.repeat(np.eye(2), 3, axis=0)):
+        p, found = find_clusters(table, np.random.RandomState(0))
+        assert p == 1
+        assert found.tolist() == [0] * len(table)
+
+
+def test_k_means_ends_where_each_centre_is_the_mean_of_its_rows():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200, 3))
+    centres = _k_means(z, 4, np.random.RandomState(0))
+    nearest = np.array([[np.sum((row - centre) ** 2) for centre in centres] for row in z]).argmin(axis=1)
+    moved = np.array([z[nearest == k].mean(axis=0) for k in range(4)])
+    assert np.abs(moved - centres).max() < 0.1  # settled, or nearly so after twenty rounds
+
+
+def test_a_dip_counts_rows_midway_and_around_the_nearer_end():
+    centres = np.array([[0.0], [1.0], [9.0]])
+    rows = np.array([0.0, 0.1, -0.1, 0.05, 0.45, 0.95, 1.0, 1.1, 1.14, 9.0])[:, None]
+    # 0 and 1 are each other's nearest: 4 rows around 0, one midway, 4 around 1; 1 is the nearest of 9, too
+    dips = sorted(_dips(rows, centres))
+    assert dips[0] == pytest.approx(6 / 2**5)
+    assert len(dips) == 2
+
+
+def test_swaps_inside_clusters_that_would_be_accepted_are_warned_of():
+    rng = np.random.default_rng(3)
+    cluster, X = clustered(rng)
+    Y = np.hstack([X[:, :3] + 2 * rng.normal(size=(400, 3)), X[:, 3:] + 2 * rng.normal(size=(400, 9))])
+    with pytest.warns(DependenceWarning, match="strata="):
+        matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, Y)
+    assert matcher.inlier_fraction_interval_[0] == 0
+    CalibratedMatcher(alpha=0.05, random_state=0).fit(X, Y, strata=cluster)  # no word where they were said
+
+
+def test_clusters_inside_which_rows_are_told_apart_are_not_warned_of():
+    rng = np.random.default_rng(4)
+    _, X = clustered(rng, apart=3.0)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, X[:, ::-1] + 0.05 * rng.normal(size=X.shape))
+    assert matcher.inlier_mask_.mean() > 0.99
+    assert matcher.inlier_fraction_interval_[0] > 0.9

@@ -5,8 +5,16 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from inlier.calibration.any_pairs import compare_any
-from inlier.calibration.partners import _assigned, _in_units_of_chance, find_owners, name_partners
+from inlier.calibration.any_pairs import IMPOSSIBLE, compare_any
+from inlier.calibration.partners import (
+    _assigned,
+    _Chance,
+    _evidence,
+    _LogRatio,
+    _means_of_surer,
+    find_owners,
+    name_partners,
+)
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.null_pairs import pair_labels
@@ -33,11 +41,39 @@ def test_nobody_is_assigned_where_there_are_no_candidates():
     assert strength.tolist() == [0, 0, 0]
 
 
-def test_units_of_chance_are_minus_log_p_and_go_on_beyond():
-    rising = np.sort(np.random.default_rng(0).exponential(size=10_000))
-    values = np.array([0.1, 1.0, 2.0, 6.0, 30.0])
-    np.testing.assert_allclose(_in_units_of_chance(values, rising), values, rtol=0.1, atol=0.02)
-    assert (np.diff(_in_units_of_chance(np.linspace(0, 40, 100), rising)) >= -0.02).all()
+def test_the_log_ratio_is_that_of_two_normal_distributions_and_rises():
+    rng = np.random.default_rng(0)
+    right, wrong = rng.normal(2, 1, 20_000), rng.normal(0, 1, 20_000)
+    ratio = _LogRatio.of(right, wrong, wrong.size)
+    values = np.linspace(-1, 3, 9)
+    np.testing.assert_allclose(ratio(values), 2 * values - 2, atol=0.5)  # log of the ratio of the densities
+    assert (np.diff(ratio(np.linspace(-50, 50, 1_000))) > 0).all()
+    assert ratio(np.array([50.0]))[0] < np.log(20_001) + 1  # one wrong one may be above all
+
+
+def test_the_evidence_of_a_swap_is_at_most_that_it_is_one_for_sure():
+    rng = np.random.default_rng(0)
+    odds = _LogRatio.of(rng.normal(6, 1, 5_000), rng.normal(0, 1, 5_000), 5_000)
+    m, onward = 40, np.full(3, 3.0)
+    t = _evidence(odds, onward, np.array([-5.0, 3.0, 30.0]), m)
+    returned = 1 / (1 + m * np.exp(-odds(np.array([-5.0, 3.0, 30.0]))))
+    np.testing.assert_allclose(t, odds(onward) + np.log(0.2 + 0.8 * m * returned))
+    assert t[0] < t[1] < t[2] < odds(onward)[0] + np.log(0.2 + 0.8 * m)
+    assert _evidence(odds, np.array([IMPOSSIBLE]), np.array([3.0]), m)[0] < -40
+
+
+def test_the_chances_of_wrong_names_add_up():
+    rng, m = np.random.default_rng(0), 4_000
+    best_wrong, own = rng.normal(3, 1, 10_000), rng.normal(6, 1.5, 10_000)
+    chance = _Chance(m, None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
+    here = rng.uniform(size=m) < 0.6
+    right, wrong = np.where(here, rng.normal(6, 1.5, m), -np.inf), rng.normal(3, 1, m)
+    is_wrong_name, not_here = chance.judge(np.maximum(right, wrong), np.ones(m))
+    assert abs(is_wrong_name.sum() - (wrong > right).sum()) < 0.03 * m
+    assert abs(not_here.mean() - 0.4) < 0.05
+    named = _means_of_surer(is_wrong_name) <= 0.05
+    assert named.sum() > 0.3 * m
+    assert 0.03 < (wrong > right)[named].mean() < 0.07
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +103,12 @@ def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
     assert (names.not_here[5:] > 0.5).all()
 
 
-def test_a_row_that_is_more_likely_right_gets_no_name_but_its_y_may(mixed_up):
+def test_a_row_that_is_right_gets_no_name_but_its_y_may(mixed_up):
     compared, suspects, sure = mixed_up
     wrong = np.ones(suspects.size)
-    wrong[0] = 0.4
+    wrong[0] = 1e-9
     names = name_partners(compared, suspects, wrong, sure)
-    assert (names.partner[0], names.q_values[0]) == (-1, 1)
+    assert names.q_values[0] > 0.1
     assert (names.q_values[1:5] <= 0.05).all()
     assert names.partner[1:5].tolist() == [3, 22, 20, 21]
 

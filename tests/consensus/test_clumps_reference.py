@@ -7,7 +7,6 @@ import pytest
 
 from inlier.consensus import clumps
 from inlier.consensus.clumps import (
-    are_nearest_neighbours,
     cell_side,
     cells,
     clump_length,
@@ -140,59 +139,6 @@ def test_coincidences_are_those_of_all_pairs_of_pairs(seed):
         if e >= 1 and s - e > 2.3 * np.sqrt(e + 1):
             ratios.append((s + 0.5) / (e + 0.5))
     assert coincidence(X, Y, reach, np.random.default_rng(seed)) == pytest.approx(max(ratios))
-
-
-class TestNearestNeighbours:
-    """Points of a lattice, so that it is known how far the nearest and the second nearest are."""
-
-    Y = np.array([[float(i), float(j)] for i in range(12) for j in range(12)])
-
-    def pairs(self, offset, shared=0.25, wrong=0.0):
-        """Pairs that lie ``offset`` from their y, along the lattice; a share of the y has two x, a share is wrong."""
-        rng = np.random.default_rng(0)
-        own = rng.permutation(len(self.Y))
-        own[: int(shared * len(own))] = own[-int(shared * len(own)) :] if shared else own[:0]
-        X = self.Y[own] + [offset, 0.0]
-        is_wrong = rng.random(len(X)) < wrong
-        X[is_wrong, 1] += 4.0
-        return X, self.Y[own]
-
-    @staticmethod
-    def asked(X, Y):
-        return are_nearest_neighbours(X, Y, lambda points: points)
-
-    @pytest.mark.parametrize(("offset", "expected"), [(0.3, False), (0.36, False), (0.4, True), (0.49, True)])
-    def test_they_lie_hardly_nearer_than_the_second(self, offset, expected):
-        assert (offset / (1 - offset) > 0.6) == expected
-        assert self.asked(*self.pairs(offset)) == expected
-
-    def test_what_is_not_nearest_was_not_made_so(self):
-        assert not self.asked(*self.pairs(0.55))
-
-    @pytest.mark.parametrize(("wrong", "expected"), [(0.3, True), (0.7, False)])
-    def test_more_than_half_of_them_are(self, wrong, expected):
-        assert self.asked(*self.pairs(0.45, wrong=wrong)) == expected
-
-    def test_where_no_two_share_a_point_they_were_not(self):
-        X, Y = self.pairs(0.45, shared=0.0)
-        turn = np.array([[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]])  # so that no two have a coordinate in common
-        assert not self.asked(X @ turn, Y @ turn)
-        shared = self.pairs(0.45)
-        assert self.asked(*(side @ turn for side in shared))
-
-    def test_one_point_alone_has_no_second(self):
-        assert not self.asked(np.ones((30, 2)), np.zeros((30, 2)))
-
-    def test_the_map_carries_them(self):
-        X, Y = self.pairs(0.45)
-        assert not are_nearest_neighbours(X + 7.3, Y, lambda points: points)
-        assert are_nearest_neighbours(X + 7.3, Y, lambda points: points - 7.3)
-
-    def test_of_many_some_are_asked(self):
-        X, Y = (np.tile(side, (10, 1)) for side in self.pairs(0.45))  # 1,440 pairs, of which every second is asked
-        asked = []
-        assert are_nearest_neighbours(X, Y, lambda points: asked.append(len(points)) or points)
-        assert asked == [720]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,16 +1,27 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from inlier import Registration, estimate_transformation
 from inlier.consensus import find_consensus
 from inlier.consensus.candidates import Scales
-from inlier.consensus.evidence import Chance
+from inlier.consensus.evidence import Chance, Evidence
 from inlier.consensus.pairs import ColumnPairs
-from inlier.consensus.refine import Candidate, Refiner, better_of, closeness, closeness_slope, fall_off
+from inlier.consensus.refine import (
+    Candidate,
+    Consensus,
+    NearPairs,
+    Refiner,
+    better_of,
+    closeness,
+    closeness_slope,
+    fall_off,
+)
 from inlier.transforms import MapModel
-from inlier.transforms.least_squares import Maps
+from inlier.transforms.least_squares import Maps, Moments
 
 
 def pairs_of(model: str, d: int, n: int = 600, offset: float = 0.0, seed: int = 0):
@@ -145,3 +156,97 @@ def test_closeness_falls_to_a_quarter_at_half_the_bound_and_ends_at_three():
     assert weights[2] > weights[3] == 0
     slope = (closeness(squared[:3] + 1e-6, 1.0) - weights[:3]) / 1e-6
     np.testing.assert_allclose(closeness_slope(squared[:3], 1.0), slope, rtol=1e-4)
+
+
+class TestFlat:
+    """Pairs that lie in a plane but for their noise: thinner than a quarter of the bound, wider than twice."""
+
+    @staticmethod
+    def is_flat(deviations, weights=None, model="rigid", stretch=1.0, reflection=False, bound=0.1, fitted=True):
+        d, weights = len(deviations), np.ones(50) if weights is None else np.asarray(weights, dtype=float)
+        cross = np.diag(np.square(deviations) * bound**2 * stretch)  # y is stretched as well
+        last = (
+            Maps(stretch * np.eye(d)[None], np.zeros((1, d))),
+            Moments(*np.zeros((2, 1, d)), cross[None], cross[None]),
+        )
+        evidence = Evidence(-200.0, 50.0, bound * stretch, 60, 0.005, 100)
+        pairs = SimpleNamespace(weights=weights)
+        origin = (np.zeros(d), np.zeros(d))
+        found = Consensus(
+            MapModel(model, d, reflection), evidence, last[0], pairs, origin, (0.0, 0.0), np.ones(3), None, False
+        )
+        if fitted:
+            object.__setattr__(found, "last_fit", last)
+        return found.is_flat
+
+    @pytest.mark.parametrize(
+        ("deviations", "flat"),
+        [
+            ((9.0, 5.0, 0.24), True),
+            ((9.0, 5.0, 0.26), False),
+            ((9.0, 2.1, 0.1), True),
+            ((9.0, 1.9, 0.1), False),  # a line, rather
+            ((5.0, 0.2), True),
+            ((5.0, 0.3), False),
+            ((5.0,), False),
+            ((9.0, 8.0, 5.0, 0.1), False),  # only in two and three dimensions
+        ],
+    )
+    @pytest.mark.parametrize("stretch", [1.0, 3.0])
+    def test_by_its_deviations(self, deviations, flat, stretch):
+        model = "rigid" if stretch == 1 else "similarity"
+        assert self.is_flat(deviations, model=model, stretch=stretch) == flat
+
+    def test_what_may_mirror_needs_no_word(self):
+        assert not self.is_flat((9.0, 5.0, 0.1), model="orthogonal")
+        assert not self.is_flat((9.0, 5.0, 0.1), reflection=True)
+        assert not self.is_flat((9.0, 5.0, 0.1), fitted=False)
+
+    @pytest.mark.parametrize(
+        ("weights", "flat"), [(np.ones(10), True), (np.ones(9), False), ([5.0] * 12, True), ([1e6] + [1.0] * 99, False)]
+    )
+    def test_few_points_always_do(self, weights, flat):
+        assert self.is_flat((9.0, 5.0, 0.1), weights) == flat
+
+
+class TestNearPairs:
+    """Of those within three bounds, every k-th of more than a thousand; of unequal weights, all the heavy ones."""
+
+    X = np.arange(5000.0)[:, None]
+
+    def among(self, weights, residuals, n=5000, side=0.0):
+        near = NearPairs.among(self.X[:n], -self.X[:n], np.asarray(weights, dtype=float), residuals, 0.1, side)
+        np.testing.assert_array_equal(near.Y, -near.X)
+        return near.X[:, 0].astype(int), near
+
+    def test_within_three_bounds(self):
+        residuals = np.tile([0.05, 0.3, 0.31], 100)
+        rows, near = self.among(np.ones(300), residuals, 300, side=0.7)
+        np.testing.assert_array_equal(rows, np.flatnonzero(residuals < 0.305))
+        assert (near.stands_for == 1).all()
+        assert (near.bound, near.cluster_side) == (0.1, 0.7)
+
+    def test_of_no_weight_are_none(self):
+        weights = np.arange(300) % 3.0
+        rows, near = self.among(weights, np.zeros(300), 300)
+        np.testing.assert_array_equal(rows, np.flatnonzero(weights))
+        np.testing.assert_array_equal(near.weights, weights[rows])
+
+    @pytest.mark.parametrize(("n", "step"), [(999, 1), (1999, 1), (2000, 2), (5000, 5)])
+    def test_every_so_many(self, n, step):
+        rows, near = self.among(np.ones(n), np.zeros(n), n)
+        np.testing.assert_array_equal(rows, np.arange(0, n, step))
+        np.testing.assert_allclose(near.stands_for, n / rows.size)
+
+    def test_all_that_hold_more_than_a_thousandth_of_the_weight(self):
+        weights = np.ones(5000)
+        weights[[7, 4000]] = 1e4
+        rows, near = self.among(weights, np.zeros(5000))
+        light = np.delete(np.arange(5000), [7, 4000])[::4]
+        np.testing.assert_array_equal(rows, [7, 4000, *light])
+        np.testing.assert_allclose(near.stands_for, [1, 1, *[4998 / light.size] * light.size])
+        assert near.stands_for.sum() == pytest.approx(5000)
+
+    def test_none_at_all(self):
+        rows, near = self.among(np.ones(5000), np.ones(5000))
+        assert rows.size == near.stands_for.size == 0

@@ -164,6 +164,7 @@ class TestBySearch:
             model=SimpleNamespace(name="rigid", fewest_pairs=3),
             better_mirrored=False,
             is_flat=False,
+            pairs=SimpleNamespace(is_wide=True),
             as_transformation=lambda maps: ("transformation of", maps),
         )
         return found, self.X, self.X + step

@@ -136,7 +136,7 @@ def test_why_not_names_the_best_that_was_found():
     words = said()
     assert words.startswith("The 100 pairs do not agree on any rigid transformation. The best one found brings 12 of")
     assert "within 0.123; among wrong pairs one would expect 40 transformations with as much support." in words
-    assert words.endswith("for batches, raise_on_failure=False.")
+    assert words.endswith("if one side may be a mirror image, reflection=True.")
     assert "similarity transformation" in said(name="similarity")
 
 

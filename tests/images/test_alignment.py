@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import ndimage
 
 from inlier.datasets import load_sky
 from inlier.images import Alignment, align_photos, detect_changes
+from inlier.images.alignment import _newton_step, _warp
 
 
 def turned(photo, degrees, scale=1.0, shift=(0.0, 0.0)):
@@ -17,15 +19,34 @@ def turned(photo, degrees, scale=1.0, shift=(0.0, 0.0)):
     angle = np.deg2rad(degrees)
     linear = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) * scale
     centre = np.array([(width - 1) / 2, (height - 1) / 2])
-    matrix = np.column_stack([linear, centre - linear @ centre + shift])
+    matrix = np.vstack([np.column_stack([linear, centre - linear @ centre + shift]), [0, 0, 1]])
     return Alignment(matrix, 1.0, "features").apply(photo), matrix
 
 
-def corner_error(found, true, photo):
+def error(found, true, photo):
+    """Largest distance between where a grid of places is found and where it truly is, in the frame of ``before``."""
     height, width = photo.shape[:2]
-    corners = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float)
-    bend = found.bend[[0, 0, -1, -1], [0, -1, 0, -1]]
-    return np.abs(corners @ (found.matrix - true).T + bend).max()
+    rows, columns = np.mgrid[0 : height : height // 24, 0 : width : width // 24].astype(float)
+    bend = [
+        ndimage.map_coordinates(
+            found.bend[..., c],
+            [
+                (rows + 0.5) / height * (found.bend.shape[0] - 1),
+                (columns + 0.5) / width * (found.bend.shape[1] - 1),
+            ],
+            order=1,
+        )
+        for c in range(2)
+    ]
+    stiff = replace(found, bend=np.zeros((*rows.shape, 2)))
+    places = stiff.places(np.stack([columns, rows], axis=-1), height, width) + np.stack(bend, axis=-1)
+    truly = (
+        true(columns, rows)
+        if callable(true)
+        else replace(stiff, matrix=true, lens=0.0).places(np.stack([columns, rows], axis=-1), height, width)
+    )
+    seen = ((truly >= 0) & (truly <= [width - 1, height - 1])).all(axis=-1)
+    return np.linalg.norm(places - truly, axis=-1)[seen].max()
 
 
 @pytest.mark.parametrize(("degrees", "shift"), [(0, (2.4, -1.7)), (0.4, (3, 2)), (0, (40, -25)), (0, (0.5, 0))])
@@ -36,7 +57,7 @@ def test_small_movements_need_no_opencv(degrees, shift, monkeypatch):
     found = align_photos(photo, seen)
     assert found.method == "small shift"
     assert found.same_scene
-    assert corner_error(found, matrix, photo) < 0.5
+    assert error(found, matrix, photo) < 0.5
 
 
 @pytest.mark.parametrize("degrees", [12, 100])
@@ -46,7 +67,7 @@ def test_turned_photos_are_aligned_by_features(degrees):
     seen, matrix = turned(photo, degrees, scale=1.05, shift=(8, -5))
     found = align_photos(photo, seen)
     assert found.method == "features"
-    assert corner_error(found, matrix, photo) < 1.5
+    assert error(found, matrix, photo) < 1.5
 
 
 def test_without_opencv_turned_photos_are_refused_with_the_cure(monkeypatch):
@@ -65,10 +86,10 @@ def test_equal_photos_stay():
 
 
 def test_scaling_keeps_the_movement():
-    found = Alignment(np.array([[1.01, 0.02, 3.0], [-0.02, 0.99, -2.0]]), 1.0, "small shift")
+    found = Alignment(np.array([[1.01, 0.02, 3.0], [-0.02, 0.99, -2.0], [1e-4, -2e-4, 1.0]]), 1.0, "moved", lens=0.02)
     place = np.array([10.0, 20.0])
-    moved = found.matrix @ [*place, 1]
-    larger = found.scaled(4).matrix @ [*(4 * (place + 0.5) - 0.5), 1]
+    moved = found.places(place, 300, 400)[0, 0]
+    larger = found.scaled(4).places(4 * (place + 0.5) - 0.5, 1200, 1600)[0, 0]
     assert np.allclose(larger, 4 * (moved + 0.5) - 0.5)
     assert np.allclose(found.scaled(4).scaled(0.25).matrix, found.matrix)
 
@@ -99,39 +120,54 @@ def board(rng, side=640):
     return field
 
 
-@pytest.mark.parametrize("shift", [(2, -3), (3, 0), (1, 1), (-7, 9)])
-def test_thin_traces_are_aligned_within_a_pixel(shift):
+@pytest.mark.parametrize("shift", [(2, -3), (3, 0), (0, 3), (1, 1), (-7, 9)])
+def test_thin_traces_are_aligned_to_a_fraction_of_a_pixel(shift):
     rng = np.random.default_rng(0)
     traces = board(rng)
     pair = (traces, np.roll(traces, shift, (0, 1)))
     photos = [200 * field + 20 + 4 * rng.standard_normal(field.shape) for field in pair]
     before, after = (np.repeat(np.clip(photo, 0, 255).astype(np.uint8)[..., None], 3, 2) for photo in photos)
-    true = np.array([[1.0, 0.0, -shift[1]], [0.0, 1.0, -shift[0]]])
-    assert corner_error(align_photos(before, after), true, after) < 1.0  # and not at the next trace, 24 pixels on
+    true = np.array([[1.0, 0.0, -shift[1]], [0.0, 1.0, -shift[0]], [0.0, 0.0, 1.0]])
+    assert error(align_photos(before, after), true, after) < 0.3  # and not at the next trace, 24 pixels on
 
 
-def test_perspective_and_lens_are_followed_by_the_bend():
+@pytest.mark.parametrize(("perspective", "lens"), [((0.02, -0.015), 0.01), ((-0.05, 0.03), -0.01), ((0.06, 0.06), 0)])
+def test_perspective_and_lens_are_followed(perspective, lens):
     photo = load_sky()
     height, width = photo.shape[:2]
-    y, x = np.mgrid[:height, :width].astype(float)
-    u, v = (x - width / 2) / width, (y - height / 2) / width
-    depth = 1 + 0.02 * u - 0.015 * v + 0.01 * (u * u + v * v)
-    places = [v / depth * width + height / 2, u / depth * width + width / 2]
+
+    def true(columns, rows):
+        u, v = (2 * columns - width + 1) / width, (2 * rows - height + 1) / width
+        u, v = (c * (1 + lens * (u * u + v * v)) for c in (u, v))
+        depth = 1 + perspective[0] / 2 * u + perspective[1] / 2 * v
+        return np.stack([u / depth * width + width - 1, v / depth * width + height - 1], axis=-1) / 2
+
+    rows, columns = np.mgrid[:height, :width].astype(float)
+    places = np.moveaxis(true(columns, rows), -1, 0)[::-1]
     seen = np.stack([ndimage.map_coordinates(photo[..., c], places, order=1, mode="nearest") for c in range(3)], -1)
     found = align_photos(photo, seen)
-    row, column = (found.bend.shape[0] // 2, found.bend.shape[1] * 3 // 4)  # the lake's far shore and the trees
-    here = np.array(
-        [np.linspace(0, width - 1, found.bend.shape[1])[column], np.linspace(0, height - 1, found.bend.shape[0])[row]]
-    )
-    place = found.matrix @ [*here, 1] + found.bend[row, column]
-    true = [ndimage.map_coordinates(field, here[::-1, None], order=1)[0] for field in places[::-1]]
-    assert np.abs(true - here).max() > 0.5
-    assert np.abs(place - true).max() < 0.3
+    assert np.abs(places - [rows, columns]).max() > 1.5
+    assert found.lens == pytest.approx(lens, abs=0.004)
+    assert error(found, true, photo) < 0.5
+
+
+def test_a_movement_that_is_known_is_one_newton_step_away():
+    """The step's Jacobian is that of the map: a small homography with lens is found in one go."""
+    rng = np.random.default_rng(0)
+    x = ndimage.gaussian_filter(rng.standard_normal((120, 160)), 3).astype(np.float32)
+    x /= x.std()
+    true = Alignment(np.array([[1.002, 0.001, 0.1], [-0.001, 0.999, -0.1], [1e-5, -1e-5, 1.0]]), 1.0, "", lens=0.001)
+    seen = _warp(x, true)
+    step = _newton_step(x, np.where(np.isnan(seen), x, seen))
+    nodes = np.array([[0.0, 0.0], [159.0, 0.0], [0.0, 119.0], [159.0, 119.0]]).reshape(2, 2, 2)
+    moved = true.places(nodes, 120, 160) - nodes
+    assert np.abs(moved).max() > 0.3
+    assert np.allclose(step.places(nodes, 120, 160) - nodes, moved, atol=0.08)
 
 
 def test_whole_pixels_are_moved_exactly():
     photo = load_sky()
-    found = Alignment(np.array([[1.0, 0.0, 5.0], [0.0, 1.0, -3.0]]), 1.0, "small shift")
+    found = Alignment(np.array([[1.0, 0.0, 5.0], [0.0, 1.0, -3.0], [0.0, 0.0, 1.0]]), 1.0, "small shift")
     assert np.array_equal(found.apply(photo)[3:, :-5], photo[:-3, 5:])
     assert found.inside(*photo.shape[:2])[3:, :-5].all()
     assert not found.inside(*photo.shape[:2])[:3].any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from inlier.images import METHODS, detect_changes
+from inlier.images import METHODS, Alignment, detect_changes
 
 RED, GREY = (190, 50, 40), (60, 60, 60)
 HARD = {"gain": (0.75, 0.8, 0.95), "gamma": 1.15, "field": 0.15}
@@ -37,6 +37,23 @@ def test_nothing_is_found_where_nothing_has_changed(camera, seed, light):
     assert changes.regions == []
     assert not changes.mask.any()
     assert changes.sentence == "Nothing has changed that noise and light do not explain."
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_photos_held_in_the_hand(camera, truth, seed):
+    """Perspective and lens move the corners by up to a twentieth of the width; what is new is found all the same."""
+    rng = np.random.default_rng(seed)
+    shift, perspective, lens = rng.uniform(-8, 8, 2), rng.uniform(-2e-5, 2e-5, 2), rng.uniform(-0.01, 0.01)
+    matrix = np.array([[1.0, 0.005, shift[0]], [-0.005, 1.0, shift[1]], [*perspective, 1.0]])
+    hand = Alignment(matrix, 1.0, "moved", bend=np.zeros((18, 26, 2)), lens=lens)
+    assert 5 < hand.shift(*truth.shape) < 0.05 * truth.shape[1]
+    inner = np.s_[20:-20, 20:-20]
+    before, same, other = (camera(number, thing=thing) for number, thing in ((0, None), (1, None), (2, RED)))
+    assert detect_changes(before[inner], hand.apply(same)[inner]).regions == []
+    where = hand.apply(np.repeat(truth[..., None] * np.uint8(255), 3, 2))[inner][..., 0] > 127
+    changes = detect_changes(before[inner], hand.apply(other)[inner])
+    assert len(changes.regions) == 1
+    assert changes.mask[where].mean() > 0.8
 
 
 def test_equal_photos_are_unchanged(camera):

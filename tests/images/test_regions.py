@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inlier.images.rasters import gaussian
 from inlier.images.regions import describe, outline, with_gaps_closed, without_specks
 
 
@@ -18,6 +19,20 @@ def test_a_region_ends_half_way_down_and_weak_ones_are_left_out():
     assert region.score == pytest.approx(10, abs=0.1)
     assert (region.right - region.left) / 2 == pytest.approx(15 * np.sqrt(2 * np.log(2)), abs=1.5)
     assert not outline(evidence, evidence, least=np.inf).any()
+
+
+def test_what_is_not_resolved_is_drawn_as_wide_as_the_smoothed_evidence_has_it():
+    fine = np.zeros((320, 480), np.float32)
+    fine[100:106, 200:206] = 40  # a speck
+    fine[200:280, 300:380] = 20  # a thing
+    smooth = gaussian(fine, 5.8)
+    mask = outline(smooth, fine, least=2.0)
+    speck, thing = mask[:160], mask[160:]
+    rows, columns = np.nonzero(speck)
+    assert 6 < np.ptp(rows) + 1 <= 6 + 2 * 6
+    assert 6 < np.ptp(columns) + 1 <= 6 + 2 * 6
+    assert speck[100:106, 200:206].all()
+    assert np.array_equal(thing, fine[160:] > 0)
 
 
 def test_solid_things_are_closed_and_thin_ones_kept():

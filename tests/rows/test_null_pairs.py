@@ -166,3 +166,48 @@ def test_pairs_inside_strata_are_kept_in_proportion_to_one_over_their_partners()
     np.testing.assert_allclose(of_x, np.minimum(least / partners, 1))
     assert (of_y == 1).all()
     assert len(set(partners)) > 3
+
+
+def test_pairs_are_kept_in_proportion_to_one_over_the_pairs_with_another_point():
+    """Also of points of x or y that most pairs share, and where one side has no repeats."""
+    points = np.stack([np.repeat([0, 1, 2], [20, 7, 3]), np.repeat([0, 1, 2, 3], [1, 4, 5, 20])])
+    of_others = [np.array([np.sum(side != point) for point in side]) for side in points]
+    for found, others in zip(null_pairs._chances_to_be_kept(points), of_others, strict=True):
+        np.testing.assert_allclose(found, others.min() / others)
+    alone = np.stack([np.arange(30), points[1]])
+    of_x, of_y = null_pairs._chances_to_be_kept(alone)
+    assert (of_x == 1).all()
+    np.testing.assert_allclose(of_y, of_others[1].min() / of_others[1])
+    np.testing.assert_array_equal(null_pairs._chances_to_be_kept(alone[::-1]), [of_y, of_x])
+    assert null_pairs._chances_to_be_kept(np.stack([np.arange(30), np.repeat(np.arange(15), 2)])) is None
+
+
+def test_a_pair_that_has_no_partner_counts_as_one_that_has_one():
+    labels = np.stack([np.arange(24), np.arange(24), np.arange(24), np.repeat([0, 1, 2], [1, 2, 21])])
+    of_x, _ = null_pairs._chances_to_be_kept(labels)
+    least = np.quantile([1, 1, 1, *[20] * 21], 0.1)
+    np.testing.assert_allclose(of_x, np.minimum(least / np.array([1, 1, 1, *[20] * 21]), 1))
+
+
+def test_no_partner_is_met_twice_where_strata_are_of_different_size():
+    strata = np.repeat([0, 1], [3, 8])
+    labels = np.stack([np.arange(11), np.arange(11), np.arange(11), strata])
+    for wanted in (1, 4, 7, 8, 20):
+        shifts = list(re_pairings(labels, wanted, np.random.RandomState(0)))
+        assert len(shifts) == min(wanted, 7)
+
+
+def test_one_point_in_common_is_enough():
+    labels = np.array([[0, 0, 1, 2], [0, 1, 1, 2]])
+    found = share_no_point(labels, np.arange(4)[:, None], np.arange(4))
+    expected = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]]
+    np.testing.assert_array_equal(found, np.array(expected, dtype=bool))
+    assert found.dtype == bool
+
+
+def test_rows_differ_by_their_last_bit_in_any_column():
+    rows = np.tile([1e-20, 5.0, 1e20], (4, 1))
+    for column in range(3):
+        rows[column, column] = np.nextafter(rows[column, column], np.inf)
+    assert len(set(row_hashes(rows).tolist())) == 4
+    assert len(set(row_hashes(rows[:, ::-1]).tolist()) | set(row_hashes(rows).tolist())) == 8

@@ -116,6 +116,15 @@ class AnyPairs:
         """Whether x_i with y_j is a mistake that could have been made, or a pair that one could be."""
         return may_be_re_paired(self.labels, i[:, None], j[None, :])
 
+    def are_rivals(self, i: Array, j: Array) -> Mask:
+        """Whether y_j may be what x_i is mistaken for: also one of its own group, which resembles its own partner most.
+
+        Where x_i belongs to a y of another group, the rows of its own group stand beside it, too.
+        """
+        labels = self.labels.copy()
+        labels[2:3] = np.arange(labels.shape[1])
+        return may_be_re_paired(labels, i[:, None], j[None, :])
+
     def weigh(self) -> None:
         """Find the unit of evidence, and what the rivals of each row add up to; `log_odds` needs both."""
         rows = self.fold.rows[self.trusted[self.fold.rows]]
@@ -123,14 +132,14 @@ class AnyPairs:
             rows = self.fold.rows
         own, some = self.own_scores(rows), rows[:_ROWS_FOR_UNITS]
         differences = self.scores(some, self.rivals) - own[: some.size, None]
-        self._unit = unit_of_evidence(differences, self.allowed(some, self.rivals))
+        self._unit = unit_of_evidence(differences, self.are_rivals(some, self.rivals))
         self._typical = self._unit * float(np.median(own))
         n = self.trusted.size
         self._of_x, self._of_y = np.empty((2, n))  # log of the sum over rivals of exp(a), and of the typical one
         self._n_x, self._n_y = np.empty((2, n))
         for start in range(0, n, MOST_RIVALS):
             block = np.arange(start, min(start + MOST_RIVALS, n))
-            may = self.allowed(block, self.rivals)
+            may = self.are_rivals(block, self.rivals)
             self._of_x[block], self._n_x[block] = self._added_up(self.scores(block, self.rivals), may)
             self._of_y[block], self._n_y[block] = self._added_up(self.scores(self.rivals, block).T, may)
 
@@ -142,7 +151,7 @@ class AnyPairs:
     def log_odds(self, i: Array, j: Array) -> FloatArray:
         """Log odds of x_i with y_j against the rivals of both, for all of these i and j; also where not allowed."""
         evidence = self._unit * self.scores(i, j)
-        counted = self.allowed(i, j)
+        counted = self.are_rivals(i, j)
         beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j][None, :])
         beside_y = self._without(self._of_y[j][None, :], evidence, counted & self._is_rival[i][:, None])
         odds = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j][None, :])

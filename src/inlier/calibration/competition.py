@@ -7,9 +7,10 @@ are
 
     (1 - r) / r * mean_j exp(s_ij - s_ii),
 
-r the share of real pairs; likewise for y_i among the other x. That share is estimated with them, by EM: it is one
-minus the mean chance of being wrong. If y_i is the partner of x_i, and j a stranger, then exp(s_ij - s_ii) is 1 on
-average, so that independent data lose hardly anything by this.
+r the share of real pairs; likewise for y_i among the other x. Of a swapped pair both sides have a better partner, of a
+poor one (a y with much noise) often one alone, so that the mean of the two logarithms counts. The share is estimated
+with them, by EM: it is one minus the mean chance of being wrong. If y_i is the partner of x_i, and j a stranger, then
+exp(s_ij - s_ii) is 1 on average, so that independent data lose hardly anything by this.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
-_CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and beside re-pairings
+_CONTRADICTION, _SUSPICION = 2.0, 1.25  # standard errors between the shares of real pairs beside rivals and strangers
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -55,7 +56,7 @@ class Rivals:
         return Rivals(take_rows(x, rows), take_rows(y, rows), rows, labels)
 
     def log_ratio(self, learned: LinearMap, x: Any, y: Any, rows: Array, scores: FloatArray) -> FloatArray:
-        """Log of the mean over rivals j of exp(s_ij - s_ii): the larger of those for x_i and for y_i.
+        """Log of the mean over rivals j of exp(s_ij - s_ii): the mean of those for x_i and for y_i.
 
         x and y are prepared rows of the pairs ``rows``, which have these scores. Where a pair has no rival it is -inf.
         """
@@ -66,7 +67,7 @@ class Rivals:
         of_x[banned], of_y[banned] = -np.inf, -np.inf
         count, some = self.rows.size - np.bincount(banned[0], minlength=rows.size), slice(0, _ROWS_FOR_UNITS)
         unit = _unit_of_evidence(of_x[some], count[some])
-        return np.maximum(_log_mean_ratio(of_x, count, unit), _log_mean_ratio(of_y, count, unit))
+        return (_log_mean_ratio(of_x, count, unit) + _log_mean_ratio(of_y, count, unit)) / 2
 
     def _banned(self, rows: Array) -> tuple[Array, Array]:
         """Places of the pairs ``rows``, and of rivals that they cannot be compared with."""
@@ -123,7 +124,22 @@ class RivalShare:
 
     def contradicts(self, share: float, error: float) -> bool:
         """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
-        return share - self.share[0] > _CONTRADICTION * (error**2 + self.share[1] ** 2) ** 0.5
+        return self._fewer(share, error) > _CONTRADICTION
+
+    def suspects(self, share: float, error: float) -> bool:
+        """Whether that may be: estimates of the same pairs differ by less than independent ones with such errors."""
+        return self._fewer(share, error) > _SUSPICION
+
+    def _fewer(self, share: float, error: float) -> float:
+        """How many fewer pairs hold beside rivals, in standard errors of two estimates that were independent."""
+        return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5
+
+    def q_values(self) -> FloatArray:
+        """Share of wrong pairs among those that are no more doubtful than this one."""
+        rising = np.argsort(self.chance_wrong)
+        q = np.empty(rising.size)
+        q[rising] = np.cumsum(self.chance_wrong[rising]) / np.arange(1, rising.size + 1)
+        return q
 
     def warning(self, beside_strangers: float, *, has_strata: bool) -> str:
         """What to say where it contradicts the share of real pairs beside strangers, of the stratum if it has one."""

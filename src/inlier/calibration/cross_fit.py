@@ -16,15 +16,18 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
+from inlier.calibration.dependence import NONE_STANDS_OUT, some_stand_out
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.p_values import calibrate, estimate_null_fraction, p_values
+from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, has_heavy_tail, p_values
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.calibration.true_partners import FoldScores, clearly_real, without_true_partners
+from inlier.exceptions import DependenceWarning
 from inlier.progress import track
 from inlier.rows import PairedRows
 from inlier.rows.backend import take_rows, to_host
@@ -38,6 +41,7 @@ _FEWEST_DEALS, _MOST_DEALS = 10, 20  # of few pairs; more would count the same r
 MOST_PARTED = 1_000  # pairs among which partners that were parted are learned from: it takes their square, many times
 _CLEAR, _MOST_OF_THEM = 0.01, 0.8  # q-value; share of the real pairs that have it where nothing is left to be learned
 _MOSTLY_WRONG = 0.5  # share of real pairs below which that is tried
+_INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
 _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
 
 
@@ -54,6 +58,34 @@ class CrossFit:
     rows_depend: bool = False  # whether rows seem to depend on each other
     judges: tuple[PairScorer, ...] = ()  # what was learned, each without a part of the pairs: for pairs that come later
     standardised: bool = False  # whether scores are in units of what re-pairings did where each was learned
+
+    def judged(self, alpha: float, *, has_strata: bool) -> tuple[Calibration, tuple[float, float]]:
+        """What the scores are worth beside strangers and beside rivals; and an interval of the share of real pairs.
+
+        If there are more wrong pairs beside rivals, they are counted there; there is a warning, for that has a reason.
+        """
+        judged, rivals = calibrate(self.levels, self.null_scores, self.null_fraction, self.counts), self.by_rivals
+        low, high = judged.interval(self.counts, None if rivals is None else rivals.share)
+        accepted = judged.accepted(_INTERVAL_RATE)
+        if has_heavy_tail(self.levels[accepted], None if self.counts is None else self.counts[accepted]):
+            high = 1.0  # of pairs with so much noise, some are like wrong ones: a bound from below
+        stand_out = some_stand_out(judged.p_values, self.counts)
+        if not stand_out:
+            warn(NONE_STANDS_OUT, DependenceWarning)
+        if self.rows_depend or not stand_out:
+            low = 0.0  # what is better than strangers need not be real: a bound from above
+        if rivals is None:
+            return judged, (low, high)
+        beside_strangers = judged.inlier_fraction, judged.inlier_fraction_error
+        if not rivals.suspects(*beside_strangers) or not judged.accepted(alpha).any():
+            return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high)
+        warn(rivals.warning(judged.inlier_fraction, has_strata=has_strata), DependenceWarning)
+        if not rivals.contradicts(*beside_strangers):
+            return judged.doubting(rivals.chance_wrong, rivals.q_values()), (0.0, high)
+        share, error = rivals.share
+        judged = calibrate(self.levels, self.null_scores, (1 - share, error), self.counts)
+        high = max(judged.interval()[1], high)  # not all swaps can be told, likewise
+        return judged.doubting(rivals.chance_wrong), (0.0, high)
 
     def judge(self, x: Any, y: Any) -> FloatArray:
         """Score other prepared pairs: the median of what all judges say; 0 where nothing was learned."""
@@ -80,6 +112,10 @@ class CrossFit:
 
 class Teacher(Protocol):
     """What learns from some of the pairs."""
+
+    @property
+    def by_pairs_alone(self) -> bool:
+        """Whether it knows nothing but the pairs: no other rows or columns, no weights."""
 
     def learn(self, training: Array) -> PairScorer | None:
         """Learn from these pairs; None if nothing is found."""
@@ -133,7 +169,7 @@ def cross_fit(
         if sum(part.null_scores.size for part in parts) == 0:  # nothing was learned, or could be re-paired
             return CrossFit(np.zeros(n), np.zeros(1))
         fit = _together(parts, n_deals, labels)
-        if helped is None or (isinstance(teacher, SelfLearner) and not teacher.has_rest):
+        if teacher.by_pairs_alone:
             real = clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
             if real is not None:
                 fit = _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)

@@ -73,9 +73,12 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
-    def doubting(self, chance_wrong: FloatArray) -> Calibration:
-        """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted."""
-        doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong, 0.0)
+    def doubting(self, chance_wrong: FloatArray, q_values: FloatArray | None = None) -> Calibration:
+        """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted.
+
+        With ``q_values``, by what is known besides, it is where the rate of false discoveries allows for it.
+        """
+        doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong if q_values is None else q_values, 0.0)
         return replace(self, q_values=np.maximum(self.q_values, doubtful))
 
     def interval(self, counts: Array | None = None, other: tuple[float, float] | None = None) -> tuple[float, float]:

@@ -1,15 +1,18 @@
 """With whom, then? Partners of the rows that are wrong, with an error rate for the names.
 
-Each suspect's x_i is tried with the y of all suspects. What a name is worth is told by pairs that are surely right:
-they have their partner, so that the best that *they* find among the same y, their own left out, is the best of m wrong
-partners. Two kinds of evidence are looked at, for a mix-up is seldom alone: x_i with y_j; and where the two were
-swapped, the weaker of x_i with y_j and x_j with y_i. The stronger counts, each in units of what the surely right pairs
-reach by chance, and so does the stronger of theirs: the p-values hold for whichever was chosen. In a cycle of three,
-x_j may fit y_i for good reasons while x_i with y_j is chance; so for each surely right pair one j, drawn at random, is
-taken to be such.
+Each suspect's x_i is tried with the y of all suspects. How far log odds speak for a pair is told by pairs that are
+right: lambda is the logarithm of how much more often they have such log odds than re-pairings do. A mix-up is seldom
+alone: a share rho of them are swaps. If y_i belongs to x_j for sure, then x_i belongs to y_j with that chance, not with
+1/m of m suspects. So the evidence for x_i with y_j is
 
-They do not hold for rows that have their partner and are suspects because they are odd: odd rows find more by chance.
-So a partner is looked for only where a row is more likely wrong than right; the y of the others stay candidates.
+    t_ij = lambda_ij + log(1 - rho + rho m P_ji),   P_ji = 1 / (1 + m exp(-lambda_ji)).
+
+What a name is worth is told by right pairs, too, for they have their partner: the best t that *they* find among the
+same y, their own left out, is the best of m wrong partners (f0, of distribution F0); t with their own partner is what a
+right name has (f1, F1). In a cycle of three x_j may fit y_i for good reasons while x_i with y_j is chance; so for each
+of them one j is taken to be such. A suspect that is wrong with chance c, its partner among the y with chance h, has the
+right name at t with a chance in proportion to c h f1 F0, a wrong one to (1 - c h) f0 + c h F1 f0. The share h is that
+of the largest likelihood; q-values are means of the chances of a wrong name over all names that are as sure or surer.
 
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
@@ -24,6 +27,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs
@@ -32,10 +37,14 @@ from inlier.calibration.p_values import calibrate
 _ROWS_AT_ONCE = 500
 _MOST_CANDIDATES = 5  # of a row
 _LARGEST_PART = 3_000  # rows that are assigned to each other at once; of more, each keeps fewer candidates
-_TAIL, _FEWEST_IN_TAIL = 0.05, 5  # of the surely right pairs' evidence, beyond which it is taken for exponential
-_MOST_SURE = 3_000  # surely right pairs that tell what chance does
-_MORE_LIKELY = 0.5  # chance of being wrong from which a partner is looked for
-_CLEAR = 0.05  # q-value up to which names count where it is asked how many partners are here
+_SWAPS = 0.8  # of mix-ups: how much x_j with y_i says about x_i with y_j
+_MOST_SURE = 3_000  # right pairs that tell what chance does
+_DRAWS = 4  # of what might stand beside a right pair
+_ROWS_FOR_ODDS = 100  # right pairs of a fold, whose re-pairings with the suspects tell what log odds are worth
+_TABLE = 4_096  # values that a ratio is kept at
+_SLOPE = 1e-3  # of the logarithm of a ratio, so that what is higher counts more wherever it is level
+_ROUNDS = 100  # of the iteration for the share of suspects whose partner is here
+_IMPOSSIBLE_EVIDENCE = -50.0
 FEWEST_SURE = 20  # surely right pairs without which no name is given
 
 
@@ -44,10 +53,9 @@ class Names:
     """For each suspect the partner that is proposed, if any."""
 
     partner: Array  # number of the pair whose y it is; -1 where there is no candidate
-    p_values: FloatArray
     q_values: FloatArray
     runner_up: Array  # the next best, -1 where there is none
-    not_here: FloatArray  # chance that the partner is none of the candidates, given that no name holds
+    not_here: FloatArray  # chance that the partner is none of the candidates, given that the row is wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,34 +69,37 @@ class Owners:
 def name_partners(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask) -> Names:
     """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed."""
     m = suspects.size
-    none = Names(np.full(m, -1), np.ones(m), np.ones(m), np.full(m, -1), np.full(m, 0.5))
-    chance = _Chance.of(compared, suspects, sure)
-    asked = wrong > _MORE_LIKELY  # one that has its partner is odd now and then, and finds a better one by chance
-    if m < 2 or chance is None or not asked.any():
-        return none
+    nobody = Names(np.full(m, -1), np.ones(m), np.full(m, -1), np.full(m, 0.5))
+    if m < 2 or sure.sum() < FEWEST_SURE:
+        return nobody
+    chance = _Chance.of(compared, suspects)
+    if chance is None:
+        return nobody
     best, second = np.full((2, m), -1)
-    row, column, weight, highest = [], [], [], np.full(m, IMPOSSIBLE)
+    row, column, weight = [], [], []
     for places, onward, back in _mean_log_odds(compared, suspects):
-        own = onward[np.arange(places.size), places]
-        possible = compared[0].allowed(suspects[places], suspects)
-        onward, back = (np.where(possible, side, IMPOSSIBLE) for side in (onward, back))
-        highest[places] = onward.max(axis=1)
-        evidence = np.where(possible & (onward > own[:, None]), chance.evidence(onward, back), 0.0)
+        evidence = chance.evidence(onward, back)
+        evidence[~compared[0].allowed(suspects[places], suspects)] = 0.0
         order = np.argsort(-evidence, axis=1)[:, :_MOST_CANDIDATES]
         strength = np.take_along_axis(evidence, order, axis=1)
         best[places], second[places] = order[:, 0], order[:, min(1, order.shape[1] - 1)]
-        r, c = np.nonzero((strength > 0) & asked[places][:, None])
+        r, c = np.nonzero(strength > 0)
         row.append(places[r])
         column.append(order[r, c])
         weight.append(strength[r, c])
     chosen, strength = _assigned(np.concatenate(row), np.concatenate(column), np.concatenate(weight), m)
-    p, q = np.ones((2, m))
-    judged = calibrate(strength[asked], chance.null)
-    p[asked], q[asked] = judged.p_values, np.where(chosen[asked] >= 0, judged.q_values, 1.0)
+    is_wrong_name, not_here = chance.judge(np.where(chosen >= 0, strength, _IMPOSSIBLE_EVIDENCE), wrong)
     runner_up = np.where(best == chosen, second, best)
-    lost = _chance_not_here(highest, chance, q <= _CLEAR)
     partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
-    return Names(partner, p, q, other, lost)
+    return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
+
+
+def _means_of_surer(chances: FloatArray) -> FloatArray:
+    """Mean of the chances of an error over all that are as sure or surer: the share of errors to be expected."""
+    order = np.argsort(chances, kind="stable")
+    means = np.empty(chances.size)
+    means[order] = np.cumsum(chances[order]) / np.arange(1, chances.size + 1)
+    return means
 
 
 def find_owners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask, *, of_y: bool) -> Owners:
@@ -143,67 +154,100 @@ def _mean_log_odds(compared: Sequence[AnyPairs], suspects: Array) -> Iterator[tu
         yield places, onward, back
 
 
-def _kinds_of_evidence(onward: FloatArray, back: FloatArray) -> list[FloatArray]:
-    """x_i with y_j; the weaker of that and x_j with y_i."""
-    return [onward, np.minimum(onward, back)]
+@dataclass(frozen=True, eq=False)
+class _LogRatio:
+    """Logarithm of how much more often right ones have a value than wrong ones: rising, kept as a table."""
+
+    lowest: float
+    step: float
+    values: FloatArray
+
+    @staticmethod
+    def of(right: FloatArray, wrong: FloatArray, n_wrong: int) -> _LogRatio:
+        """Estimate it: the best rising ratio, as if one more of ``n_wrong`` independent wrong ones were on top."""
+        value = np.concatenate([right, wrong, [max(right.max(), wrong.max())]])
+        is_right = np.repeat([1.0, 0.0], [right.size, wrong.size + 1])
+        weight = np.repeat([1 / right.size, 1 / wrong.size, 1 / (n_wrong + 1)], [right.size, wrong.size, 1])
+        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9).fit(value, is_right, sample_weight=weight)
+        lowest, highest = max(float(value.min()), IMPOSSIBLE), float(value.max())
+        grid = np.linspace(lowest, highest, _TABLE)
+        return _LogRatio(lowest, max(highest - lowest, 1e-9) / (_TABLE - 1), logit(rising.predict(grid)))
+
+    def __call__(self, value: FloatArray) -> FloatArray:
+        place = np.clip((value - self.lowest) / self.step, 0, _TABLE - 1)
+        return self.values[place.astype(np.int32)] + _SLOPE * np.clip(value, IMPOSSIBLE, -IMPOSSIBLE)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chance:
-    """What surely right pairs find among the suspects."""
+    """What right pairs find among the suspects, and with their own partner."""
 
-    highest: list[FloatArray]  # the strongest of each kind of evidence, in rising order, of each pair in each deal
-    null: FloatArray  # the strongest of all kinds
-    own: FloatArray  # log odds of their own partners, in rising order
+    n_suspects: int
+    log_odds: _LogRatio  # lambda
+    names: _LogRatio  # log f1 / f0
+    wrong: FloatArray  # evidence of the best of m wrong partners, in rising order
+    right: FloatArray  # evidence of own partners, in rising order
 
     @staticmethod
-    def of(compared: Sequence[AnyPairs], suspects: Array, sure: Mask) -> _Chance | None:
-        right = np.flatnonzero(sure)[:: max(1, int(sure.sum()) // _MOST_SURE)]
-        if right.size < FEWEST_SURE or suspects.size == 0:
+    def of(compared: Sequence[AnyPairs], suspects: Array) -> _Chance | None:
+        """Learn it from the pairs that maps were learned from; None where none of them may be with a suspect."""
+        trusted, m = compared[0].trusted, suspects.size
+        some = np.zeros_like(trusted)
+        some[np.flatnonzero(trusted)[:: max(1, int(trusted.sum()) // _MOST_SURE)]] = True
+        rows = [fold.fold.rows[some[fold.fold.rows]] for fold in compared]
+        own = np.concatenate([fold.own_log_odds(r) for fold, r in zip(compared, rows, strict=True)])
+        strangers = [_among(fold, r[:_ROWS_FOR_ODDS], suspects)[0] for fold, r in zip(compared, rows, strict=True)]
+        of_strangers = np.concatenate([s[s > IMPOSSIBLE] for s in strangers])
+        if of_strangers.size == 0:
             return None
-        kinds: list[list[FloatArray]] = [[], []]
-        own = []
-        for fold in compared:
-            rows = np.intersect1d(fold.fold.rows, right)
-            for start in range(0, rows.size, _ROWS_AT_ONCE):
-                some = rows[start : start + _ROWS_AT_ONCE]
-                possible = fold.allowed(some, suspects)
-                onward = np.where(possible, fold.log_odds(some, suspects), IMPOSSIBLE)
-                back = np.where(possible, fold.log_odds(suspects, some).T, IMPOSSIBLE)
-                back[np.arange(some.size), some % suspects.size] = -IMPOSSIBLE  # as if it were so for good reasons
-                for kind, evidence in zip(kinds, _kinds_of_evidence(onward, back), strict=True):
-                    kind.append(evidence.max(axis=1))
-                own.append(fold.own_log_odds(some))
-        found = [np.concatenate(kind) for kind in kinds]
-        highest = [np.sort(values) for values in found]
-        null = np.max([_in_units_of_chance(v, h) for v, h in zip(found, highest, strict=True)], axis=0)
-        return _Chance(highest, null, np.sort(np.concatenate(own)))
+        n, odds = own.size, _LogRatio.of(own, of_strangers, own.size * m)
+        best, beside_onward, beside_back = np.empty(n), np.empty((_DRAWS, n)), np.empty((_DRAWS, n))
+        start = 0
+        for fold, r in ((fold, part) for fold, of in zip(compared, rows, strict=True) for part in _parts_of(of)):
+            place, start = np.arange(start, start + r.size), start + r.size
+            onward, back = _among(fold, r, suspects)
+            best[place] = _evidence(odds, onward, back, m).max(axis=1)
+            for draw in range(_DRAWS):  # some suspect or other
+                other = (r * (2 * draw + 1) + draw) % m
+                beside_onward[draw, place] = onward[np.arange(r.size), other]
+                beside_back[draw, place] = back[np.arange(r.size), other]
+        another = [np.roll(own, (draw + 1) * n // (_DRAWS + 1)) for draw in range(_DRAWS)]
+        swapped = (np.arange(n) + np.arange(_DRAWS)[:, None]) % 2 == 0
+        wrong = np.maximum(best, _evidence(odds, beside_onward, np.array(another), m)).ravel()
+        right = _evidence(odds, own, np.where(swapped, another, beside_back), m).ravel()
+        return _Chance(m, odds, _LogRatio.of(right, wrong, n), np.sort(wrong), np.sort(right))
 
     def evidence(self, onward: FloatArray, back: FloatArray) -> FloatArray:
-        """The strongest kind of evidence for each pair, in units of what chance does."""
-        kinds = _kinds_of_evidence(onward, back)
-        return np.max([_in_units_of_chance(v, h) for v, h in zip(kinds, self.highest, strict=True)], axis=0)
+        """Evidence t for names, from the log odds of x_i with y_j and of x_j with y_i."""
+        return _evidence(self.log_odds, onward, back, self.n_suspects)
+
+    def judge(self, evidence: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chance that each name is wrong, and that a wrong row's partner is not here."""
+        below_right = np.searchsorted(self.right, evidence) / self.right.size
+        if_right = np.exp(self.names(evidence)) * np.searchsorted(self.wrong, evidence) / self.wrong.size
+        here = 0.5
+        for _ in range(_ROUNDS):
+            prior = wrong * here
+            right, other = prior * if_right, prior * below_right
+            total = right + other + 1 - prior
+            here = float(np.clip(np.sum((right + other) / total) / max(float(wrong.sum()), 1e-9), 0.02, 0.98))
+        return 1 - right / total, (1 - here) / (here * (if_right + below_right) + 1 - here)
 
 
-def _in_units_of_chance(values: FloatArray, rising: FloatArray) -> FloatArray:
-    """Minus the log of the share of chance results that are as high; beyond the last ones, as if exponential."""
-    n = rising.size
-    k = min(max(int(_TAIL * n), _FEWEST_IN_TAIL), n)
-    start = rising[n - k]
-    scale = max(float(np.mean(rising[n - k :] - start)), 1e-9)
-    share = (1.0 + n - np.searchsorted(rising, values)) / (1.0 + n)
-    return np.where(values > start, np.log((1 + n) / (1 + k)) + (values - start) / scale, -np.log(share))
+def _evidence(odds: _LogRatio, onward: FloatArray, back: FloatArray, m: int) -> FloatArray:
+    returned = m * expit(odds(back) - np.log(m))
+    return np.where(onward > IMPOSSIBLE, odds(onward) + np.log1p(_SWAPS * (returned - 1)), _IMPOSSIBLE_EVIDENCE)
 
 
-def _chance_not_here(highest: FloatArray, chance: _Chance, named: Mask) -> FloatArray:
-    """Chance that the partner of a row without a name is not among the candidates.
+def _among(fold: AnyPairs, rows: Array, suspects: Array) -> tuple[FloatArray, FloatArray]:
+    """Log odds of x of these rows with the suspects' y, and of the suspects' x with y of these rows."""
+    possible = fold.allowed(rows, suspects)
+    onward, back = fold.log_odds(rows, suspects), fold.log_odds(suspects, rows).T
+    return np.where(possible, onward, IMPOSSIBLE), np.where(possible, back, IMPOSSIBLE)
 
-    If it were, its log odds would be at most the highest that were found: as seldom as those of surely right pairs are.
-    """
-    below = np.searchsorted(chance.own, highest, side="right") / chance.own.size
-    found = float(np.mean(1 - below[~named])) if (~named).any() else 1.0  # of partners that are here, would be named
-    here = min(float(named.mean()) / max(found, 0.05), 0.95)
-    return (1 - here) / np.maximum(1 - here + here * below, 1e-12)
+
+def _parts_of(rows: Array) -> list[Array]:
+    return [rows[start : start + _ROWS_AT_ONCE] for start in range(0, rows.size, _ROWS_AT_ONCE)]
 
 
 def _assigned(row: Array, column: Array, weight: FloatArray, m: int) -> tuple[Array, FloatArray]:

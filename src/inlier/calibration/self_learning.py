@@ -116,7 +116,7 @@ class SelfLearner:
         self._pairs, self._rng = pairs, rng
         self._undo = pairs.map_x.undo(), pairs.map_y.undo()
         self._rest = x_rest @ self._undo[0], y_rest @ self._undo[1]
-        self.has_rest = len(x_rest) + len(y_rest) > 0
+        self.by_pairs_alone = len(x_rest) + len(y_rest) == 0
         self._model: int | None = None  # number of the model that is taken, for all folds
 
     def learn(self, training: Array) -> PairScorer | None:
@@ -153,7 +153,7 @@ class SelfLearner:
         x, y = prepared_rows(self._pairs, held_out)
         labels = pair_labels(to_host(x), to_host(y))
         strength = []
-        for model in range(3 if self.has_rest else 2):  # without them, the pairs alone were tried before
+        for model in range(2 if self.by_pairs_alone else 3):  # without them, the pairs alone were tried before
             learned = self._learned(others, model)
             if learned is None:
                 strength.append(-1.0)

@@ -98,6 +98,8 @@ class Learner:
         self._n_in_vain = 0
         self.ridge_is_better = False  # than maps, by far or where pairs are few: then no other model is learned
 
+    by_pairs_alone = True
+
     @property
     def pairs_are_few(self) -> bool:
         """Whether there are few pairs beside their dimensions."""

@@ -3,31 +3,32 @@
 A wrong pair's y_i is any y to x_i: the share of other y that fit x_i better is uniform, whatever the row, its length,
 its noise. A real one's is small, even where the sample is a poor one that fits badly. So do shares of other x for y_i.
 Both as normal scores, averaged and divided by the standard deviation that wrong pairs have, make z_i. Of all pairs,
-z is a mixture of a standard normal distribution (wrong pairs) and another one with longer tails (real pairs), of which
-only the lower part is looked at, for ranks do not tell how much better the best is.
+z is a mixture of a standard normal distribution (wrong pairs) and another one (real pairs), of which only the lower
+part is looked at, for ranks do not tell how much better the best is. How heavy that lower tail is decides who is
+innocent, and a few tens of rows hardly tell it: so no mixture is chosen, but the chances are a mean over many of them,
+each by how well it explains all z.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, ndtr, ndtri, stdtr
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import gammainc, gammaincc, ndtr, ndtri
 
 from inlier._typing import FloatArray
 from inlier.calibration.any_pairs import AnyPairs
 
 _FLOORS = 2.0  # times the least share that there can be, from which on the distribution of ranks is looked at
-_FREEDOMS = (15, 100, 5, 2)  # degrees, of the Student t of real pairs' z: the usual ones, and how heavy it may be
 _LOWEST = -4.0  # z that is looked at
-_BINS = 100
-_STARTS = ((-4.0, 2.5, 0.0), (-4.0, 5.0, 0.7), (-1.0, 4.0, 0.3))  # logit of the share, centre, log scale
-_BOUNDS = ((-9.0, 9.0), (0.5, 12.0), (-0.7, 1.6))
+_BINS = 60
+_SKEWS = np.arange(-1.0, 2.1, 0.5)  # of the real pairs' z: 0 is normal, 1 has an exponential lower tail
+_CENTRES = np.linspace(0.5, 6.5, 19)
+_LOG_SCALES = np.linspace(-1.2, 1.2, 9)
+_N_SHARES = 25  # of wrong pairs, from a third of a pair to nearly all
 _MOST_FOR_CORRELATION = 300  # rows of a fold, each with each
+_FEWEST_FOR_CORRELATION = 100  # wrong pairs among them
+_NEGLIGIBLE = 1e-9  # weight of a mixture
 _TINY = 1e-300
 
 
@@ -58,7 +59,7 @@ def _correlation_of_wrong(fold: AnyPairs) -> float:
     """Correlation, over wrong pairs, of the normal scores of the rank of y among others for x, and of x for y."""
     some = fold.rivals[:_MOST_FOR_CORRELATION]
     scores, may = fold.scores(some, some), fold.allowed(some, some)
-    if may.sum() < _BINS:
+    if may.sum() < _FEWEST_FOR_CORRELATION:
         return float("nan")
     ranks = [np.argsort(np.argsort(side, axis=1), axis=1) for side in (scores, scores.T)]
     of_x, of_y = (ndtri((rank + 0.5) / some.size) for rank in ranks)
@@ -68,56 +69,50 @@ def _correlation_of_wrong(fold: AnyPairs) -> float:
 def chance_wrong(z: FloatArray, least_share: float) -> tuple[FloatArray, float]:
     """Chance that each pair is wrong, from its z, and the share of wrong pairs; 1 where z is NaN.
 
-    The lower tail of the real pairs' z is the usual one, unless another explains all z better by more than Schwarz's
-    log(n) / 2: a few wrong pairs would do for a heavy tail.
+    The mean over mixtures by their posterior weights: beforehand shares have Jeffreys' weights for a proportion, skews
+    and logarithms of scales standard normal ones.
     """
     known = np.isfinite(z)
     if not known.any():
         return np.ones(z.size), 1.0
     ceiling = -float(ndtri(min(_FLOORS * least_share, 0.5)))
-    clipped = np.clip(z[known], _LOWEST, None)
-    usual, *others = (_Mixture.of(clipped, ceiling, freedom) for freedom in _FREEDOMS)
-    best = min(others, key=lambda found: found.loss)
-    mixture = best if usual.loss - best.loss > np.log(clipped.size) / 2 else usual
+    edges = np.linspace(_LOWEST, ceiling, _BINS + 1)
+    place = np.clip(np.searchsorted(edges, z[known], side="right") - 1, 0, _BINS)  # the last is all above the ceiling
+    observed = np.bincount(place, minlength=_BINS + 1)
+    of_wrong, (of_real, prior) = _in_bins(ndtr(edges)), _real_pairs(edges)
+    shares = np.geomspace(0.3 / place.size, 0.98, _N_SHARES)
+    met = observed > 0
+    fit = [np.log(w * of_wrong[met] + (1 - w) * of_real[:, met]) @ observed[met] + np.log(w) / 2 for w in shares]
+    weight = np.exp(np.add(fit, prior) - np.max(np.add(fit, prior)))
+    weight /= weight.sum()
+    of_bin = np.zeros(_BINS + 1)
+    for w, by in zip(shares, weight, strict=True):
+        likely = by > _NEGLIGIBLE
+        of_bin += by[likely] @ (w * of_wrong / (w * of_wrong + (1 - w) * of_real[likely]))
     chance = np.ones(z.size)
-    chance[known] = mixture.chance_wrong(clipped, ceiling)
-    order = np.argsort(-np.where(known, z, -np.inf))
-    chance[order] = np.maximum.accumulate(chance[order])  # the worse the rank, the likelier wrong
-    return chance, mixture.share
+    chance[known] = np.maximum.accumulate(of_bin[::-1])[::-1][place]  # the worse the rank, the likelier wrong
+    return chance, float(weight.sum(axis=1) @ shares)
 
 
-@dataclass(frozen=True)
-class _Mixture:
-    """A share of standard normal z, of wrong pairs, beside Student's t with a centre and a scale, of real ones."""
+def _real_pairs(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What real pairs' z may be like, a row each: shares of the bins; and the logarithms of their weights beforehand.
 
-    share: float
-    centre: float
-    scale: float
-    freedom: float
-    loss: float  # minus the log likelihood, and a bound on the scale
+    Log-gamma distributions (Prentice, 1974) with a mode, a scale and a skew: k exp(skew u) is gamma, k = 1 / skew^2.
+    """
+    u = (edges - _CENTRES[:, None, None]) / np.exp(_LOG_SCALES)[:, None]
+    below = [ndtr(u) if skew == 0 else _below(u, skew) for skew in _SKEWS]
+    prior = -(np.square(_SKEWS)[:, None, None] + np.square(_LOG_SCALES)) / 2
+    prior = np.broadcast_to(prior, (_SKEWS.size, _CENTRES.size, _LOG_SCALES.size))
+    return np.maximum(_in_bins(np.array(below)).reshape(prior.size, -1), _TINY), prior.ravel()
 
-    @staticmethod
-    def of(z: FloatArray, ceiling: float, freedom: float) -> _Mixture:
-        """Fit it to the histogram of z up to the ceiling, and how many are above."""
-        edges = np.linspace(_LOWEST, ceiling, _BINS + 1)
-        observed = np.append(np.histogram(z, edges)[0], (z > ceiling).sum())
-        of_wrong = np.append(np.diff(ndtr(edges)), ndtr(-ceiling))
 
-        def loss(parameters: FloatArray) -> float:
-            share, (centre, log_scale) = expit(parameters[0]), parameters[1:]
-            below = stdtr(freedom, (edges - centre) / np.exp(log_scale))
-            likelihood = share * of_wrong + (1 - share) * np.append(np.diff(below), 1 - below[-1])
-            return -float(observed @ np.log(np.maximum(likelihood, _TINY))) + 0.5 * float(log_scale) ** 2
+def _below(u: FloatArray, skew: float) -> FloatArray:
+    k = skew**-2
+    return (gammainc if skew > 0 else gammaincc)(k, k * np.exp(np.minimum(skew * u, 600.0)))
 
-        fits = (minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS) for start in _STARTS)
-        best = min(fits, key=lambda fit: fit.fun)
-        return _Mixture(float(expit(best.x[0])), best.x[1], float(np.exp(best.x[2])), freedom, float(best.fun))
 
-    def chance_wrong(self, z: FloatArray, ceiling: float) -> FloatArray:
-        """Of each z; all above the ceiling are alike."""
-        inside = z <= ceiling
-        of_wrong = np.where(inside, norm.pdf(z), ndtr(-ceiling))
-        above = stdtr(self.freedom, (self.centre - ceiling) / self.scale)
-        of_real = np.where(inside, student.pdf(z, self.freedom, self.centre, self.scale), above)
-        wrong, real = self.share * of_wrong, (1 - self.share) * of_real
-        return np.asarray(wrong / np.maximum(wrong + real, _TINY))
+def _in_bins(below: FloatArray) -> FloatArray:
+    """Shares of the bins, from those below their edges; the first takes all below it, the last all above."""
+    shares = np.concatenate([np.diff(below, axis=-1), 1 - below[..., -1:]], axis=-1)
+    shares[..., 0] += below[..., 0]
+    return shares

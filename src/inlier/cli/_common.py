@@ -34,6 +34,7 @@ _WORST_SHOWN = 5
 _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
+_SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
 
@@ -164,14 +165,15 @@ class Job:
             try:
                 yield
             except ParameterError as error:
-                raise BadInput(self._in_words(error)) from error
+                raise BadInput(self.in_words(error)) from error
             finally:
                 said = [warning.message for warning in caught if warning.category in _OUR_WARNINGS]
-                self.notes.extend(dict.fromkeys(map(self._in_words, said)))
+                self.notes.extend(dict.fromkeys(map(self.in_words, said)))
 
-    def _in_words(self, said: Exception | str) -> str:
+    def in_words(self, said: Exception | str) -> str:
+        """What the library says, with files and options instead of arguments."""
         if not isinstance(said, (ParameterError, ParameterWarning)):
-            return str(said)
+            return _SETTING.sub(self._as_option, str(said))
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
         tables = dict(
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
@@ -179,6 +181,13 @@ class Job:
         name = {**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter)
         headings = self.headings.get(name, ())
         return _COLUMN_NUMBERS.sub(lambda found: _named(found[0], headings), said.naming(name))
+
+    def _as_option(self, setting: re.Match[str]) -> str:
+        """A setting as it is given on the command line; as it is, where there is no such option."""
+        for option in self.context.command.params:
+            if isinstance(option, click.Option) and option.name == setting[1]:
+                return option.opts[-1] if option.is_flag else f"{option.opts[-1]} {setting[3]}"
+        return setting[0]
 
     @property
     def origin(self) -> Origin:

@@ -45,7 +45,7 @@ def fit_clouds(job: Job, source: Table, target: Table, seed: int) -> CloudRegist
     try:
         return CloudRegistration(random_state=seed).fit(source.values, target.values)
     except NoConsensusError as error:
-        say(str(error))
+        say(job.in_words(error))
         job.context.exit(NOTHING_FOUND)
 
 

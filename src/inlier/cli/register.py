@@ -291,7 +291,7 @@ def _register(job: Job, problem: _Problem, *, seed: int, **settings: Any) -> Reg
     try:
         return registration.fit(problem.pairing.X, problem.pairing.Y, sample_weight=problem.weights)
     except NoConsensusError as error:
-        say(f"{error} {_what_to_check(problem, *job.sources)}")
+        say(f"{job.in_words(error)} {_what_to_check(problem, *job.sources)}")
         job.context.exit(NOTHING_FOUND)
 
 

@@ -66,8 +66,11 @@ class ColumnPairs:
         X: Array, Y: Array, weights: FloatArray, centred: bool
     ) -> tuple[ColumnPairs, tuple[FloatArray, FloatArray]]:
         """Copy tables, about their means if ``centred``: little is lost to large coordinates; and those, or zeros."""
-        (x, mean_x), (y, mean_y) = (_columns(table, centred) for table in (X, Y))
-        return ColumnPairs(x, y, weights), (mean_x, mean_y)
+        # In one piece: the allocator keeps what is this large, and hands it to the next fit without asking the system.
+        columns = np.empty((X.shape[1] + Y.shape[1], len(X)))
+        x, y = columns[: X.shape[1]], columns[X.shape[1] :]
+        origin = _copy_columns(X, x, centred), _copy_columns(Y, y, centred)
+        return ColumnPairs(x, y, weights), origin
 
     @property
     def n_pairs(self) -> int:
@@ -345,10 +348,9 @@ def _about_mean(points: FloatArray) -> FloatArray:
     return points - points.sum(axis=1, keepdims=True) / points.shape[1]
 
 
-def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
-    """A copy of the rows as columns, about their mean if ``centred``, and that mean, or zeros."""
+def _copy_columns(table: Array, columns: FloatArray, centred: bool) -> FloatArray:
+    """Copy the rows into columns, about their mean if ``centred``; that mean, or zeros."""
     n, d = table.shape
-    columns = np.empty((d, n))
 
     def copy(rows: slice) -> FloatArray:
         columns[:, rows] = table[rows].T
@@ -356,14 +358,14 @@ def _columns(table: Array, centred: bool) -> tuple[FloatArray, FloatArray]:
 
     total = sum(run_in_threads(n, copy))
     if not centred:
-        return columns, np.zeros(d)
+        return np.zeros(d)
     mean: FloatArray = total / n
 
     def centre(rows: slice) -> None:
         columns[:, rows] -= mean[:, None]
 
     run_in_threads(n, centre)
-    return columns, mean
+    return mean
 
 
 def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier._checks import check_flag, check_weights
+from inlier._checks import check_flag, check_labels, check_weights
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import Teacher
 from inlier.calibration.same_columns import LearnerWithColumns
@@ -67,6 +67,7 @@ class _Trusting:
     teacher: Teacher
     trust: FloatArray
     rng: np.random.RandomState
+    by_pairs_alone = False
 
     def learn(self, training: Array) -> PairScorer | None:
         taken = training[self.rng.uniform(size=training.size) < self.trust[training]]
@@ -94,6 +95,28 @@ def read_beside(
                 name, f"is respected among up to {most:,} pairs, and there are {n:,}. Fit a part of them."
             )
     return Beside(trust, rest, columns)
+
+
+def read_labels(n: int, groups: Any, strata: Any, fewest_groups: int, most: int) -> tuple[Array | None, Array | None]:
+    """Check groups and strata, and number them."""
+    groups, strata = check_labels(groups, "groups", n), check_labels(strata, "strata", n)
+    if groups is not None and groups.max() + 1 < fewest_groups:
+        raise ParameterError(
+            "groups",
+            f"name {groups.max() + 1} group(s), and at least {fewest_groups} are needed: a group is judged by "
+            f"what was learned from others, and compared with others. If wrong partners come from the same group, "
+            f"give them as strata.",
+        )
+    if strata is not None and strata.max() + 1 == n:
+        raise ParameterError("strata", "are different for every pair, so that there is nothing to re-pair inside one.")
+    for name, labels in (("groups", groups), ("strata", strata)):
+        if labels is not None and n > most:
+            raise ParameterError(
+                name,
+                f"are respected among up to {most:,} pairs, and there are {n:,}. "
+                f"Fit a part of the groups or strata at a time.",
+            )
+    return groups, strata
 
 
 def _read_trust(sample_weight: Any, n: int) -> FloatArray | None:

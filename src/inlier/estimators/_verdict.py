@@ -21,7 +21,7 @@ _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
     "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
-    "if one side may be a mirror image, reflection=True; for batches, raise_on_failure=False."
+    "if one side may be a mirror image, reflection=True."
 )
 
 

@@ -12,35 +12,29 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from inlier._checks import check_count, check_flag, check_labels, check_number, warn
+from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, some_stand_out, warn_of_dependence
-from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, has_heavy_tail
+from inlier.calibration.dependence import blank_rows, warn_of_clusters, warn_of_dependence
+from inlier.calibration.p_values import Calibration, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
 from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
-from inlier.estimators._beside import Beside, read_beside
+from inlier.estimators._beside import Beside, read_beside, read_labels
 from inlier.estimators._learned import Learned
 from inlier.estimators._new_pairs import LearnedMap
 from inlier.estimators.repair import Repair, repair_pairs
-from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
+from inlier.exceptions import DependenceWarning, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.gaps import crossed, gap_classes, mostly_missing, without_gaps
 from inlier.rows.null_pairs import pair_labels
 from inlier.rows.odd_values import is_skewed
 
-_INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
 _CURVED = (
     "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "
     "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
     "parts one by one."
-)
-_NONE_STANDS_OUT = (
-    "The pairs score higher than strangers do, but no higher than pairs like them: rows resemble each other in "
-    "clusters, and inside of these nothing tells who belongs to whom. The share of real pairs is only bounded from "
-    "above. Say what the clusters are: fit(X, y, strata=...), or --stratum COLUMN."
 )
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
@@ -74,8 +68,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     p_values_ : ndarray of shape (n,)
         Chance that a wrong pair scores as high as this one.
     q_values_ : ndarray of shape (n,)
-        Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real, or whose
-        x or y another row fits far better.
+        Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real. Pairs
+        whose x and y other rows fit far better come last.
     inlier_mask_ : ndarray of bool, shape (n,)
         True where ``q_values_ <= alpha``.
     inlier_fraction_, inlier_fraction_error_ : float
@@ -266,8 +260,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         gaps = np.zeros(n, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
-        strata = crossed(strata, gap_classes(filled_x.share_missing, filled_y.share_missing))
-        pairs = self.prepare(filled_x.values, filled_y.values)
+        pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
 
         def common(rows: Array) -> Array:
             near = pairs.near(rows)
@@ -282,27 +275,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             warn(ParameterWarning(name, f"{reason} first, as in np.log1p: the large ones drown all others."))
 
     def _read_labels(self, n: int, groups: Any, strata: Any) -> tuple[Array | None, Array | None]:
-        """Check groups and strata, and number them."""
-        groups, strata = check_labels(groups, "groups", n), check_labels(strata, "strata", n)
-        if groups is not None and groups.max() + 1 < self._fewest_pairs:
-            raise ParameterError(
-                "groups",
-                f"name {groups.max() + 1} group(s), and at least {self._fewest_pairs} are needed: a group is judged by "
-                f"what was learned from others, and compared with others. If wrong partners come from the same group, "
-                f"give them as strata.",
-            )
-        if strata is not None and strata.max() + 1 == n:
-            raise ParameterError(
-                "strata", "are different for every pair, so that there is nothing to re-pair inside one."
-            )
-        for name, labels in (("groups", groups), ("strata", strata)):
-            if labels is not None and n > MOST_ONE_BY_ONE:
-                raise ParameterError(
-                    name,
-                    f"are respected among up to {MOST_ONE_BY_ONE:,} pairs, and there are {n:,}. "
-                    f"Fit a part of the groups or strata at a time.",
-                )
-        return groups, strata
+        return read_labels(n, groups, strata, self._fewest_pairs, MOST_ONE_BY_ONE)
 
     def _fit_but(
         self,
@@ -353,9 +326,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             return
         # deal folds; learn on the others; score pairs and re-pairings
         fit, seed = self._cross_fit(prepared, rows, groups, strata, beside)
-        judged = calibrate(fit.levels, fit.null_scores, fit.null_fraction, fit.counts)  # p-values, share, q-values
-        # a pair is not accepted where another row fits far better
-        judged = self._beside_rivals(fit, judged, has_strata=strata is not None)
+        # p-values, share, q-values; a pair is not accepted where other rows fit far better
+        judged, self.inlier_fraction_interval_ = fit.judged(self.alpha, has_strata=strata is not None)
         judged, labels = self._beside_other_maps(judged, X, Y, rows, groups, strata)  # nor where another map does
         accepted = judged.accepted(self.alpha)
         self.map_labels_ = fit.per_pair(np.where(accepted, 0, -1) if labels is None else labels, pairs)
@@ -366,36 +338,14 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.inlier_mask_ = fit.per_pair(accepted, pairs)
         lowest = fit.levels[accepted].min() if accepted.any() else np.nextafter(fit.highest(pairs), np.inf)
         self.threshold_ = float(lowest)
+        if groups is None and strata is None and accepted.any() and rows is not None:
+            self._look_for_clusters(X, Y, rows, fit)
         self.inlier_fraction_ = judged.inlier_fraction
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
         self.n_re_pairings_ = fit.null_scores.size
         self._learned = Learned.of(pairs, prepared.later, fit, judged, self, beside, seed)
-
-    def _beside_rivals(self, fit: CrossFit, judged: Calibration, *, has_strata: bool) -> Calibration:
-        """Count the wrong pairs beside rivals too, if there are more of them there; warn, for that has a reason."""
-        rivals = fit.by_rivals
-        low, high = judged.interval(fit.counts, None if rivals is None else rivals.share)
-        accepted = judged.accepted(_INTERVAL_RATE)
-        if has_heavy_tail(fit.levels[accepted], None if fit.counts is None else fit.counts[accepted]):
-            high = 1.0  # of pairs with so much noise, some are like wrong ones: a bound from below
-        stand_out = some_stand_out(judged.p_values, fit.counts)
-        if not stand_out:
-            warn(_NONE_STANDS_OUT, DependenceWarning)
-        if fit.rows_depend or not stand_out:
-            low = 0.0  # what is better than strangers need not be real: a bound from above
-        self.inlier_fraction_interval_ = low, high
-        if rivals is None:
-            return judged
-        if judged.accepted(self.alpha).any() and rivals.contradicts(
-            judged.inlier_fraction, judged.inlier_fraction_error
-        ):
-            warn(rivals.warning(judged.inlier_fraction, has_strata=has_strata), DependenceWarning)
-            share, error = rivals.share
-            judged = calibrate(fit.levels, fit.null_scores, (1 - share, error), fit.counts)
-            self.inlier_fraction_interval_ = 0.0, max(judged.interval()[1], high)  # not all swaps can be told, likewise
-        return judged.doubting(rivals.chance_wrong)
 
     def _beside_other_maps(
         self,
@@ -431,6 +381,13 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             self.inlier_fraction_interval_ = max(low - lost - 2 * error, 0.0), max(high - lost + 2 * error, 0.0)
             doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
         return doubtful, maps.labels
+
+    def _look_for_clusters(self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit) -> None:
+        """Warn of swaps inside clusters of rows, if they would be accepted and nothing has been said of the kind."""
+        low, high = self.inlier_fraction_interval_
+        rng = check_random_state(self.random_state)
+        if low > 0 and warn_of_clusters((X, Y), rows, fit.judge, float(self.threshold_), self.alpha, rng):
+            self.inlier_fraction_interval_ = 0.0, high
 
     def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
         """The pairs, prepared as they are read; also all rows at once, unless there are too many."""

@@ -319,7 +319,7 @@ class _Verdict:
         s, not_here = self.found.suspects, np.zeros(self.q.size)
         not_here[s] = self.found.names.not_here * wrong[s]
         accepted = self.q <= self.alpha
-        poor = ~accepted & ~is_wrong & ((wrong <= _SURE) | (self.rank == 1))
+        poor = ~accepted & ~is_wrong & ((wrong <= _CANDIDATE) | (self.rank == 1))
         kind = np.where(accepted & ~is_wrong, KEPT, np.where(poor, POOR, DOUBTFUL))
         lost = is_wrong & (not_here > _MORE_LIKELY)
         kind[lost] = LOST

@@ -1,9 +1,11 @@
-"""Lay one photo over the other: an affine movement by least squares, and the small bends that it does not follow.
+"""Lay one photo over the other: a homography and the lens by least squares, and the small bends that they leave.
 
 The movement is found on brightness that is made even around each pixel, so that light does not pull on it. It is a
-map from places in ``after`` to places in ``before``: place' = matrix @ (column, row, 1) + bend(column, row). The affine
-part starts from no movement and from the shift at which the phases of the photos agree; where neither fits, from
-matched features. The bend, a smooth field of small shifts, is what perspective, the lens and depth leave over.
+map from places in ``after`` to places in ``before``: place' = H(L(place)) + bend(place). H is a homography, what a
+camera that turns, or moves before a plane, sees; L(c) = c + lens (c . c) c, with c from the centre in units of half the
+longer side, is how the distortion of the lens differs. Both start from no movement and from the shift at which the
+phases of the photos agree; where neither fits, from matched features. The bend, a smooth field of small shifts, is
+what depth leaves over.
 """
 
 from __future__ import annotations
@@ -20,13 +22,23 @@ from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
 from inlier.estimators.registration import Registration
-from inlier.images.rasters import GRID, WORKING_SIZE, Field, Photo, comparable, gaussian, resample, shrunk
+from inlier.images.rasters import (
+    GRID,
+    WORKING_SIZE,
+    Field,
+    Photo,
+    comparable,
+    gaussian,
+    gradient_power,
+    resample,
+    shrunk,
+)
 
 _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on each of them
 _FINE_SIZE = 1024  # pixels of the longer side where phases and features are compared: thin lines are still there
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
-_DAMPING = np.array([1e-3, 1e-2, 1e-2] * 2)  # share of its own curvature that holds a shift, and a slope, where it is
+_DAMPING = np.repeat([1e-3, 1e-2], [2, 7])  # share of its own curvature that holds a shift, and the rest, where it is
 _SETTLED = 0.02  # pixels that a round moves a corner by when it may be the last
 _BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted on these grids, as shares of the longer side
 _BEND_ROUNDS = 6  # on each grid; a round moves by one of its pixels at most
@@ -41,7 +53,7 @@ _MOST_FEATURES = 4000  # of a photo: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
 _FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
 
-_STAY = np.eye(2, 3)
+_STAY = np.eye(3)
 
 
 def _straight() -> FloatArray:
@@ -54,8 +66,9 @@ class Alignment:
 
     Attributes
     ----------
-    matrix : ndarray of shape (2, 3)
-        Place in ``before`` of a place (column, row) in ``after``: ``matrix @ (column, row, 1)``, plus the bend.
+    matrix : ndarray of shape (3, 3)
+        Homography: place in ``before`` of a place (column, row) in ``after``, ``matrix @ (column, row, 1)`` over its
+        last number, plus the bend.
     agreement : float
         Correlation of the two photos' evened brightness after the movement: 1 for equal photos, 0 for strangers.
     method : str
@@ -64,6 +77,8 @@ class Alignment:
         Whether the photos agree as only photos of one scene do.
     bend : ndarray of shape (rows, columns, 2)
         Further shifts (across, down) in pixels, at nodes that are spread evenly from corner to corner of the frame.
+    lens : float
+        Distortion before the homography: c + lens (c . c) c, from the centre in units of half the longer side.
     """
 
     matrix: FloatArray
@@ -71,6 +86,7 @@ class Alignment:
     method: str
     same_scene: bool = True
     bend: FloatArray = field(default_factory=_straight)
+    lens: float = 0.0
 
     @property
     def moved(self) -> bool:
@@ -80,7 +96,11 @@ class Alignment:
     def shift(self, height: int, width: int) -> float:
         """Largest movement of a node, in pixels."""
         nodes = self._nodes(height, width)
-        return float(np.linalg.norm(self._places(nodes) - nodes, axis=-1).max())
+        return float(np.linalg.norm(self.places(nodes, height, width) - nodes, axis=-1).max())
+
+    def places(self, nodes: FloatArray, height: int, width: int) -> FloatArray:
+        """Where the nodes of a frame of that size lie in ``before``."""
+        return _mapped(nodes, (height, width), self.matrix, self.lens) + self.bend
 
     def apply(self, before: Photo) -> Photo:
         """Move ``before`` onto ``after``; what lies outside of it is black."""
@@ -99,7 +119,7 @@ class Alignment:
     def _transformed(self, image: Image.Image) -> Image.Image:
         """Between the nodes the map is bilinear. Pillow counts from pixel corners, we from centres."""
         corners = np.round(self._nodes(image.height, image.width) + 0.5).astype(int)
-        places = self._places(corners - 0.5) + 0.5
+        places = self.places(corners - 0.5, image.height, image.width) + 0.5
         mesh = []
         for row in range(len(corners) - 1):
             for column in range(corners.shape[1] - 1):
@@ -117,9 +137,6 @@ class Alignment:
         rows, columns = self.bend.shape[:2]
         across, down = np.linspace(-0.5, width - 0.5, columns), np.linspace(-0.5, height - 0.5, rows)
         return np.stack(np.meshgrid(across, down), axis=-1)
-
-    def _places(self, nodes: FloatArray) -> FloatArray:
-        return np.asarray(nodes @ self.matrix[:, :2].T + self.matrix[:, 2] + self.bend)
 
 
 def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:
@@ -144,7 +161,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     >>> from inlier.datasets import load_sky
     >>> from inlier.images import align_photos
     >>> photo = load_sky()
-    >>> align_photos(photo[3:403, 2:602], photo[:400, :600]).matrix.round(1)[:, 2].tolist()
+    >>> align_photos(photo[3:403, 2:602], photo[:400, :600]).matrix.round(1)[:2, 2].tolist()
     [-2.0, -3.0]
     """
     before, after = comparable(before, after)
@@ -159,6 +176,9 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
     if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
         return replace(best, same_scene=False).scaled(scale)
+    if best.moved and larger_y.shape > y.shape:
+        finer = larger_y.shape[0] / y.shape[0]
+        best = _settled(larger_x, larger_y, best.scaled(finer)).scaled(1 / finer)
     return _bent(x, y, best).scaled(scale)
 
 
@@ -191,26 +211,31 @@ def _even_brightness(photo: Field) -> Field:
 
 
 def _refine(x: Field, y: Field, start: FloatArray) -> Alignment:
-    """Gauss-Newton on the six numbers of an affine map, from coarse to fine, with weights against changed pixels."""
-    matrix = start.copy()
+    """Gauss-Newton on homography and lens, from coarse to fine."""
+    found = Alignment(start, 0.0, "small shift")
     for step in _STEPS:
         size = x.shape[0] // step, x.shape[1] // step
         coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
-        matrix = _scaled(matrix, 1 / step)
-        for _ in range(_MOST_ROUNDS):
-            update = _newton_step(coarse_x, coarse_y, matrix)
-            matrix = (np.vstack([matrix, [0, 0, 1]]) @ update)[:2]
-            if Alignment(update[:2], 0.0, "update").shift(*size) < _SETTLED:
-                break
-        matrix = _scaled(matrix, step)
+        found = _settled(coarse_x, coarse_y, found.scaled(1 / step)).scaled(step)
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
-    before, after = _agreement(x, y), _agreement(_warp(x, matrix), y)
+    before, after = _agreement(x, y), _agreement(_warp(x, found), y)
     if after <= before + _GAIN_WORTH_TAKING * (1 - before):
         return Alignment(_STAY, before, "none")
-    return Alignment(matrix, after, "small shift")
+    return replace(found, agreement=after)
 
 
-def _bent(x: Field, y: Field, affine: Alignment) -> Alignment:
+def _settled(x: Field, y: Field, found: Alignment) -> Alignment:
+    """Gauss-Newton on one grid, with weights against changed pixels, until it hardly moves."""
+    for _ in range(_MOST_ROUNDS):
+        update = _newton_step(_warp(x, found), y)
+        matrix = found.matrix @ update.matrix
+        found = replace(found, matrix=matrix / matrix[2, 2], lens=found.lens + update.lens)
+        if update.shift(*y.shape) < _SETTLED:
+            break
+    return found
+
+
+def _bent(x: Field, y: Field, stiff: Alignment) -> Alignment:
     """Lucas and Kanade's shifts in Gaussian windows around each place, from stiff to soft, where that is worth it."""
     height, width = y.shape
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
@@ -218,18 +243,21 @@ def _bent(x: Field, y: Field, affine: Alignment) -> Alignment:
     for step, window in zip(_STEPS, _BENDS, strict=True):
         size = height // step, width // step
         coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
-        matrix, coarse = _scaled(affine.matrix, 1 / step), resample(bend, *size) / np.float32(step)
+        moved, coarse = stiff.scaled(1 / step), resample(bend, *size) / np.float32(step)
         for _ in range(_BEND_ROUNDS):
-            coarse = coarse + _local_shifts(_warp(coarse_x, matrix, coarse), coarse_y, window * max(size))
+            coarse = coarse + _local_shifts(_warp(coarse_x, moved, coarse), coarse_y, window * max(size))
         bend = resample(coarse, height, width) * np.float32(step)
-    agreement = _agreement(_warp(x, affine.matrix, bend), y)
-    if agreement <= affine.agreement + _GAIN_WORTH_BENDING * (1 - affine.agreement):
-        return affine
+    agreement = _agreement(_warp(x, stiff, bend), y)
+    worth_it = agreement > stiff.agreement + _GAIN_WORTH_BENDING * (1 - stiff.agreement)
+    if not (worth_it or stiff.moved):
+        return stiff
     nodes = [max(2, round(side / (_BENDS[-1] * WORKING_SIZE)) + 1) for side in (height, width)]
+    if not worth_it:
+        return replace(stiff, bend=np.zeros((*nodes, 2)))
     places = np.meshgrid(*(np.linspace(0, side - 1, n) for side, n in zip(y.shape, nodes, strict=True)), indexing="ij")
     at_nodes = np.stack([ndimage.map_coordinates(bend[..., c], places, order=1) for c in range(2)], axis=-1)
-    method = affine.method if affine.moved else "small shift"
-    return replace(affine, bend=at_nodes.astype(np.float64), agreement=agreement, method=method)
+    method = stiff.method if stiff.moved else "small shift"
+    return replace(stiff, bend=at_nodes.astype(np.float64), agreement=agreement, method=method)
 
 
 def _agreement(moved: Field, y: Field) -> float:
@@ -247,7 +275,7 @@ def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
     moved = np.where(np.isnan(moved), y, moved)
     by_row, by_column = np.gradient(moved)
     rest = y - moved
-    weights = _falling(rest, _BEND_TOLERANCE)
+    weights = _falling(rest, tolerance=_BEND_TOLERANCE)
     terms = (by_column * by_column, by_column * by_row, by_row * by_row, by_column * rest, by_row * rest)
     products = np.stack([weights * term for term in terms], axis=-1)
     coarse = resample(products, max(1, height // GRID), max(1, width // GRID))
@@ -260,47 +288,64 @@ def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
 
 def _scaled(matrix: FloatArray, factor: float) -> FloatArray:
     """Return the map for photos ``factor`` times as large; pixel centres move: x' = factor (x + 1/2) - 1/2."""
-    linear, offset = matrix[:, :2], matrix[:, 2]
-    moved = factor * offset + (factor - 1) * (0.5 - linear @ np.full(2, 0.5))
-    return np.column_stack([linear, moved])
+    moved = (factor - 1) / 2
+    larger = np.array([[factor, 0, moved], [0, factor, moved], [0, 0, 1]])
+    return np.asarray(larger @ matrix @ np.linalg.inv(larger))
 
 
-def _newton_step(x: Field, y: Field, matrix: FloatArray) -> FloatArray:
-    moved = _warp(x, matrix)
+def _centred(height: int, width: int) -> FloatArray:
+    """Pixels to coordinates from the centre of the frame, in units of half its longer side."""
+    half = max(height, width) / 2
+    return np.array([[1 / half, 0, -(width - 1) / 2 / half], [0, 1 / half, -(height - 1) / 2 / half], [0, 0, 1]])
+
+
+def _mapped(places: FloatArray, frame: tuple[int, int], matrix: FloatArray, lens: float) -> FloatArray:
+    """H(L(place)) of places (column, row) in a frame of (height, width)."""
+    across, down = np.moveaxis(places, -1, 0)
+    if lens:
+        (unit, _, column), (_, _, row), _ = _centred(*frame)
+        u, v = unit * across + column, unit * down + row
+        outward = lens * (u * u + v * v)
+        across, down = across + outward * u / unit, down + outward * v / unit
+    (a, b, c), (d, e, f), (g, h, i) = matrix
+    depth = g * across + h * down + i
+    return np.stack([(a * across + b * down + c) / depth, (d * across + e * down + f) / depth], axis=-1)
+
+
+def _newton_step(moved: Field, y: Field) -> Alignment:
+    """Homography and lens, to be applied before those so far, that bring the moved photo closer to ``y``."""
     moved = np.where(np.isnan(moved), y, moved)
     height, width = y.shape
-    by_row, by_column = np.gradient(moved)
-    rows, columns = np.mgrid[:height, :width]
-    u, v = columns / width - 0.5, rows / height - 0.5
-    jacobian = np.stack([by_column, by_column * u, by_column * v, by_row, by_row * u, by_row * v], -1).reshape(-1, 6)
-    rest = (y - moved).ravel()
-    weighted = jacobian * _falling(rest)[:, None]
-    normal = jacobian.T @ weighted
+    centred = _centred(height, width)
+    rows, columns = np.mgrid[:height, :width].astype(np.float32)
+    u, v = centred[0, 0] * columns + centred[0, 2], centred[1, 1] * rows + centred[1, 2]
+    down, across = (np.asarray(slope / centred[0, 0], np.float32) for slope in np.gradient(moved))
+    outward = across * u + down * v
+    terms = (across, down, across * u, across * v, down * u, down * v, -outward * u, -outward * v)
+    jacobian = np.stack([*terms, outward * (u * u + v * v)], axis=-1, dtype=np.float32).reshape(-1, 9)
+    rest = y - moved
+    one_pixel = np.sqrt(gradient_power(moved))  # what a shift by a pixel explains is no outlier: edges of thin lines
+    weighted = jacobian * _falling(rest, one_pixel).reshape(-1, 1)
+    normal = (jacobian.T @ weighted).astype(np.float64)
     damping = np.diag(normal.diagonal() * _DAMPING + 1e-6)
-    across, across_u, across_v, down, down_u, down_v = np.linalg.solve(normal + damping, weighted.T @ rest)
-    return np.array(
-        [
-            [1 + across_u / width, across_v / height, across - 0.5 * (across_u + across_v)],
-            [down_u / width, 1 + down_v / height, down - 0.5 * (down_u + down_v)],
-            [0, 0, 1],
-        ]
-    )
+    right, below, a, b, d, e, g, h, lens = np.linalg.solve(normal + damping, weighted.T @ rest.ravel())
+    update = np.array([[1 + a, b, right], [d, 1 + e, below], [g, h, 1]])
+    return Alignment(np.linalg.inv(centred) @ update @ centred, 0.0, "update", lens=float(lens))
 
 
-def _falling(rest: Field, tolerance: float = 1.0) -> Field:
-    """Weights that drop what does not follow the map by so many robust standard deviations."""
+def _falling(rest: Field, expected: Field | float = 0.0, tolerance: float = 1.0) -> Field:
+    """Weights that drop what does not follow the map by so many robust standard deviations, and what is expected."""
     spread = tolerance * 1.4826 * float(np.median(np.abs(rest))) + 1e-3
-    return np.asarray(1 / (1 + (rest / spread) ** 2) ** 2, np.float32)
+    return np.asarray(1 / (1 + rest**2 / (spread**2 + expected**2)) ** 2, np.float32)
 
 
-def _warp(x: Field, matrix: FloatArray, bend: Field | None = None) -> Field:
+def _warp(x: Field, by: Alignment, bend: Field | None = None) -> Field:
     """Return the moved photo; NaN where it shows nothing."""
-    (a, b, c), (d, e, f) = matrix
     rows, columns = np.mgrid[: x.shape[0], : x.shape[1]].astype(np.float32)
-    across, down = a * columns + b * rows + c, d * columns + e * rows + f
+    places = _mapped(np.stack([columns, rows], axis=-1), x.shape[:2], by.matrix, by.lens)
     if bend is not None:
-        across, down = across + bend[..., 0], down + bend[..., 1]
-    moved: Field = ndimage.map_coordinates(x, [down, across], order=1, mode="constant", cval=np.nan)
+        places = places + bend
+    moved: Field = ndimage.map_coordinates(x, [places[..., 1], places[..., 0]], order=1, mode="constant", cval=np.nan)
     return moved
 
 
@@ -311,7 +356,7 @@ def _translation(x: Field, y: Field) -> FloatArray:
     peak = fft.irfft2(product / (np.abs(product) + 1e-6), size)
     row, column = np.unravel_index(int(peak.argmax()), peak.shape)
     signed = [int(place) - n if place > n // 2 else int(place) for place, n in zip((row, column), size, strict=True)]
-    return np.array([[1.0, 0.0, signed[1]], [0.0, 1.0, signed[0]]])
+    return np.array([[1.0, 0.0, signed[1]], [0.0, 1.0, signed[0]], [0.0, 0.0, 1.0]])
 
 
 class NoFeaturesError(ValueError):
@@ -319,7 +364,7 @@ class NoFeaturesError(ValueError):
 
 
 def _match_features(before: Photo, after: Photo, random_state: int) -> FloatArray:
-    """Map places (column, row) in ``after`` to places in ``before``, as a (2, 3) matrix."""
+    """Map places (column, row) in ``after`` to places in ``before``, as a homogeneous matrix."""
     try:
         import cv2
     except ImportError as error:
@@ -359,4 +404,4 @@ def _fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
         raise NoFeaturesError("The matched features are mirrored, and no camera sees a scene so.")
     if not found.transformation_.determined:
         raise NoFeaturesError("The matched features lie on a line.")
-    return np.asarray(found.transformation_.matrix)[:2]
+    return np.asarray(found.transformation_.matrix)

@@ -19,7 +19,7 @@ from inlier.images.regions import MOST_LISTED, Region, describe, outline, withou
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
 _SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
-_EDGES_IN_SCORES = 0.5  # weight beside the surfaces: with 2 real rooms gain more, and pasted things lose
+_EDGES_IN_SCORES = 0.25  # weight beside the surfaces: with more real rooms gain, and pasted things lose
 _SPECK = 2e-5  # share of the photo under which the paper's methods' regions are not listed
 
 
@@ -96,7 +96,7 @@ class Changes:
             "changed_share": self.changed_share,
             "alignment": {
                 "method": self.alignment.method,
-                "matrix_after_to_before": np.round(self.alignment.matrix, 6).tolist(),
+                "matrix_after_to_before": np.round(self.alignment.matrix, 9).tolist(),
                 "largest_shift_pixels": round(self.alignment.shift(height, width), 3),
                 "agreement": round(self.alignment.agreement, 4),
             },
@@ -178,7 +178,7 @@ def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: i
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
     surfaces = surface_evidence(pair, rng)
-    mask = outline(edges, np.sqrt(surfaces * outlines), least)
+    mask = outline(edges, (surfaces + outlines) / np.float32(2), least)
     scores = resample(with_gaps_filled(_smooth(surfaces) + _EDGES_IN_SCORES * edges), height, width)
     whole = resample(mask.astype(np.float32), height, width) >= 0.5
     regions = describe(without_specks(whole, least_area=1), resample(edges, height, width))

@@ -13,10 +13,10 @@ from scipy.spatial import ConvexHull
 from inlier._typing import Mask
 from inlier.images.rasters import Field
 
-_EDGE_SHARE = 0.5  # of the highest evidence nearby, at which a region ends: half way down
+_EDGE_SHARE = 0.55  # of the highest evidence nearby, at which a region ends: about half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
 _SOLID = 0.5  # of its convex hull: a region that fills so much of it is one thing, and its gaps are part of it
-_BRIDGED = 4  # working pixels, from either side: parts of one thing are no farther apart
+_RESOLVED = 6  # working pixels: the smoothed evidence resolves no less, neither gaps nor things
 MOST_LISTED = 500  # regions: nobody reads more
 
 
@@ -49,13 +49,29 @@ class Region:
 
 
 def outline(evidence: Field, fine: Field, least: float) -> Mask:
-    """Cut out the regions in which the evidence reaches ``least``, half way down the fine evidence nearby."""
-    nearby = max(3, round(_NEARBY * max(fine.shape)))
-    highest = ndimage.maximum_filter(fine, nearby)
-    labels, count = ndimage.label(_bridged((fine >= _EDGE_SHARE * highest) & (fine >= least)))
+    """Cut out the regions in which the smoothed evidence reaches ``least``, about half way down the fine evidence.
+
+    Parts too small to be resolved are drawn as wide as the smoothed evidence has them.
+    """
+    labels, count = ndimage.label(_bridged((fine >= least) & _upper_half(fine)))
     reached = np.zeros(count + 1, bool)
     reached[1:] = ndimage.maximum(evidence, labels, np.arange(1, count + 1)) >= least
-    return with_gaps_closed(reached[labels] if reached.any() else evidence >= least)
+    if not reached.any():
+        return with_gaps_closed(evidence >= least)
+    mask = with_gaps_closed(reached[labels])
+    around = ndimage.binary_dilation(_small_parts(mask), np.ones((3, 3)), iterations=_RESOLVED)
+    return mask | (around & (evidence >= _EDGE_SHARE * least) & _upper_half(evidence))
+
+
+def _upper_half(evidence: Field) -> Mask:
+    nearby = max(3, round(_NEARBY * max(evidence.shape)))
+    return np.asarray(evidence >= _EDGE_SHARE * ndimage.maximum_filter(evidence, nearby))
+
+
+def _small_parts(mask: Mask) -> Mask:
+    labels, count = ndimage.label(mask)
+    depth = ndimage.maximum(ndimage.distance_transform_edt(mask), labels, np.arange(1, count + 1))
+    return np.append(False, np.asarray(depth) <= _RESOLVED)[labels]
 
 
 def with_gaps_closed(mask: Mask) -> Mask:
@@ -71,8 +87,8 @@ def with_gaps_closed(mask: Mask) -> Mask:
 
 
 def _bridged(mask: Mask) -> Mask:
-    around = np.pad(mask, _BRIDGED)  # or the border of the photo would count as empty
-    return np.asarray(ndimage.binary_closing(around, iterations=_BRIDGED))[_BRIDGED:-_BRIDGED, _BRIDGED:-_BRIDGED]
+    around = np.pad(mask, _RESOLVED)  # or the border of the photo would count as empty
+    return np.asarray(ndimage.binary_closing(around, iterations=_RESOLVED))[_RESOLVED:-_RESOLVED, _RESOLVED:-_RESOLVED]
 
 
 def _hull(part: Mask) -> Mask:
