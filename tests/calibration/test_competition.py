@@ -62,10 +62,10 @@ def test_pairs_come_last_that_rivals_doubt_and_are_accepted_where_the_rate_allow
     assert allowed.accepted(0.1).tolist() == [True, False, True, True, False]
 
 
-def test_a_doubt_is_a_smaller_contradiction():
+def test_two_standard_errors_contradict():
     beside_rivals = RivalShare(np.zeros(3), (0.5, 0.04))
-    assert beside_rivals.suspects(0.563, 0.03)  # whose difference has an error of 0.05
-    assert not beside_rivals.suspects(0.562, 0.03)
+    assert beside_rivals.contradicts(0.601, 0.03)  # whose difference has an error of 0.05
+    assert not beside_rivals.contradicts(0.599, 0.03)
 
 
 def test_pairs_that_were_never_compared_are_not_judged():

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.dependence import Dependence, _dips, _k_means, _nearest, blanks, find_clusters, nearly_equal
+from inlier.calibration.dependence import (
+    Dependence,
+    _dips,
+    _k_means,
+    _nearest,
+    blanks,
+    find_clusters,
+    nearly_equal,
+    warn_of_clusters,
+)
 from inlier.exceptions import DependenceWarning
 from inlier.rows import PairedRows
 
@@ -181,3 +190,27 @@ def test_clusters_inside_which_rows_are_told_apart_are_not_warned_of():
     matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, X[:, ::-1] + 0.05 * rng.normal(size=X.shape))
     assert matcher.inlier_mask_.mean() > 0.99
     assert matcher.inlier_fraction_interval_[0] > 0.9
+
+
+def test_rows_that_are_equal_are_no_wrong_partners():
+    rng = np.random.RandomState(0)
+    kind = np.repeat([0.0, 5.0, 10.0], 60)
+    X = kind[:, None] + rng.normal(size=(180, 4))
+
+    def everything(x, y):
+        return np.ones(len(x))  # whatever is asked would be accepted
+
+    tables = X, kind[:, None]
+    assert not warn_of_clusters(tables, tables, everything, 0.5, 0.05, rng)  # a stratum holds one y
+    tables = X, kind[:, None] + 0.1 * rng.normal(size=(180, 1))
+    with pytest.warns(DependenceWarning, match="Rows form clusters, about 3, and 100% of the re-pairings"):
+        assert warn_of_clusters(tables, tables, everything, 0.5, 0.05, rng)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_clusters_are_found_in_any_unit(unit):
+    rng = np.random.RandomState(0)
+    table = unit * (np.repeat([0.0, 8.0], 100)[:, None] + rng.normal(size=(200, 3)))
+    p, found = find_clusters(table, rng)
+    assert p < 1e-6
+    assert np.unique(found).size == 2

@@ -34,7 +34,7 @@ _UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
-_CONTRADICTION, _SUSPICION = 2.0, 1.25  # standard errors between the shares of real pairs beside rivals and strangers
+_CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and strangers
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -124,15 +124,7 @@ class RivalShare:
 
     def contradicts(self, share: float, error: float) -> bool:
         """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
-        return self._fewer(share, error) > _CONTRADICTION
-
-    def suspects(self, share: float, error: float) -> bool:
-        """Whether that may be: estimates of the same pairs differ by less than independent ones with such errors."""
-        return self._fewer(share, error) > _SUSPICION
-
-    def _fewer(self, share: float, error: float) -> float:
-        """How many fewer pairs hold beside rivals, in standard errors of two estimates that were independent."""
-        return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5
+        return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5 > _CONTRADICTION
 
     def q_values(self) -> FloatArray:
         """Share of wrong pairs among those that are no more doubtful than this one."""

@@ -77,11 +77,9 @@ class CrossFit:
         if rivals is None:
             return judged, (low, high)
         beside_strangers = judged.inlier_fraction, judged.inlier_fraction_error
-        if not rivals.suspects(*beside_strangers) or not judged.accepted(alpha).any():
+        if not rivals.contradicts(*beside_strangers) or not judged.accepted(alpha).any():
             return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high)
         warn(rivals.warning(judged.inlier_fraction, has_strata=has_strata), DependenceWarning)
-        if not rivals.contradicts(*beside_strangers):
-            return judged.doubting(rivals.chance_wrong, rivals.q_values()), (0.0, high)
         share, error = rivals.share
         judged = calibrate(self.levels, self.null_scores, (1 - share, error), self.counts)
         high = max(judged.interval()[1], high)  # not all swaps can be told, likewise

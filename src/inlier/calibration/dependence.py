@@ -24,7 +24,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.exceptions import DependenceWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import namespace, take_rows, to_host
-from inlier.rows.null_pairs import re_pairings
+from inlier.rows.null_pairs import pair_labels, re_pairings
 
 _LOOKED_AT, _MOST_LOOKED_AT = 100, 20_000  # rows whose neighbours are looked for, and rows that these may be
 _MOST_REPLICATES, _FARTHEST = 10, 21  # neighbours: at whose gap replicates are looked for, and up to which D is told by
@@ -197,7 +197,8 @@ def warn_of_clusters(
     p, cluster = min((find_clusters(table[rows], rng) for table in tables), key=lambda found: found[0])
     if 2 * p > _BY_CHANCE:
         return False
-    i, j = next(re_pairings(np.stack([np.arange(rows.size)] * 3 + [cluster]), 1, rng))
+    labels = pair_labels(tables[0][rows], tables[1][rows], strata=cluster)
+    i, j = next(re_pairings(labels, 1, rng), (rows[:0], rows[:0]))  # none where all rows of a cluster are equal
     x, y = (take_rows(side, rows[of]) for side, of in zip(prepared, (i, j), strict=True))
     accepted = float(np.mean(judge(x, y) >= threshold)) if i.size else 0.0
     if _SWAPPED * accepted <= alpha:
@@ -230,7 +231,8 @@ def find_clusters(table: Array, rng: np.random.RandomState) -> tuple[float, Arra
 
 def _principal(table: Array) -> FloatArray:
     """Rows in the first principal directions of the columns, each in units of its spread."""
-    columns = np.asarray(table, dtype=np.float64) - table.mean(axis=0)
+    columns = np.asarray(table, dtype=np.float64) / (np.abs(table).max(initial=0.0) or 1.0)  # squares are finite
+    columns = columns - columns.mean(axis=0)
     spread = columns.std(axis=0)
     columns = columns[:, spread > _SMALL * spread.max(initial=0.0)] / spread[spread > _SMALL * spread.max(initial=0.0)]
     if len(columns) < columns.shape[1]:
