@@ -91,13 +91,13 @@ def open3d_fgr(source: np.ndarray, target: np.ndarray, voxel: float) -> tuple[np
 
 
 def kiss_matcher(source: np.ndarray, target: np.ndarray, voxel: float) -> tuple[np.ndarray | None, bool]:
-    """KISS-Matcher, as in its example."""
+    """KISS-Matcher, as in its example, in units of the voxel: it refuses small ones."""
     import kiss_matcher
 
-    matcher = kiss_matcher.KISSMatcher(kiss_matcher.KISSMatcherConfig(voxel))
-    found = matcher.estimate(source.astype(np.float32), target.astype(np.float32))
+    matcher = kiss_matcher.KISSMatcher(kiss_matcher.KISSMatcherConfig(1.0))
+    found = matcher.estimate(*((cloud / voxel).astype(np.float32) for cloud in (source, target)))
     matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = np.array(found.rotation), np.array(found.translation).ravel()
+    matrix[:3, :3], matrix[:3, 3] = np.array(found.rotation), voxel * np.array(found.translation).ravel()
     return matrix, True
 
 
