@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inlier._typing import Array, FloatArray, Mask
+from inlier._typing import Array, FloatArray
 from inlier.clouds.surfaces import Surface, cell_numbers, side_for, thin
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.transforms import SimilarityTransformation
@@ -63,24 +63,34 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Which points of the source touch the target at a motion: where, and how far from its plane."""
+    """Which points of the source touch the target at a motion, and where."""
 
     moved: FloatArray  # the points of the source
-    nearest: Array  # point of the target
-    touches: Mask
-    offset: FloatArray  # along the normal of the target
+    rows: Array  # of those that touch
+    nearest: Array  # points of the target that they touch
+
+    @property
+    def share(self) -> float:
+        """Of the points of the source, how many touch."""
+        return len(self.rows) / len(self.moved)
 
 
 def contact(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Contact:
     """Find what comes within a bound of the other surface, with a normal of the same direction; of every so many."""
+    return contact_and_nearness(source, target, motion, (bound, bound), every)[0]
+
+
+def contact_and_nearness(
+    source: Surface, target: Surface, motion: Motion, bounds: tuple[float, float], every: int = 1
+) -> tuple[Contact, int]:
+    """The same, and how many points come within a second bound, which is no less than the first."""
     moved = motion(source.points[::every])
-    distance, nearest = target.tree.query(moved, distance_upper_bound=bound)
-    is_near = np.isfinite(distance)
-    nearest = np.where(is_near, nearest, 0)
-    normal = target.normals[nearest]
-    is_parallel = np.abs(np.einsum("ij,ij->i", source.normals[::every] @ motion.rotation.T, normal)) > _SAME_DIRECTION
-    offset = np.einsum("ij,ij->i", moved - target.points[nearest], normal)
-    return Contact(moved, nearest, is_near & is_parallel, offset)
+    distance, nearest = target.tree.query(moved, distance_upper_bound=bounds[1])
+    rows = np.flatnonzero(distance < bounds[0])
+    normal = target.normals[nearest[rows]]
+    turned = source.normals[::every][rows] @ motion.rotation.T
+    rows = rows[np.abs(np.einsum("ij,ij->i", turned, normal)) > _SAME_DIRECTION]
+    return Contact(moved, rows, nearest[rows]), int(np.count_nonzero(np.isfinite(distance)))
 
 
 def refine(source: Surface, target: Surface, motion: Motion, bound: float, rounds: int, every: int = 1) -> Motion:
@@ -115,16 +125,22 @@ class Equations:
 def equations(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Equations | None:
     """Set up a round; None where too few points touch."""
     touching = contact(source, target, motion, bound, every)
-    rows = np.flatnonzero(touching.touches)
-    if rows.size < _FEWEST:
+    if touching.rows.size < _FEWEST:
         return None
-    x, n, offset = touching.moved[rows], target.normals[touching.nearest[rows]], touching.offset[rows]
+    x, n = touching.moved[touching.rows], target.normals[touching.nearest]
+    offset = np.einsum("ij,ij->i", x - target.points[touching.nearest], n)
     centre = x.mean(axis=0)
     size = float(np.sqrt(((x - centre) ** 2).sum(axis=1).mean()))
     if size == 0:
         return None
-    moves = np.hstack([np.cross((x - centre) / size, n), n])
+    moves = screws((x - centre) / size, n)
     return Equations(x, moves, offset, 1 / (1 + (2 * offset / bound) ** 2) ** 2, centre, size)
+
+
+def screws(x: FloatArray, n: FloatArray) -> FloatArray:
+    """How far each of six small motions, turns about the axes and shifts, moves points along their normals."""
+    (a, b, c), (u, v, w) = x.T, n.T
+    return np.column_stack([b * w - c * v, c * u - a * w, a * v - b * u, n])
 
 
 def polish(source: FloatArray, target: FloatArray, motion: Motion) -> tuple[Motion, tuple[Surface, Surface], float]:

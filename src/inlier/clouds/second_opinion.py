@@ -34,7 +34,7 @@ import numpy as np
 from scipy.ndimage import minimum_filter
 
 from inlier._typing import Array, FloatArray
-from inlier.clouds.refinement import Contact, Motion, contact
+from inlier.clouds.refinement import Contact, Motion, contact_and_nearness, screws
 from inlier.clouds.suggestions import Level, supporting
 from inlier.clouds.surfaces import Surface, count_cells, side_for, thin
 
@@ -199,10 +199,10 @@ def ranked(opinions: list[Opinion]) -> list[Opinion]:
 def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, every: int = 1) -> Opinion:
     """Ask the four questions, of every so many points; surfaces are those of the last level."""
     level = levels[-1]
-    there = contact(level.source, level.target, motion, _TOUCH * level.side, every)
-    back = contact(level.target, level.source, motion.inverse, _TOUCH * level.side, every)
-    n_near = _n_near(there, level.target, level.side) + _n_near(back, level.source, level.side)
-    n_touching = np.count_nonzero(there.touches) + np.count_nonzero(back.touches)
+    bounds = _TOUCH * level.side, _NEAR * level.side
+    there, n_near = contact_and_nearness(level.source, level.target, motion, bounds, every)
+    back, n_near_back = contact_and_nearness(level.target, level.source, motion.inverse, bounds, every)
+    n_touching = len(there.rows) + len(back.rows)
     rows = [supporting(one, motion) for one in levels]
     margin = _IN_FRONT * (level.side if views is None or every > 1 else views.side)  # before refinement more is spared
     return Opinion(
@@ -210,9 +210,9 @@ def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, 
         sum(some.size for some in rows),
         sum(len(one.matches) for one in levels),
         sum(_n_places(one.ends[1][some], one.side) for one, some in zip(levels, rows, strict=True)),
-        n_touching / max(n_near, 1),
-        (float(there.touches.mean()), float(back.touches.mean())),
-        int(n_touching) * every,
+        n_touching / max(n_near + n_near_back, 1),
+        (there.share, back.share),
+        n_touching * every,
         *((0, 0) if views is None else views.count(motion, margin, every)),
         *freedoms(there, level.target),
     )
@@ -227,17 +227,11 @@ def freedoms(there: Contact, target: Surface) -> tuple[FloatArray, FloatArray]:
 
     In rising order, along the main axes.
     """
-    x = there.moved[there.touches]
+    x = there.moved[there.rows]
     if len(x) < 6:
         return np.zeros(6), np.eye(6)[5]
     centred = x - x.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=1).mean()) or 1.0
-    n = target.normals[there.nearest[there.touches]]
-    moves = np.hstack([np.cross(centred / size, n), n])
+    moves = screws(centred / size, target.normals[there.nearest])
     values, axes = np.linalg.eigh(moves.T @ moves / len(moves))
     return np.maximum(values, 0), axes[:, 0]
-
-
-def _n_near(there: Contact, other: Surface, side: float) -> int:
-    distance, _ = other.tree.query(there.moved, distance_upper_bound=_NEAR * side)
-    return int(np.count_nonzero(np.isfinite(distance)))

@@ -187,9 +187,19 @@ def _fits_to_sets(x: FloatArray, y: FloatArray, agrees: Mask) -> list[Motion]:
 
 
 def _supports(motions: list[Motion], x: FloatArray, y: FloatArray, bound: float) -> Array:
-    """How many matches each of many motions explains."""
+    """How many matches each of many motions explains.
+
+    |R x + s - y|^2 = |x|^2 + |y|^2 + |s|^2 - 2 y . R x + 2 s . R x - 2 s . y: a row of the match times one of the
+    motion.
+    """
+    products, squares = (y[:, :, None] * x[:, None, :]).reshape(-1, 9), (x**2).sum(axis=1) + (y**2).sum(axis=1)
+    of_matches = np.column_stack([squares, np.ones(len(x)), products, x, y])
+    R, s = np.array([one.rotation for one in motions]), np.array([one.translation for one in motions])
+    of_motions = np.column_stack(
+        [np.ones(len(s)), (s**2).sum(axis=1), -2 * R.reshape(-1, 9), 2 * np.einsum("mij,mi->mj", R, s), -2 * s]
+    )
     counts = np.empty(len(motions), dtype=np.intp)
-    for k, motion in enumerate(motions):
-        step = motion(x) - y
-        counts[k] = np.count_nonzero(np.einsum("ij,ij->i", step, step) <= bound**2)
+    for start in range(0, len(motions), _ROWS):
+        some = slice(start, start + _ROWS)
+        counts[some] = np.count_nonzero(of_motions[some] @ of_matches.T <= bound**2, axis=1)
     return counts

@@ -223,14 +223,17 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
             with clock("search"):
                 suggested = suggested_motions(level, rng)
             motions, coarser = list[Motion](), [one.motion for one in opinions[:_CARRIED_ON]]
+            judged = dict[Motion, Opinion]()
             # Where the first few suggestions settle it, the others are not looked at.
             for some in ([*coarser, *suggested[:_FIRST]], suggested[_FIRST:]):
                 with clock("search"):
-                    quick = _ranked(roughly_refined(level, some), [level], views, level.every)
+                    rough = roughly_refined(level, some)
+                    quick = ranked([opinion_on(one, [level], views, level.every) for one in rough])
                     best = refined(level, [one.motion for one in quick[:_WORTH_REFINING]])
                     motions = different([*motions, *best], levels[0])
                 with clock("judge"):
-                    opinions = _ranked(motions, levels, views)
+                    judged |= {one: opinion_on(one, levels, views) for one in motions if one not in judged}
+                    opinions = ranked([judged[one] for one in motions])
                 if opinions and opinions[0].log_p_value < _BEYOND_DOUBT:
                     return levels, opinions
         return levels, opinions
@@ -323,11 +326,6 @@ def _is_ambiguous(opinions: list[Opinion]) -> bool:
         return False
     best, second = (one.log_p_value for one in opinions[:2])
     return second <= np.log(_SURE) and best - second > np.log(_AS_SURE)
-
-
-def _ranked(motions: list[Motion], levels: list[Level], views: Views, every: int = 1) -> list[Opinion]:
-    """What speaks for each motion, the strongest first."""
-    return ranked([opinion_on(motion, levels, views, every) for motion in motions])
 
 
 def _read_cloud(data: Any, name: str) -> FloatArray:
