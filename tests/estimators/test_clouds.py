@@ -134,7 +134,7 @@ def test_points_without_a_place_are_left_out(scans, found):
 
 
 def test_it_is_an_estimator(scans, found):
-    assert clone(found).get_params() == {"random_state": 0, "raise_on_failure": True}
+    assert clone(found).get_params() == {"random_state": 0, "raise_on_failure": True, "model": "rigid"}
     np.testing.assert_allclose(found.transform(scans.source[:5]), found.transformation_(scans.source[:5]))
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.transformation_.matrix, found.transformation_.matrix)
