@@ -36,6 +36,7 @@ _MODELS = ("rigid", "similarity")
 _SURE = 0.005  # detection p-value up to which a motion is called sure
 _FEWEST_POINTS = 100
 _ANOTHER_UNIT = 30.0  # ratio of the sizes of two clouds that hardly show one place in one unit
+_ANOTHER_SIZE = 2.0  # ratio from which on a refusal mentions the unit
 _AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from which on either may be right
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
@@ -287,11 +288,14 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 f"points near the other surface touch it. What the clouds show may repeat itself or be symmetric; "
                 f"scans that show more would tell."
             )
+        another = " If they may be in different units, let model='similarity' find the scale."
+        unit = another if self.model == "rigid" and not 1 / _ANOTHER_SIZE < ratio < _ANOTHER_SIZE else ""
         in_front = "" if best.in_front is None else f", and {best.in_front:.0%} of what is in view hangs in empty space"
         return (
             f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
             f"{best.contact:.0%} of the points near the other surface touch it{in_front}; clouds of different places "
-            f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too little."
+            f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too "
+            f"little.{unit}"
         )
 
 
