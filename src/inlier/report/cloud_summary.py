@@ -196,7 +196,8 @@ def _parts(summary: CloudSummary) -> list[Part]:
         parts.append(Part("distances.html", _distances(summary)))
         motion = {"transformation": found.transformation_, "sentences": summary.details[:2], "is_small": True}
         parts.append(Part("transformation.html", motion))
-    parts.append(Part("evidence.html", {"evidence": summary.evidence, "seconds": found.seconds_}))
+    search = {"evidence": summary.evidence, "seconds": found.seconds_, "spacing": found.spacing_}
+    parts.append(Part("evidence.html", {**search, "refinement": found.refinement_}))
     parts.append(Part("settings.html", {"summary": summary, "versions": versions()}))
     return parts
 
