@@ -22,6 +22,8 @@ def test_a_size_is_that_of_the_surface(clouds):
     dense_on_one_side = np.vstack([clouds[0], np.repeat(clouds[0][:100], 50, axis=0)])
     assert size_of(dense_on_one_side) == pytest.approx(size_of(clouds[0]), rel=0.05)
     assert size_of(1e3 * clouds[0]) == pytest.approx(1e3 * size_of(clouds[0]))
+    astray = np.vstack([clouds[0], [[1e5, 0, 0], [0, -2e5, 0]]])
+    assert size_of(astray) == pytest.approx(size_of(clouds[0]), rel=0.05)
 
 
 @pytest.mark.parametrize("factor", [0.91, 1.0, 1.1])

@@ -27,13 +27,15 @@ _WIDTH, _BINS = 0.02, 17  # of the logarithm of a ratio: to 17 % either way
 _FAR = 10.0  # sides of a cell: ratios of shorter distances tell little
 _APART = 0.05  # of the logarithms of different scales
 _WORTH_A_SEARCH = 3
+_ASTRAY = 10.0  # median distances from the middle of a cloud
 N_DIFFERENT = round((2 * _STEPS + 1) * np.log(_STEP) / _APART)  # scales on the ladder: so many chances to be wrong
 
 
 def size_of(cloud: FloatArray) -> float:
-    """Root mean square distance of the surface from its centre."""
+    """Root mean square distance of the surface from its centre, without points that went astray."""
     points = thin(cloud, side_for((cloud, cloud), _POINTS))
-    return float(np.sqrt(points.var(axis=0).sum()))
+    squares = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
+    return float(np.sqrt(points[squares <= _ASTRAY**2 * np.median(squares)].var(axis=0).sum()))
 
 
 def likely_scales(source: FloatArray, target: FloatArray, rng: np.random.Generator) -> list[float]:
