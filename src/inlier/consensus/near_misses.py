@@ -172,7 +172,8 @@ def fit_mixture(found: Residuals, bound: float, near_misses: bool = True) -> Mix
         u = squared / width**2
         volumes = found.octaves * u ** (d / 2)
         kinds[0] = volumes * (1 + u / v) ** (-(v + d) / 2)
-        kinds[1] = volumes * (1 + u / _WIDTH**2) ** (-(1 + d) / 2)
+        if near_misses:
+            kinds[1] = volumes * (1 + u / _WIDTH**2) ** (-(1 + d) / 2)
         numbers = (shares / kinds.sum(axis=1))[:, None] * kinds
         total = np.maximum(numbers.sum(axis=0), _TINY)
         expected = numbers * (counts / total)
