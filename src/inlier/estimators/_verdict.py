@@ -150,9 +150,12 @@ class Verdict:
         return replace(self, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
 
 
-def set_aside(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
-    """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it."""
-    of_both = [far for far in (far_points(X), far_points(Y)) if far is not None]
+def set_aside(X: Array, Y: Array, weights: FloatArray, lengths: tuple[float, float]) -> Mask | None:
+    """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it.
+
+    ``lengths`` are those of the ranges of all coordinates of X and of Y.
+    """
+    of_both = [far for far in map(far_points, (X, Y), lengths) if far is not None]
     far = np.logical_or.reduce(of_both) if of_both else None
     if far is None or not weights[~far].any():
         return None

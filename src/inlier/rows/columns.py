@@ -171,24 +171,21 @@ def _scaled_columns(X: Array, summary: ColumnSummary, scale: FloatArray, columns
     return block
 
 
-def check_coordinates(table: Array, name: str) -> None:
-    """Refuse NaN, infinity, equal rows and numbers whose powers overflow; warn about columns that say nothing."""
-    if _is_sound(table):
-        return  # a quick look says so; what is wrong takes a closer one
-    summary = summarise_columns(table)
-    check_finite(table, summary, name)
-    check_varies(summary, name)
-    check_size(summary, name)
+def check_coordinates(table: Array, name: str) -> float:
+    """Refuse NaN, infinity, equal rows and numbers whose powers overflow; warn about columns that say nothing.
 
-
-def _is_sound(table: Array) -> bool:
-    """Whether the range of all numbers, and the first rows, leave no doubt that there is nothing to refuse."""
-    first = table[:16]  # columns that vary usually do so here
-    if not (first != first[0]).any(axis=0).all():
-        return False
+    Return how far the largest of all numbers is above the least.
+    """
     line = table.reshape(-1) if table.flags.c_contiguous else table
     lowest, highest = float(line.min()), float(line.max())  # NaN, if there is one
-    return lowest >= -_LARGEST and highest <= _LARGEST and max(highest, -lowest) >= _SMALLEST
+    first = table[:16]  # columns that vary usually do so here
+    in_range = lowest >= -_LARGEST and highest <= _LARGEST and max(highest, -lowest) >= _SMALLEST
+    if not (in_range and (first != first[0]).any(axis=0).all()):  # what may be wrong takes a closer look
+        summary = summarise_columns(table)
+        check_finite(table, summary, name)
+        check_varies(summary, name)
+        check_size(summary, name)
+    return highest - lowest
 
 
 def check_size(summary: ColumnSummary, name: str) -> None:
