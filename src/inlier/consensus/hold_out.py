@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus.clumps import JointNeighbours, folds_of_blocks
+from inlier.consensus.clumps import JointNeighbours, folds_of_blocks, repetition
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import Certainty
 from inlier.progress import track
@@ -65,6 +65,7 @@ class HoldOutTest:
         self._x, self._y = (np.ascontiguousarray(side.T) for side in (pairs.x, pairs.y))
         self._bounds = np.unique(np.minimum(length * _BOUNDS, np.inf if noise_bound is None else noise_bound))
         self._neighbours = JointNeighbours.within(self._x, self._y, _NEIGHBOURS * length)
+        self._tally = 0.0, 0.0  # votes for the map that was judged, and those expected by chance: means of the deals
 
     def best(self, known: Maps | None) -> tuple[Maps, float] | None:
         """Return the map with the least likely votes, of all that are found, and its bound; None if there is none."""
@@ -89,10 +90,22 @@ class HoldOutTest:
                         votes, n_agree = votes + here, n_agree + 1
                 if n_folds - n_agree > _DEALS * _FOLDS - _MUST_AGREE:
                     return Certainty(0.0, n_places, self._length)
-            log_p = log_poisson_tail(votes / n_deals, max(expected / n_deals, _FEWEST_EXPECTED))
+            self._tally = votes / n_deals, expected / n_deals
+            log_p = self._log_p_value()
             if not _CLEAR < log_p < _HOPELESS:
                 break
         return Certainty(log_p, n_places, self._length)
+
+    def log_p_value_beside_repeats(self, best: Maps, bound: float) -> float:
+        """The same where repeated structure may have done it: chance then gives more votes, as other shifts tell."""
+        images, reach = self._x @ best.linear[0].T + best.shift[0], _ONE_VOTE * self._length
+        votes, clear = self._neighbours.nearer(reach).votes(), _SAME * self._length
+        return self._log_p_value(repetition(images, self._y, votes, bound, clear, self._length, self._rng))
+
+    def _log_p_value(self, times: float = 1.0) -> float:
+        """log P(Poisson >= votes), if so many times as many are expected as among re-pairings."""
+        votes, expected = self._tally
+        return log_poisson_tail(votes, max(times * expected, _FEWEST_EXPECTED))
 
     def runner_up(self, best: Maps, bound: float) -> tuple[Maps, float] | None:
         """Another map, found among pairs that are far from the best one, if it is of the same order, and its votes.
