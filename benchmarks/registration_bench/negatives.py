@@ -81,6 +81,19 @@ def facade(rng, n=400, columns=8, rows=5):
     return corners() + 0.00125 * rng.normal(size=(n, 3)), corners() @ turn(rng).T + 0.00125 * rng.normal(size=(n, 3))
 
 
+def wall(rng, n=400):
+    """Anywhere on a wall with anywhere on a wall."""
+    X, Y = rng.random((2, n, 3)) * [1, 1, 0.004]
+    return X, Y @ turn(rng).T
+
+
+def wall_patches(rng, n_patches, n=400, radius=0.05):
+    """Patches of a wall, each slid along it."""
+    patch, offset = rng.integers(n_patches, size=n), radius * rng.normal(size=(n, 2))
+    X, Y = (np.hstack([rng.random((n_patches, 2))[patch] + offset, np.zeros((n, 1))]) for _ in range(2))
+    return X + 0.002 * rng.normal(size=(n, 3)), Y @ turn(rng).T + 0.002 * rng.normal(size=(n, 3))
+
+
 def shuffled(rng, n=400):
     """Independent mistakes."""
     X = rng.random((n, 3))
@@ -99,6 +112,9 @@ MADE = {
     "smooth trajectories": trajectories,
     "random walks": walks,
     "windows of a facade": facade,
+    "wall on wall": wall,
+    "8 patches of a wall, slid along it": lambda rng: wall_patches(rng, 8),
+    "20 patches of a wall, slid along it": lambda rng: wall_patches(rng, 20),
     "independent": shuffled,
 }
 
