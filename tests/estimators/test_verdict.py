@@ -118,6 +118,11 @@ def test_far_points_stand_where_they_stood(threshold):
     assert not found.near_miss_mask_[far].any()
 
 
+def test_the_share_of_pairs_within_the_bound_and_its_error():
+    found = verdict().within_bound(0.2)
+    assert (found.inlier_fraction_, found.inlier_fraction_error_) == (0.2, pytest.approx(np.sqrt(0.2 * 0.8 / N)))
+
+
 def test_far_points_where_nothing_was_found():
     far = np.array([True, *[False] * 5])
     found = Verdict.of_failure(5, Certainty(0.0, 0.0)).with_far_points(far, np.zeros((6, 2)), np.zeros((6, 2)))

@@ -89,6 +89,11 @@ class Verdict:
             inlier_fraction_error_=float(np.hypot(np.sqrt(core * (1 - core) / n), misses / 2)),
         )
 
+    def within_bound(self, share: float) -> Verdict:
+        """The same where mistakes come in clumps, and lie nearer than re-pairings: real are those within a bound."""
+        error = float(np.sqrt(share * (1 - share) / self.residuals_.size))
+        return replace(self, inlier_fraction_=share, inlier_fraction_error_=error)
+
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
         per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_", "near_miss_mask_")
