@@ -167,8 +167,8 @@ def repetition(
     >>> rng = np.random.default_rng(0)
     >>> corner = rng.integers(2, size=600)
     >>> X, Y = (rng.integers(20, size=(600, 2)) + 0.3 * corner[:, None] for _ in range(2))
-    >>> float(repetition(X, Y, np.ones(600), 0.01, 0.05, 0.05, rng).round())
-    2.0
+    >>> round(repetition(X, Y, np.ones(600), 0.01, 0.05, 0.05, rng), 1)
+    2.9
     >>> repetition(X, rng.permutation(Y), np.ones(600), 0.01, 0.05, 0.05, rng) < 1.2
     True
     """
