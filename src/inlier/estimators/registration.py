@@ -390,6 +390,8 @@ class Registration(TransformerMixin, NewPairs):
             rate = float(sum(others) / max(n_real + sum(others), 1.0))
         elif near_misses is not None:
             judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
+        elif certainty.clump_length > 0 and not evidence.is_coarse:
+            judged = judged.within_bound(evidence.inlier_fraction)
         verdict = judged.decided(self.alpha, self.noise_bound, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), certainty)
