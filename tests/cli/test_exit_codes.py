@@ -99,6 +99,20 @@ class TestFilesThatCannotBeRead:
             assert ("Traceback" in capsys.readouterr().err) == traceback_wanted
 
 
+def test_options_are_called_what_is_typed():
+    """Sentences of the readers name the option and Python's argument; here only the option."""
+    Path("words.csv").write_text("id,a\n" + "".join(f"s{k},{k}\n" for k in range(60)))
+    for words in (
+        ("x.npy", "words.csv"),
+        ("words.csv", "y.npy", "--key", "id"),
+        ("x.npy", "y.npy", "--pairs", "words.csv"),
+    ):
+        assert "=)" not in refused("match", *words)
+    write_table("numbers.csv", {"id": np.arange(60), **{f"a{number}": column for number, column in enumerate(X.T)}})
+    noted = CliRunner().invoke(main, ["match", "numbers.csv", "y.npy"])
+    assert "If it names the rows, join on it with --key id.\n" in noted.stderr
+
+
 class TestStandardOutput:
     def test_a_reader_who_has_had_enough(self):
         """R13: quietly, and not with the exit code for "nothing found"."""

@@ -35,6 +35,7 @@ _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
 _SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
+_ARGUMENT = re.compile(r" \((?:key|columns)=\)")  # what an option is called in Python, beside the option
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
 
@@ -43,7 +44,7 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = "Standard output" if error.filename is None else error.filename
         return f"{where} could not be written or read: {error.strerror}."
-    return str(error)
+    return _ARGUMENT.sub("", str(error))
 
 
 @contextmanager
@@ -173,7 +174,7 @@ class Job:
     def in_words(self, said: Exception | str) -> str:
         """What the library says, with files and options instead of arguments."""
         if not isinstance(said, (ParameterError, ParameterWarning)):
-            return _SETTING.sub(self._as_option, str(said))
+            return _SETTING.sub(self._as_option, _ARGUMENT.sub("", str(said)))
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
         tables = dict(
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)

@@ -240,7 +240,7 @@ def check_varies(summary: ColumnSummary, name: str) -> None:
         warn(
             ParameterWarning(
                 name,
-                f"hold a single value (column {shown}). "
+                f"hold a single value, or none (column {shown}). "
                 f"They say nothing about which pairs match and are ignored; drop them to silence this.",
                 before=f"{constant.size} of the {total} columns of ",
             )
