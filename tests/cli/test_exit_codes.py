@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 import zipfile
@@ -133,6 +134,34 @@ class TestStandardOutput:
             assert "Error: Standard output could not be written or read: No space left on device." in done.stderr
             assert len(done.stderr.strip().splitlines()) <= 5
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full on this system")
+    @pytest.mark.parametrize(
+        ("words", "code"),
+        [
+            ("--help > /dev/full", 2),
+            ("--version > /dev/full", 2),
+            ("match x.npy y.npy --method row-sum -o out.csv 2> /dev/full", 0),  # the answer is there, its words are not
+            ("match absent.npy y.npy 2> /dev/full", 2),
+            ("no-such-command 2> /dev/full", 2),
+            ("match absent.npy y.npy >&- 2>&-", 2),
+            ("match x.npy y.npy --method row-sum -o out.csv <&- >&- 2>&-", 0),
+            ("match x.npy y.npy --method row-sum -o - >&-", 2),
+            ("match x.npy y.npy --method row-sum --json >&-", 2),
+            ("match - y.npy --format npy <&-", 2),
+        ],
+    )
+    def test_streams_that_are_full_or_closed(self, words, code):
+        """1 would be "nothing found"; and no file may get the number of a stream, to which libraries print."""
+        done = shell(f"inlier {words}")
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "mistake of its own" not in done.stderr
+        assert len(done.stderr.strip().splitlines()) <= 2
+
+    def test_a_reader_of_the_help_who_has_gone(self):
+        done = shell("inlier --help | true; exit ${PIPESTATUS[0]}")
+        assert (done.returncode, done.stderr) == (0, "")
+
     def test_a_name_that_is_not_utf8(self):
         """R11."""
         name = os.fsdecode(b"x\xff.npy")
@@ -156,6 +185,26 @@ def test_a_full_disk_in_the_words_of_hdf5(monkeypatch):
     monkeypatch.setattr("inlier.io._array_files.Hdf5.write", full)
     said = refused("match", "x.npy", "y.npy", "-o", "out.h5")
     assert said == "Error: out.h5 could not be written or read: No space left on device."
+
+
+class TestInterrupted:
+    """Wherever Ctrl-C comes, it is not "nothing found"."""
+
+    @pytest.mark.parametrize("where", ["inlier.cli.match.standard_input", "inlier.cli._LazyCommands.get_command"])
+    def test_while_working(self, where, monkeypatch):
+        monkeypatch.setattr(where, lambda *given, **named: signal.raise_signal(signal.SIGINT))
+        outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
+        assert outcome.exit_code == 130
+        assert outcome.stderr == "Interrupted. No file was left half written.\n"
+
+    def test_twice(self, monkeypatch):
+        for where in ("inlier.cli.match.standard_input", "inlier.cli._common.say"):
+            monkeypatch.setattr(where, lambda *given, **named: signal.raise_signal(signal.SIGINT))
+        assert CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).exit_code == 130
+
+    def test_before_a_command_is_known(self, monkeypatch):
+        monkeypatch.setattr(main, "parse_args", lambda *given: signal.raise_signal(signal.SIGINT))
+        assert CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).exit_code == 130
 
 
 class TestTerminal:

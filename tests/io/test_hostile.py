@@ -425,6 +425,20 @@ class TestTime:
         assert "its table of chunks is missing" in refusal(tmp_path / "a.laz")
 
 
+def test_damage_in_two_arrays_of_a_group_is_one_sentence(tmp_path, caplog):
+    """zarr opens all arrays at once, and the loop that it runs in logs what failed beside the first."""
+    import gc
+
+    write_table(tmp_path / "a.zarr", {"a": np.arange(9.0), "b": np.arange(9.0), "c": np.arange(9.0)})
+    for name in "ab":
+        metadata = tmp_path / "a.zarr" / name / "zarr.json"
+        metadata.write_text(metadata.read_text().replace("chunk_shape", "chunk_shapW"))
+    with pytest.raises(UnusableFileError, match=r"a\.zarr could not be read as zarr"):
+        read_table(tmp_path / "a.zarr")
+    gc.collect()
+    assert caplog.text == ""
+
+
 class TestMisreading:
     """R7: what could have been meant otherwise is said."""
 

@@ -19,6 +19,28 @@ _COMMANDS = {
 
 
 class _LazyCommands(click.Group):
+    def main(self, *args: Any, standalone_mode: bool = True, **settings: Any) -> Any:
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **settings)
+        from inlier.cli._common import INTERRUPTED
+        from inlier.cli._streams import usable_streams
+
+        with usable_streams():
+            try:
+                code = super().main(*args, standalone_mode=False, **settings)  # of `Context.exit`, or nothing
+            except click.ClickException as error:
+                error.show()
+                code = error.exit_code
+            except (click.Abort, KeyboardInterrupt):  # for which click itself would end with 1
+                code = INTERRUPTED
+        raise SystemExit(code or 0)
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        from inlier.cli._common import answering
+
+        with answering():  # --help and --version print here
+            return super().make_context(*args, **settings)
+
     def invoke(self, context: click.Context) -> Any:
         from inlier.cli._common import answering
 

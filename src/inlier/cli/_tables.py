@@ -83,6 +83,8 @@ def _copy_stdin(path: Path) -> None:
     """Keep standard input in a file, as far as there is room for it once it is read."""
     from inlier.io.limits import most_unpacked_bytes
 
+    if sys.stdin is None:
+        raise BadInput("Standard input is closed. Give a file, or open it.")
     left = most_unpacked_bytes()
     stream = sys.stdin.buffer
     with path.open("wb") as copy:
