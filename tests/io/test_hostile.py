@@ -356,6 +356,23 @@ class TestMemory:
         self.check(tmp_path / "a.tif", "tifffile")
 
 
+def test_tiff_with_strips_that_are_not_there(tmp_path):
+    """They would be read as zeros, any number of them."""
+    import tifffile
+
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 30), np.uint8)
+    for options in ({"rowsperstrip": 8}, {"tile": (16, 16)}, {"rowsperstrip": 8, "compression": "zlib"}):
+        tifffile.imwrite(tmp_path / "a.tif", pixels, **options)
+        assert len(read_table(tmp_path / "a.tif")) == pixels.size
+        with tifffile.TiffFile(tmp_path / "a.tif") as file:
+            place, last = file.pages[0].tags["ImageLength"].valueoffset, file.pages[0].dataoffsets[-1]
+        sound = (tmp_path / "a.tif").read_bytes()
+        for content in (sound[: last + 1], sound[:place] + struct.pack("<I", 10_000) + sound[place + 4 :]):
+            (tmp_path / "a.tif").write_bytes(content)
+            with pytest.raises(UnusableFileError, match=r"a\.tif was cut short, or its header is wrong"):
+                read_table(tmp_path / "a.tif")
+
+
 class TestTime:
     """R6: tiny files with absurd counts are refused at once."""
 
