@@ -187,6 +187,16 @@ def test_a_full_disk_in_the_words_of_hdf5(monkeypatch):
     assert said == "Error: out.h5 could not be written or read: No space left on device."
 
 
+def test_a_terminal_of_no_width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
+    assert "60 of 60 pairs are real" in outcome.stdout
+
+
+def test_names_with_line_breaks_make_no_lines():
+    assert refused("match", "no\nError: all is lost", "y.npy").startswith("Error: no\\nError: all is lost")
+
+
 class TestInterrupted:
     """Wherever Ctrl-C comes, it is not "nothing found"."""
 

@@ -6,20 +6,19 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 
 def let_go_of(stream: TextIO | None) -> None:
     """Send what is still to be printed nowhere: what could not be written would fail again as Python ends."""
-    try:
-        assert stream is not None
+    if stream is None:
+        return
+    with suppress(OSError, ValueError):  # no file behind it, as under a test
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-    except (AssertionError, OSError, ValueError):  # no file behind it, as under a test
-        pass
 
 
 class _Words:
@@ -51,6 +50,8 @@ def usable_streams() -> Iterator[None]:
 
     What libraries log, of themselves or of a damaged file, is said nowhere: sentences are ours to find.
     """
+    if not os.environ.get("COLUMNS", "1").strip("0"):  # a terminal of no width, in which nothing would be shown
+        del os.environ["COLUMNS"]
     logging.basicConfig(handlers=[logging.NullHandler()])
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is None:  # the lowest number that is free is that of the first of them
