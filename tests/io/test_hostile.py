@@ -491,6 +491,14 @@ class TestMisreading:
         with pytest.warns(UserWarning, match="the comma was read as the decimal point"):
             assert self.read(tmp_path, "a;b\n12,3;1,5\n").values[0, 0] == 12.3
 
+    @pytest.mark.parametrize("kind", ["DATA zip\n", "DATA ASCII\n", "DATA\n", ""])
+    def test_pcd_of_no_known_kind(self, tmp_path, kind):
+        """Text would be taken for binary numbers."""
+        head = "FIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 2\nHEIGHT 1\nPOINTS 2\n"
+        (tmp_path / "a.pcd").write_text(head + kind + "0.25 0.5 0.75\n1.25 1.5 1.75\n")
+        with pytest.raises(UnusableFileError, match="no kind of pcd"):
+            read_table(tmp_path / "a.pcd")
+
     @pytest.mark.parametrize(("name", "between"), [("a.csv", ","), ("a.txt", " "), ("a.xyz", " ")])
     def test_a_number_cut_short_at_the_end(self, tmp_path, name, between):
         rows = "\n".join(between.join(f"{value:.6f}" for value in row) for row in TABLE)
