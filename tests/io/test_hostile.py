@@ -494,7 +494,7 @@ class TestMisreading:
     @pytest.mark.parametrize("kind", ["DATA zip\n", "DATA ASCII\n", "DATA\n", ""])
     def test_pcd_of_no_known_kind(self, tmp_path, kind):
         """Text would be taken for binary numbers."""
-        head = "FIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 2\nHEIGHT 1\nPOINTS 2\n"
+        head = "VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 2\nHEIGHT 1\nPOINTS 2\n"
         (tmp_path / "a.pcd").write_text(head + kind + "0.25 0.5 0.75\n1.25 1.5 1.75\n")
         with pytest.raises(UnusableFileError, match="no kind of pcd"):
             read_table(tmp_path / "a.pcd")

@@ -311,7 +311,7 @@ def _check_pcd(path: Path) -> None:
     if min([n_points, *counts, *sizes], default=0) < 0 or sum(counts) > _MOST_FIELDS:
         raise UnusableFileError(f"{path} has a header with a number that cannot be. Save it again.")
     kind = " ".join(words.get("DATA", ["nothing"]))
-    if kind not in ("ascii", "binary", "binary_compressed"):
+    if kind not in ("ascii", "binary", "binary_compressed", "binaryscompressed"):  # the last is what pypcd4 writes
         raise UnusableFileError(f"{path} has a header that calls its data {kind[:40]!r}, which is no kind of pcd.")
     if "compressed" in kind:
         check_unpacked_size(path, n_points * width, _UNPACK_PCD)
