@@ -158,6 +158,17 @@ class TestStandardOutput:
         assert "mistake of its own" not in done.stderr
         assert len(done.stderr.strip().splitlines()) <= 2
 
+    def test_a_stream_that_holds_few_signs(self):
+        done = shell("PYTHONIOENCODING=ascii inlier match x.npy y.npy")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "found or not: " in done.stdout
+        assert "\\xb1" in done.stdout
+
+    def test_a_folder_that_is_gone(self):
+        done = shell("mkdir gone; cd gone; rmdir ../gone; inlier match x.npy y.npy -o out.csv")
+        assert done.returncode == 2
+        assert "Error: The current folder could not be written or read: No such file or directory." in done.stderr
+
     def test_a_reader_of_the_help_who_has_gone(self):
         done = shell("inlier --help | true; exit ${PIPESTATUS[0]}")
         assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -19,15 +21,23 @@ _COMMANDS = {
 
 
 class _LazyCommands(click.Group):
-    def main(self, *args: Any, standalone_mode: bool = True, **settings: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        run: Callable[[], Any] = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **settings)
+            return run()
         from inlier.cli._common import INTERRUPTED
         from inlier.cli._streams import usable_streams
 
         with usable_streams():
             try:
-                code = super().main(*args, standalone_mode=False, **settings)  # of `Context.exit`, or nothing
+                code = run()  # of `Context.exit`, or nothing
             except click.ClickException as error:
                 error.show()
                 code = error.exit_code

@@ -43,7 +43,8 @@ _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where the
 def sentence_of(error: Exception) -> str:
     """What went wrong, in words; the system's own errors name the file."""
     if isinstance(error, OSError) and error.strerror:
-        where = "Standard output" if error.filename is None else error.filename
+        nameless = "The current folder" if isinstance(error, FileNotFoundError) else "Standard output"
+        where = nameless if error.filename is None else error.filename
         return f"{where} could not be written or read: {error.strerror}."
     return _ARGUMENT.sub("", str(error))
 

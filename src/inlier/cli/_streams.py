@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -52,6 +53,8 @@ def usable_streams() -> Iterator[None]:
     """
     if not os.environ.get("COLUMNS", "1").strip("0"):  # a terminal of no width, in which nothing would be shown
         del os.environ["COLUMNS"]
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # where it cannot hold an id or a sign, as stderr does
     logging.basicConfig(handlers=[logging.NullHandler()])
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is None:  # the lowest number that is free is that of the first of them
