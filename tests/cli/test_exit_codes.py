@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from inlier.cli import main
-from inlier.cli._common import answering
+from inlier.cli._common import answering, sentence_of
 from inlier.io import write_table
 from tests.cli.conftest import RNG, X, Y
 
@@ -112,6 +112,10 @@ def test_options_are_called_what_is_typed():
     write_table("numbers.csv", {"id": np.arange(60), **{f"a{number}": column for number, column in enumerate(X.T)}})
     noted = CliRunner().invoke(main, ["match", "numbers.csv", "y.npy"])
     assert "If it names the rows, join on it with --key id.\n" in noted.stderr
+    assert (
+        sentence_of(ValueError("Say which: fit(X, y, strata=...), or --stratum COLUMN."))
+        == "Say which: --stratum COLUMN."
+    )
 
 
 class TestStandardOutput:
@@ -365,14 +369,20 @@ class TestOddValues:
         assert "3 values of x.npy look like" in said
         assert "(1e+09) in row 17, column 0. They count as missing" in said
 
-    @pytest.mark.parametrize("words", [("register",), ("match", "--method", "row-sum")])
-    def test_a_row_where_all_numbers_are_compared(self, words):
+    @pytest.mark.parametrize(
+        ("words", "becomes"),
+        [
+            (("register",), "If they are codes or mistakes"),
+            (("match", "--method", "row-sum"), "They are compared like any other number"),
+        ],
+    )
+    def test_a_row_where_all_numbers_are_compared(self, words, becomes):
         x = X.copy()
         x[17] = 1e9
         np.save("x.npy", x)
         command, *rest = words
         said = CliRunner().invoke(main, [command, "x.npy", "y.npy", *rest]).stderr
-        assert "(1e+09) in row 17, column 0. They are compared like any other number" in said
+        assert f"(1e+09) in row 17, column 0. {becomes}" in said
 
     def test_by_names(self):
         rows = "\n".join(f"s{k},{a},{b}" for k, (a, b) in enumerate(np.round(X[:, :2], 3)))

@@ -36,7 +36,7 @@ _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
 _SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
-_ARGUMENT = re.compile(r" \((?:key|columns)=\)")  # what an option is called in Python, beside the option
+_ARGUMENT = re.compile(r" \((?:key|columns)=\)|fit\(X, y, \w+=\.\.\.\), or ")  # Python's word beside the option
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
 
