@@ -83,8 +83,8 @@ class TestColumns:
         outcome = run("match", "x.csv", "y.csv")
         assert "60 of 60" in answer(outcome)
         assert "Note: column 'site' of x.csv holds words that repeat: left out." in outcome.stderr
-        assert "x.csv hold a single value (column year)" in outcome.stderr
-        assert "y.csv hold a single value (column batch)" in outcome.stderr
+        assert "x.csv hold a single value, or none (column year)" in outcome.stderr
+        assert "y.csv hold a single value, or none (column batch)" in outcome.stderr
 
     def test_what_one_file_has_is_left_out_of_that_one(self):
         write_table("x.csv", {"site": np.array([f"site {k}" for k in range(60)]), **named(X, "a")})

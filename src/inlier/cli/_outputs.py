@@ -50,8 +50,8 @@ class BadInput(click.ClickException):
     exit_code = BAD_INPUT
 
     def format_message(self) -> str:
-        """The sentence; control characters that came from a file are shown, not sent to the terminal."""
-        return plain(self.message)
+        """The sentence, in one line; control characters that came from a file are shown, not sent to the terminal."""
+        return plain(self.message).replace("\n", "\\n")
 
 
 def plain(text: str) -> str:
@@ -141,6 +141,8 @@ def check_place(path: Path) -> None:
     if path.exists() and not path.is_dir() and not path.is_file():
         raise BadInput(f"{path} is a device or a pipe, not a file. Choose another name.")
     place = Path(os.path.realpath(path)) if path.is_symlink() else path.absolute()
+    if place.is_symlink():
+        raise BadInput(f"{path} is a link that leads in a circle. Choose another name.")
     _check_nearest(path, place.parents)
 
 

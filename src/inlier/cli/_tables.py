@@ -83,6 +83,8 @@ def _copy_stdin(path: Path) -> None:
     """Keep standard input in a file, as far as there is room for it once it is read."""
     from inlier.io.limits import most_unpacked_bytes
 
+    if sys.stdin is None:
+        raise BadInput("Standard input is closed. Give a file, or open it.")
     left = most_unpacked_bytes()
     stream = sys.stdin.buffer
     with path.open("wb") as copy:
@@ -127,7 +129,17 @@ def column_headings(source: str) -> list[str]:
 # ---- values that cannot be meant
 
 
-def noting_odd_values(table: Table, job: Job, *, drop: bool = False) -> Table:
+AS_GAPS = "They count as missing; if they are meant, take logarithms or ranks first."
+AS_NUMBERS = (
+    "They are compared like any other number, and one such row can hide all real pairs: if they are mistakes, leave "
+    "those rows or columns out."
+)
+AS_POINTS = (
+    "If they are codes or mistakes, leave those rows or columns out."  # far ones are left out of the search anyway
+)
+
+
+def noting_odd_values(table: Table, job: Job, becomes: str) -> Table:
     """Note values that cannot be meant, by the names of rows and columns; return the table, without them if so said."""
     import numpy as np
 
@@ -139,15 +151,9 @@ def noting_odd_values(table: Table, job: Job, *, drop: bool = False) -> Table:
     if odd is None:
         return table
     n, keys = int(odd.sum()), None if table.keys is None else [f"id {key}" for key in table.keys]
-    end = (
-        "They count as missing; if they are meant, take logarithms or ranks first."
-        if drop
-        else "They are compared like any other number, and one such row can hide all real pairs: if they are mistakes, "
-        "leave those rows or columns out."
-    )
     values = f"{n:,} value{'' if n == 1 else 's'} of {table.source}"
-    job.notes.append(f"{values} {describe(odd, table.values, keys, table.columns)} {end}")
-    return replace(table, values=np.where(odd, np.nan, table.values)) if drop else table
+    job.notes.append(f"{values} {describe(odd, table.values, keys, table.columns)} {becomes}")
+    return replace(table, values=np.where(odd, np.nan, table.values)) if becomes == AS_GAPS else table
 
 
 # ---- tables with a column per sample

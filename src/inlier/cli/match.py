@@ -25,7 +25,7 @@ from inlier.cli._common import (
 from inlier.cli._learning import Wanted, learning_options
 from inlier.cli._outputs import BadInput, Output, is_repaired, print_csv, write_repaired
 from inlier.cli._progress import bytes_read, stages
-from inlier.cli._tables import Reading, format_option, noting_odd_values, standard_input
+from inlier.cli._tables import AS_GAPS, AS_NUMBERS, Reading, format_option, noting_odd_values, standard_input
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -192,7 +192,8 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, fixed: Pat
         tables = how.read(job)
         takes_gaps = chosen.method == "calibrated" and chosen.splits == 1
         codes = list(how.codes)
-        first, second = (noting_odd_values(without_codes(table, codes), job, drop=takes_gaps) for table in tables)
+        becomes = AS_GAPS if takes_gaps else AS_NUMBERS
+        first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
         tables, pairing = (first, second), how.pair(first, second)
         job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)

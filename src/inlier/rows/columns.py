@@ -49,6 +49,11 @@ class ColumnSummary:
         return np.maximum(np.abs(self.minimum), np.abs(self.maximum))
 
     @property
+    def rounded(self) -> FloatArray:
+        """Largest absolute value of each column that takes part in rounding: a constant one is centred exactly."""
+        return np.where(self.minimum < self.maximum, self.magnitude, 0.0)
+
+    @property
     def spread(self) -> FloatArray:
         """Largest distance of each column's values from its mean."""
         return np.maximum(self.maximum - self.mean, self.mean - self.minimum)
@@ -121,7 +126,7 @@ def principal_directions(X: Any, summary: ColumnSummary, column_scale: FloatArra
         # Fewer rows than columns: few enough to bring here.
         eigenvalues, directions = _directions_of_wide_rows(store_of(X).take(X, slice(0, n_rows)), summary, scale)
     input_rounding = rounding_of(X)
-    noise = n_rows * float(np.max(input_rounding * summary.magnitude / scale)) ** 2
+    noise = n_rows * float(np.max(input_rounding * summary.rounded / scale)) ** 2
     cut = eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps + noise
     kept = eigenvalues > min(cut, eigenvalues[-1] / 2)  # the strongest direction is kept whatever happens
     return eigenvalues[kept] / n_rows, _signed(directions[:, kept])
@@ -237,7 +242,7 @@ def check_varies(summary: ColumnSummary, name: str) -> None:
         warn(
             ParameterWarning(
                 name,
-                f"hold a single value (column {shown}). "
+                f"hold a single value, or none (column {shown}). "
                 f"They say nothing about which pairs match and are ignored; drop them to silence this.",
                 before=f"{constant.size} of the {total} columns of ",
             )
