@@ -5,6 +5,9 @@
     python benchmarks/clouds.py pairs --figure benchmarks/results/clouds_overlap.png     # and draw it against overlap
     python benchmarks/clouds.py negatives --count 300      # clouds of different places: how many are called sure?
     python benchmarks/clouds.py units                      # the same answer in other units, and far from the origin?
+    python benchmarks/clouds.py scales                     # one cloud in another unit: is the scale found?
+    python benchmarks/clouds.py scales --negatives 40      # and claimed where there is none?
+    python benchmarks/clouds.py fgr                        # what there is of table 1 of fast global registration
     pip install '.[peers]'; python benchmarks/clouds.py pairs --methods ransac fgr kiss inlier --turns 1
     python benchmarks/clouds.py pairs --methods kiss inlier --turns 1 --only synthetic bunny      # some of them
 
@@ -24,6 +27,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from multiprocessing import Pool
 from pathlib import Path
@@ -33,80 +37,14 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
+from scipy.spatial import cKDTree  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
+
+from cloud_methods import METHODS, inlier  # noqa: E402
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "clouds"
 DEGREES, OF_EXTENT = 5.0, 0.05  # what is right
 PUBLISHED_LASERS = ("terrestrial laser", "automotive lidar HDL-64")
-
-
-def inlier(source: np.ndarray, target: np.ndarray, voxel: float) -> tuple[np.ndarray | None, bool]:
-    """Our motion, or None, and whether it is sure."""
-    from inlier import CloudRegistration
-
-    found = CloudRegistration(random_state=0, raise_on_failure=False).fit(source, target)
-    return None if found.transformation_ is None else found.transformation_.matrix, found.success_
-
-
-def _open3d_features(points: np.ndarray, voxel: float) -> tuple[Any, Any]:
-    import open3d as o3d
-
-    cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(points)).voxel_down_sample(voxel)
-    cloud.estimate_normals(o3d.geometry.KDTreeSearchParamHybrid(radius=2 * voxel, max_nn=30))
-    search = o3d.geometry.KDTreeSearchParamHybrid(radius=5 * voxel, max_nn=100)
-    return cloud, o3d.pipelines.registration.compute_fpfh_feature(cloud, search)
-
-
-def open3d_ransac(source: np.ndarray, target: np.ndarray, voxel: float) -> tuple[np.ndarray | None, bool]:
-    """FPFH and RANSAC, as in Open3D's tutorial."""
-    import open3d as o3d
-
-    reg = o3d.pipelines.registration
-    (a, of_a), (b, of_b) = (_open3d_features(cloud, voxel) for cloud in (source, target))
-    checkers = [reg.CorrespondenceCheckerBasedOnEdgeLength(0.9), reg.CorrespondenceCheckerBasedOnDistance(1.5 * voxel)]
-    found = reg.registration_ransac_based_on_feature_matching(
-        a,
-        b,
-        of_a,
-        of_b,
-        True,
-        1.5 * voxel,
-        reg.TransformationEstimationPointToPoint(False),
-        3,
-        checkers,
-        reg.RANSACConvergenceCriteria(100_000, 0.999),
-    )
-    return np.array(found.transformation), True
-
-
-def open3d_fgr(source: np.ndarray, target: np.ndarray, voxel: float) -> tuple[np.ndarray | None, bool]:
-    """FPFH and fast global registration, as in Open3D's tutorial."""
-    import open3d as o3d
-
-    reg = o3d.pipelines.registration
-    (a, of_a), (b, of_b) = (_open3d_features(cloud, voxel) for cloud in (source, target))
-    option = reg.FastGlobalRegistrationOption(maximum_correspondence_distance=0.5 * voxel)
-    found = reg.registration_fgr_based_on_feature_matching(a, b, of_a, of_b, option)
-    return np.array(found.transformation), True
-
-
-def kiss_matcher(source: np.ndarray, target: np.ndarray, voxel: float) -> tuple[np.ndarray | None, bool]:
-    """KISS-Matcher, as in its example, in units of the voxel: it refuses small ones."""
-    import kiss_matcher
-
-    matcher = kiss_matcher.KISSMatcher(kiss_matcher.KISSMatcherConfig(1.0))
-    found = matcher.estimate(*((cloud / voxel).astype(np.float32) for cloud in (source, target)))
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = np.array(found.rotation), voxel * np.array(found.translation).ravel()
-    return matrix, True
-
-
-METHODS: dict[str, tuple[Callable[..., tuple[np.ndarray | None, bool]], bool]] = {  # and whether it takes a voxel size
-    "inlier": (inlier, False),
-    "ransac": (open3d_ransac, True),
-    "fgr": (open3d_fgr, True),
-    "kiss": (kiss_matcher, True),
-}
 
 
 def index(data: Path) -> list[dict[str, Any]]:
@@ -157,8 +95,10 @@ def run_pair(task: tuple[Path, dict[str, Any], int, str]) -> dict[str, Any]:
     return {**best, "row": row, "turn": turn, "method": method}
 
 
-def run_negative(task: tuple[Path, tuple[str, str, str, str], int]) -> dict[str, Any]:
+def run_negative(task: tuple[Path, tuple[str, str, str, str], int], model: str = "rigid") -> dict[str, Any]:
     """Two clouds of different places, every second time brought to one size."""
+    from inlier import CloudRegistration
+
     data, (first, end, second, other), number = task
     warnings.simplefilter("ignore")
     with np.load(data / f"{first}.npz") as file:
@@ -167,8 +107,8 @@ def run_negative(task: tuple[Path, tuple[str, str, str, str], int]) -> dict[str,
         target = file[other].astype(float) @ Rotation.random(rng=np.random.default_rng(number)).as_matrix().T
     if number % 2:
         target *= np.sqrt(source.var(axis=0).sum() / target.var(axis=0).sum())
-    _, sure = inlier(source, target, np.nan)
-    return {"name": f"{first} {end}, {second} {other}", "sure": sure}
+    answer = CloudRegistration(random_state=0, raise_on_failure=False, model=model).fit(source, target)
+    return {"name": f"{first} {end}, {second} {other}", "sure": answer.success_}
 
 
 def place_of(name: str) -> str:
@@ -329,10 +269,108 @@ def units(options: argparse.Namespace) -> None:
         )
 
 
+def run_scaled(task: tuple[Path, dict[str, Any], float]) -> dict[str, Any]:
+    """A pair with the target in another unit; right is also a scale within 5 %."""
+    from inlier import CloudRegistration
+
+    data, row, factor = task
+    warnings.simplefilter("ignore")
+    source, target, truth = turned(data, row, 0)
+    start = time.process_time()
+    answer = CloudRegistration(random_state=0, raise_on_failure=False, model="similarity").fit(source, factor * target)
+    result = {"row": row, "factor": factor, "sure": answer.success_, "seconds": time.process_time() - start}
+    found = answer.transformation_
+    if found is None or row["expected"] == "no":
+        return {**result, "right": False, "scale": np.nan, "degrees": np.nan}
+    back = found.matrix / factor  # R of the scale that was found by the true one
+    scale = found.scale / factor
+    turned_only = np.block([[found.rotation, back[:3, 3:]], [np.zeros(3), np.ones(1)]])
+    degrees, shift = errors(turned_only, truth, source)[0], errors(back, truth, source)[1]
+    right = degrees < DEGREES and shift < OF_EXTENT and abs(scale - 1) < OF_EXTENT
+    return {**result, "right": right, "scale": scale, "degrees": degrees}
+
+
+def scales(options: argparse.Namespace) -> None:
+    """Pairs in different units, one turn; or clouds of different places with a free scale."""
+    if options.negatives:
+        tasks = [
+            (options.data, pair, k) for k, pair in enumerate(different_places(options.data, options.negatives, 78))
+        ]
+        results = list(over(partial(run_negative, model="similarity"), tasks, options.jobs))
+        claimed = [result["name"] for result in results if result["sure"]]
+        print(f"different places, free scale: {len(claimed)} of {len(results)} called sure", *claimed, sep="\n  ")
+        return
+    rows = [row for row in index(options.data) if not options.only or any(one in row["name"] for one in options.only)]
+    for factor in options.factors:
+        results = list(over(run_scaled, [(options.data, row, factor) for row in rows], options.jobs))
+        heading = f"{'right':>7s}{'refused':>9s}{'wrong+sure':>12s}{'of':>6s}{'seconds':>9s}{'most':>7s}"
+        print(f"\n{f'target times {factor:g}':46s}{heading}")
+        there = [result for result in results if result["row"]["expected"] == "yes"]
+        for family in [*dict.fromkeys(result["row"]["family"] for result in there), None]:
+            some = [result for result in there if family in (None, result["row"]["family"])]
+            _line(family or "all that overlap", some)
+        _line("that do not overlap", [result for result in results if result["row"]["expected"] == "no"])
+        off = [abs(result["scale"] - 1) for result in there if result["right"]]
+        print(f"scales that are right are off by {np.median(off):.2g} (median), {max(off):.2g} (most)")
+        for result in results:
+            if result["sure"] and not result["right"]:
+                name, degrees, scale = result["row"]["name"], result["degrees"], result["scale"]
+                print(f"  sure, not right: {name}, {degrees:.1f} degrees, scale {scale:.3f}")
+
+
+# What the authors of fast global registration publish beside these clouds: root mean square distance of true pairs, of
+# their method (output_eval.txt; of the third pair that file counts other true pairs, and is left out) and of Choi, Zhou
+# and Koltun (choi_eval.txt), and the share of the source that has one.
+PUBLISHED = {
+    "synthetic_object_01_clean": (0.006938, 0.004805, 0.8825),
+    "synthetic_object_05_clean": (0.005892, 0.005898, 0.7580),
+    "synthetic_object_10_noise1": (np.nan, 0.008505, 0.8383),
+}
+TRUE_PAIRS = 0.0125  # largest distance of a true pair at the true motion, in the unit of the clouds
+
+
+def distance_of_true_pairs(
+    motion: np.ndarray, truth: np.ndarray, source: np.ndarray, target: np.ndarray
+) -> tuple[float, float]:
+    """Root mean square distance of true pairs after a motion, and the share of the source that has one."""
+    distance, nearest = cKDTree(target).query(source @ truth[:3, :3].T + truth[:3, 3])
+    rows = np.flatnonzero(distance < TRUE_PAIRS)
+    step = source[rows] @ motion[:3, :3].T + motion[:3, 3] - target[nearest[rows]]
+    return float(np.sqrt((step**2).sum(axis=1).mean())), rows.size / len(source)
+
+
+def fgr(options: argparse.Namespace) -> None:
+    """The error of table 1 of Zhou, Park and Koltun (2016), for those of its pairs that there are."""
+    from inlier import Registration
+
+    warnings.simplefilter("ignore")
+    print(f"{'raw clouds':30s}{'ours':>8s}{'FGR':>8s}{'CZK':>8s}{'truth':>8s}   share with a true pair, published")
+    for row in index(options.data):
+        if row["name"] not in PUBLISHED:
+            continue
+        source, target, truth = turned(options.data, row, 0)
+        motion, _ = inlier(source, target)
+        own = np.nan if motion is None else distance_of_true_pairs(motion, truth, source, target)[0]
+        least, share = distance_of_true_pairs(truth, truth, source, target)
+        of_fgr, of_czk, published = PUBLISHED[row["name"]]
+        print(f"{row['name']:30s}{own:8.4f}{of_fgr:8.4f}{of_czk:8.4f}{least:8.4f}   {share:.4f}, {published:.4f}")
+    print(f"\n{'5,000 matches of its features':30s}{'ours':>8s}{'truth':>24s}")
+    for path in sorted((options.data.parent / "reg3d").glob("fgr_*.npz")):
+        with np.load(path) as file:
+            X, Y, R, t = (file[name].astype(float) for name in ("X", "Y", "R", "t"))
+        truth, cloud = np.block([[R, t[:, None]], [np.zeros(3), np.ones(1)]]), np.unique(Y, axis=0)
+        answer = Registration(random_state=0, raise_on_failure=False).fit(X, Y).transformation_
+        own = np.nan if answer is None else distance_of_true_pairs(answer.matrix, truth, X, cloud)[0]
+        print(f"{path.stem:30s}{own:8.4f}{distance_of_true_pairs(truth, truth, X, cloud)[0]:24.4f}")
+
+
+WHAT = {"pairs": pairs, "negatives": negatives, "units": units, "scales": scales, "fgr": fgr}
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("pairs", "negatives", "units"))
+    parser.add_argument("what", choices=list(WHAT))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=["inlier"])
     parser.add_argument("--turns", type=int, default=3)
@@ -340,9 +378,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="parts of names of pairs")
     parser.add_argument("--figure", type=Path, help="png of right and wrong-and-sure against overlap")
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--negatives", type=int, default=0, help="of scales: so many pairs of different places instead")
+    parser.add_argument("--factors", type=float, nargs="+", default=[1000.0, 0.37], help="of scales")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    {"pairs": pairs, "negatives": negatives, "units": units}[options.what](options)
+    WHAT[options.what](options)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,12 @@ far = CloudRegistration(random_state=0).fit(source / 1000 + 5e6, target / 1000)
 print(f"turned by {far.transformation_.angle:.3f} degrees, as before ({move.angle:.3f})")
 
 # %%
+# One of them without a unit, as a model made of photos is: the scale is looked for as well.
+
+scaled = CloudRegistration(random_state=0, model="similarity").fit(0.37 * source, target).transformation_
+print(f"scale {scaled.scale:.3f}, to be {1 / 0.37:.3f}")
+
+# %%
 # Two clouds that have nothing to do with each other. Others would return some motion; here the answer is no.
 
 ball = np.random.default_rng(0).normal(size=(8000, 3))

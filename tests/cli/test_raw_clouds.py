@@ -23,6 +23,7 @@ def files(tmp_path_factory):
     write_table(folder / "small.ply", scans.source[:50])
     write_table(folder / "plane.ply", np.random.default_rng(0).random((3_000, 3)) * [1, 1, 0])
     write_table(folder / "source.npy", scans.source)
+    write_table(folder / "metres.ply", 1e-3 * scans.source)
     write_table(folder / "short.npy", scans.target[:-100])
     return folder
 
@@ -57,6 +58,20 @@ def test_everything_can_be_had_as_json(files):
     assert outcome.stderr == ""
 
 
+def test_clouds_in_different_units_are_told_apart_and_brought_together(files):
+    outcome = run(files, "metres.ply", "target.ply")
+    assert outcome.exit_code == 1
+    assert "A scale of 1000 would fit" in outcome.stderr
+    assert "--model similarity" in outcome.stderr
+    outcome = run(files, "metres.ply", "target.ply", "--model", "similarity", "-t", "motion.json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "in the scale" in outcome.stdout
+    motion = json.loads((files / "motion.json").read_text())
+    assert motion["model"] == "similarity"
+    assert motion["scale"] == pytest.approx(1000, rel=0.005)
+    assert 0 < motion["standard_errors"]["scale"] < 5
+
+
 def test_tables_are_pairs_and_clouds_where_it_is_said(files):
     outcome = run(files, "source.npy", "short.npy")
     assert outcome.exit_code == 2
@@ -76,7 +91,7 @@ def test_rows_of_point_clouds_are_pairs_only_where_it_is_said(files):
         (("small.ply", "target.ply"), 2, "small.ply has 50 points"),
         (("plane.ply", "plane.ply"), 1, "do not determine the motion"),
         (("plane.ply", "target.ply"), 1, "Are they in one unit?"),
-        (("source.ply", "target.ply", "--model", "affine"), 2, "--model is about pairs"),
+        (("source.ply", "target.ply", "--model", "affine"), 2, "--model affine is about pairs"),
         (("source.ply", "target.ply", "-o", "pairs.csv"), 2, "--output is about pairs"),
         (("source.npy", "short.npy", "--clouds", "--columns", "0,1"), 2, "raw clouds have three coordinates"),
         (("source.ply", "target.ply", "--paired", "--key", "id"), 2, "Leave out --paired"),

@@ -9,9 +9,17 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from inlier import SimilarityTransformation
-from inlier.clouds.refinement import Motion, contact, polish, refine, slid_to_surface
+from inlier.clouds.refinement import Motion, contact, contact_and_nearness, polish, refine, screws, slid_to_surface
 from inlier.clouds.second_opinion import View, Views, opinion_on, ranked
-from inlier.clouds.suggestions import agreement, different, level_of, refined, suggested_motions, supporting
+from inlier.clouds.suggestions import (
+    _supports,
+    agreement,
+    different,
+    level_of,
+    refined,
+    suggested_motions,
+    supporting,
+)
 from inlier.clouds.surfaces import Surface
 from inlier.datasets import make_scans
 
@@ -36,8 +44,50 @@ def degrees(a, b):
 def test_motions_follow_each_other_and_go_back():
     points = np.random.default_rng(0).random((5, 3))
     np.testing.assert_allclose(SMALL.inverse(SMALL(points)), points)
-    turned = SMALL.then(np.eye(3), np.ones(3))
-    np.testing.assert_allclose(turned(points), SMALL(points) + 1)
+    turned = SMALL.then(Motion(np.eye(3), np.ones(3), 2.0))
+    np.testing.assert_allclose(turned(points), 2 * SMALL(points) + 1)
+    np.testing.assert_allclose(turned.inverse(turned(points)), points)
+
+
+def test_a_small_motion_moves_points_along_their_normals_as_it_says():
+    rng = np.random.default_rng(0)
+    x, n = rng.normal(size=(2, 7, 3))
+    small = 1e-6 * rng.normal(size=7)
+    turn = Rotation.from_rotvec(small[:3]).as_matrix()
+    moved = (1 + small[6]) * x @ turn.T + small[3:6]
+    along = np.einsum("ij,ij->i", moved - x, n)
+    np.testing.assert_allclose(screws(x, n, free_scale=True) @ small, along, atol=1e-10)
+    np.testing.assert_allclose(screws(x, n), screws(x, n, free_scale=True)[:, :6])
+
+
+def test_nearness_and_contact_are_those_of_all_distances(scans):
+    source, target, truth = centred(scans)
+    surfaces = Surface.dense(source[:400]), Surface.dense(target[:500])
+    there, n_near = contact_and_nearness(*surfaces, truth, (2.0, 5.0), every=3)
+    moved = truth(source[:400:3])
+    distance = np.linalg.norm(moved[:, None] - target[None, :500], axis=2)
+    nearest = distance.argmin(axis=1)
+    cosine = (surfaces[0].normals[::3] @ truth.rotation.T * surfaces[1].normals[nearest]).sum(axis=1)
+    touches = (distance.min(axis=1) < 2) & (np.abs(cosine) > 0.8)
+    assert n_near == np.count_nonzero(distance.min(axis=1) < 5)
+    np.testing.assert_array_equal(there.rows, np.flatnonzero(touches))
+    np.testing.assert_array_equal(there.nearest, nearest[touches])
+    assert there.share == touches.mean()
+
+
+def test_supports_are_counted_as_one_would_by_hand():
+    rng = np.random.default_rng(1)
+    motions = [Motion(Rotation.random(rng=rng).as_matrix(), rng.normal(size=3)) for _ in range(300)]
+    x, y = rng.normal(size=(2, 200, 3))
+    expected = [np.count_nonzero(np.linalg.norm(motion(x) - y, axis=1) <= 1.5) for motion in motions]
+    np.testing.assert_array_equal(_supports(motions, x, y, 1.5), expected)
+
+
+def test_a_free_scale_is_refined(scans):
+    source, target, truth = centred(scans)
+    found, _, _ = polish(1.02 * source, target, truth, free_scale=True)
+    assert found.scale == pytest.approx(1 / 1.02, abs=0.003)
+    assert polish(1.02 * source, target, truth)[0].scale == 1
 
 
 def test_polish_finds_the_motion_from_nearby(scans):
@@ -63,7 +113,7 @@ def test_nothing_moves_where_nothing_touches(scans):
     source, target, truth = centred(scans)
     surfaces = Surface.dense(source[:500]), Surface.dense(target[:500] + 1e4)
     assert refine(*surfaces, truth, 1.0, 5) is truth
-    assert not contact(*surfaces, truth, 1.0).touches.any()
+    assert not len(contact(*surfaces, truth, 1.0).rows)
 
 
 def test_on_a_plane_a_shift_is_left_free():

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from sklearn.base import clone
 
-from inlier import CloudRegistration, NoConsensusError
+from inlier import CloudRegistration, NoConsensusError, SimilarityTransformation
 from inlier.datasets import make_scans
 from inlier.exceptions import ParameterError
 
@@ -108,6 +108,50 @@ def test_another_unit_is_named(scans):
         CloudRegistration(random_state=0).fit(scans.source, 1e-3 * scans.target)
 
 
+@pytest.mark.parametrize("factor", [1e-3, 2.7])
+def test_a_similarity_finds_the_scale(scans, factor):
+    found = CloudRegistration(random_state=0, model="similarity").fit(scans.source, factor * scans.target)
+    motion, errors = found.transformation_, found.uncertainty_
+    assert motion.model == "similarity"
+    assert motion.scale == pytest.approx(factor, rel=0.005)
+    assert degrees(motion.rotation, scans.rotation) < 0.2
+    truth = SimilarityTransformation(scans.rotation, factor * scans.translation, factor)
+    assert 0 < errors.scale < 0.005 * factor
+    assert errors.distance(truth) < 5 * errors.region()
+    assert abs(motion.scale - factor) < 5 * errors.scale
+    assert all(0.5 < share < 0.9 for share in found.overlap_)
+    assert "scales" in found.seconds_
+    x, y = found.matches_
+    assert np.count_nonzero(motion.residuals(x, y) < 2 * found.spacing_) > 300
+
+
+def test_with_a_free_scale_nothing_is_found_between_two_different_things(scans):
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, 8_000))
+    waves = np.column_stack([x, y, 0.1 * np.sin(15 * x) + 0.1 * np.cos(11 * y + 5 * x)])
+    answer = CloudRegistration(random_state=0, raise_on_failure=False, model="similarity").fit(scans.source, waves)
+    assert not answer.success_
+    assert answer.transformation_ is None
+
+
+def test_the_scale_of_a_corner_is_not_determined():
+    rng = np.random.default_rng(2)
+    walls = [np.insert(rng.random((4_000, 2)), k, 0.0, axis=1) for k in range(3)]
+    corner = np.vstack(walls) + 0.001 * rng.normal(size=(12_000, 3))
+    answer = CloudRegistration(random_state=0, raise_on_failure=False, model="similarity").fit(
+        corner[::2], 5 * corner[1::2]
+    )
+    assert not answer.success_
+
+
+def test_a_refusal_names_the_unit_where_sizes_differ(scans):
+    answer = CloudRegistration(random_state=0, raise_on_failure=False).fit(scans.source, 2.7 * scans.target)
+    assert not answer.success_
+    assert "let model='similarity' find the scale" in answer.why_not_
+    with pytest.raises(ParameterError, match="must be one of 'rigid', 'similarity'"):
+        CloudRegistration(model="affine").fit(scans.source, scans.target)
+
+
 @pytest.mark.parametrize(
     ("cloud", "message"),
     [
@@ -134,7 +178,7 @@ def test_points_without_a_place_are_left_out(scans, found):
 
 
 def test_it_is_an_estimator(scans, found):
-    assert clone(found).get_params() == {"random_state": 0, "raise_on_failure": True}
+    assert clone(found).get_params() == {"random_state": 0, "raise_on_failure": True, "model": "rigid"}
     np.testing.assert_allclose(found.transform(scans.source[:5]), found.transformation_(scans.source[:5]))
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.transformation_.matrix, found.transformation_.matrix)

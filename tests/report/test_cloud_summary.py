@@ -19,6 +19,7 @@ def test_a_motion_is_shown_with_its_evidence():
     text = page.html()
     for words in ("data-overlay", "data:image/png", "supporting matches", "Standard errors", "120.6 degrees"):
         assert words in text
+    assert f"moved the source by {found.refinement_:.2g} (root mean square)" in text
     content = json.loads(page.json())
     assert content["overlap"] == list(found.overlap_)
     np.testing.assert_allclose(content["transformation"]["matrix"], found.transformation_.matrix)
@@ -30,6 +31,8 @@ def test_where_nothing_is_sure_the_page_says_why():
     found = CloudRegistration(random_state=0, raise_on_failure=False).fit(plane, plane)
     summary = summarise_clouds(found, plane, plane)
     assert summary.answer == "No motion between the two clouds is sure."
-    assert "do not determine" in CloudReport(summary).html()
+    page = CloudReport(summary).html()
+    assert "do not determine" in page
+    assert "Refinement on finer points" not in page
     assert json.loads(summary.json())["transformation"] is None
     assert json.loads(summary.json())["overlap"] is None

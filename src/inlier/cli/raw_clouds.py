@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from inlier.io import Table
     from inlier.report import CloudSummary
 
-_OF_PAIRS = ("model", "reflection", "noise_bound", "weights", "alpha", "output")  # options that say something of pairs
+_MODELS = ("rigid", "similarity")
+_OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # options that say something of pairs
 
 
 def are_clouds(sources: tuple[str, str]) -> bool:
@@ -35,15 +36,21 @@ def check_no_pair_options(context: click.Context) -> None:
                 f"are two raw clouds here. Say which points belong together with --pairs, or that row i belongs with "
                 f"row i with --paired; or leave {parameter.opts[-1]} out."
             )
+    if context.params["model"] not in _MODELS:
+        raise BadInput(
+            f"--model {context.params['model']} is about pairs, but {context.params['source']} and "
+            f"{context.params['target']} are two raw clouds here, for which there are --model rigid and --model "
+            f"similarity. Or say which points belong together with --pairs or --paired."
+        )
 
 
-def fit_clouds(job: Job, source: Table, target: Table, seed: int) -> CloudRegistration:
+def fit_clouds(job: Job, source: Table, target: Table, model: str, seed: int) -> CloudRegistration:
     """Register two clouds; where nothing is sure, say so and leave with the exit code for that."""
     from inlier.estimators.clouds import CloudRegistration
     from inlier.exceptions import NoConsensusError
 
     try:
-        return CloudRegistration(random_state=seed).fit(source.values, target.values)
+        return CloudRegistration(random_state=seed, model=model).fit(source.values, target.values)
     except NoConsensusError as error:
         say(job.in_words(error))
         job.context.exit(NOTHING_FOUND)

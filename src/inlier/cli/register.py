@@ -69,7 +69,8 @@ _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
     default="rigid",
     show_default=True,
     help="What to look for: rotation and translation; rotation about the origin; that or a reflection; rotation, "
-    "translation and one scale; any linear map and translation.",
+    "translation and one scale; any linear map and translation. Of raw clouds: rigid, or similarity where they are in "
+    "different units.",
 )
 @click.option("--reflection", is_flag=True, help="SOURCE may be a mirror image (rigid and similarity).")
 @click.option(
@@ -130,6 +131,7 @@ def register(
     Example:
       inlier demo --save-scans scans
       inlier register scans/source.ply scans/target.ply
+      inlier register scans/source.ply scans/target.ply --model similarity
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
     """
@@ -146,7 +148,7 @@ def register(
         _check_outputs(transform, moved)
         job.check_outputs(*(name for name in (pairs, weights) if name is not None and _is_file(name)))
         if pairs is None and not keys and (are_clouds(job.sources) if paired is None else not paired):
-            return _register_clouds(job, columns, settings["seed"], transform, moved)
+            return _register_clouds(job, columns, settings["model"], settings["seed"], transform, moved)
         with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
             problem = _read_problem(job.sources, pairs, keys, columns, weights)
@@ -166,7 +168,9 @@ def register(
     return None
 
 
-def _register_clouds(job: Job, columns: tuple[str, ...], seed: int, transform: Path | None, moved: Path | None) -> None:
+def _register_clouds(
+    job: Job, columns: tuple[str, ...], model: str, seed: int, transform: Path | None, moved: Path | None
+) -> None:
     """Register two raw clouds, and write what is asked for."""
     check_no_pair_options(job.context)
     with stages(quiet=job.quiet) as stage, job.noting():
@@ -174,7 +178,7 @@ def _register_clouds(job: Job, columns: tuple[str, ...], seed: int, transform: P
         tables = read_both(*job.sources, (), columns)
         check_columns(tables, job.sources)
         stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
-        registration = fit_clouds(job, *tables, seed)
+        registration = fit_clouds(job, *tables, model, seed)
     summary = summary_of(registration, *tables, job)
     if transform is not None:
         _write_transformation(summary, transform)

@@ -24,12 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inlier._typing import Array, FloatArray, Mask
+from inlier._typing import Array, FloatArray
 from inlier.clouds.surfaces import Surface, cell_numbers, side_for, thin
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.transforms import SimilarityTransformation
 
 _SAME_DIRECTION = 0.8  # cosine of the angle between normals, up to their sign, of points that belong together
+_MOST_GROWTH = 0.1  # of a scale that is free, from where the search found it
 _LITTLE = 1e-3  # of the bound: smaller steps end the rounds
 _FINER = (6_000, 20_000)  # points of each cloud that the motion is refined on, one after the other
 _FINER_BOUNDS, _FINER_ROUNDS = (2.0, 1.0), 6  # in sides of a cell
@@ -41,60 +42,83 @@ _SINGULAR = 1e10  # condition number of A
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """x -> rotation x + translation."""
+    """x -> scale rotation x + translation."""
 
     rotation: FloatArray
     translation: FloatArray
+    scale: float = 1.0
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Move points."""
-        moved: FloatArray = points @ self.rotation.T + self.translation
+        moved: FloatArray = points @ (self.scale * self.rotation.T) + self.translation
         return moved
 
-    def then(self, turn: FloatArray, shift: FloatArray) -> Motion:
+    def then(self, other: Motion) -> Motion:
         """Follow it by another."""
-        return Motion(turn @ self.rotation, turn @ self.translation + shift)
+        return Motion(other.rotation @ self.rotation, other(self.translation), other.scale * self.scale)
 
     @property
     def inverse(self) -> Motion:
         """The way back."""
-        return Motion(self.rotation.T, -self.rotation.T @ self.translation)
+        return Motion(self.rotation.T, -(self.rotation.T @ self.translation) / self.scale, 1 / self.scale)
 
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Which points of the source touch the target at a motion: where, and how far from its plane."""
+    """Which points of the source touch the target at a motion, and where."""
 
     moved: FloatArray  # the points of the source
-    nearest: Array  # point of the target
-    touches: Mask
-    offset: FloatArray  # along the normal of the target
+    rows: Array  # of those that touch
+    nearest: Array  # points of the target that they touch
+
+    @property
+    def share(self) -> float:
+        """Of the points of the source, how many touch."""
+        return len(self.rows) / len(self.moved)
 
 
 def contact(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Contact:
     """Find what comes within a bound of the other surface, with a normal of the same direction; of every so many."""
+    return contact_and_nearness(source, target, motion, (bound, bound), every)[0]
+
+
+def contact_and_nearness(
+    source: Surface, target: Surface, motion: Motion, bounds: tuple[float, float], every: int = 1
+) -> tuple[Contact, int]:
+    """The same, and how many points come within a second bound, which is no less than the first."""
     moved = motion(source.points[::every])
-    distance, nearest = target.tree.query(moved, distance_upper_bound=bound)
-    is_near = np.isfinite(distance)
-    nearest = np.where(is_near, nearest, 0)
-    normal = target.normals[nearest]
-    is_parallel = np.abs(np.einsum("ij,ij->i", source.normals[::every] @ motion.rotation.T, normal)) > _SAME_DIRECTION
-    offset = np.einsum("ij,ij->i", moved - target.points[nearest], normal)
-    return Contact(moved, nearest, is_near & is_parallel, offset)
+    distance, nearest = target.tree.query(moved, distance_upper_bound=bounds[1])
+    rows = np.flatnonzero(distance < bounds[0])
+    normal = target.normals[nearest[rows]]
+    turned = source.normals[::every][rows] @ motion.rotation.T
+    rows = rows[np.abs(np.einsum("ij,ij->i", turned, normal)) > _SAME_DIRECTION]
+    return Contact(moved, rows, nearest[rows]), int(np.count_nonzero(np.isfinite(distance)))
 
 
-def refine(source: Surface, target: Surface, motion: Motion, bound: float, rounds: int, every: int = 1) -> Motion:
+def refine(
+    source: Surface,
+    target: Surface,
+    motion: Motion,
+    bound: float,
+    rounds: int,
+    every: int = 1,
+    *,
+    free_scale: bool = False,
+) -> Motion:
     """Improve a motion, at one bound, by every so many points of the source."""
     for _ in range(rounds):
-        found = equations(source, target, motion, bound, every)
+        found = equations(source, target, motion, bound, every, free_scale=free_scale)
         if found is None:
             break
         information = (found.moves * found.weight[:, None]).T @ found.moves
         # Along a plane nothing is known, and nothing shall move.
-        information[np.diag_indices(6)] += _RIDGE * np.trace(information) / 6
+        information[np.diag_indices(len(information))] += _RIDGE * np.trace(information) / len(information)
         step = -np.linalg.solve(information, found.moves.T @ (found.weight * found.offset))
         turn = Rotation.from_rotvec(step[:3] / found.size).as_matrix()
-        motion = motion.then(turn, found.centre - turn @ found.centre + step[3:])
+        growth = 1 + float(step[6]) / found.size if free_scale else 1.0
+        if abs(growth * motion.scale - 1) > _MOST_GROWTH:
+            break
+        motion = motion.then(Motion(turn, found.centre - growth * turn @ found.centre + step[3:6], growth))
         if np.abs(step).max() < _LITTLE * bound:
             break
     return motion
@@ -102,7 +126,10 @@ def refine(source: Surface, target: Surface, motion: Motion, bound: float, round
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The linear equations of one round: offset + moves (size w, s) = 0, w a turn about the centre, s a shift."""
+    """The linear equations of one round: offset + moves (size w, s) = 0, w a turn about the centre, s a shift.
+
+    With a free scale there is a seventh unknown, size g, g the growth about the centre.
+    """
 
     points: FloatArray
     moves: FloatArray
@@ -112,28 +139,39 @@ class Equations:
     size: float  # radius of the points about their centre
 
 
-def equations(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Equations | None:
+def equations(
+    source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1, *, free_scale: bool = False
+) -> Equations | None:
     """Set up a round; None where too few points touch."""
     touching = contact(source, target, motion, bound, every)
-    rows = np.flatnonzero(touching.touches)
-    if rows.size < _FEWEST:
+    if touching.rows.size < _FEWEST:
         return None
-    x, n, offset = touching.moved[rows], target.normals[touching.nearest[rows]], touching.offset[rows]
+    x, n = touching.moved[touching.rows], target.normals[touching.nearest]
+    offset = np.einsum("ij,ij->i", x - target.points[touching.nearest], n)
     centre = x.mean(axis=0)
     size = float(np.sqrt(((x - centre) ** 2).sum(axis=1).mean()))
     if size == 0:
         return None
-    moves = np.hstack([np.cross((x - centre) / size, n), n])
+    moves = screws((x - centre) / size, n, free_scale=free_scale)
     return Equations(x, moves, offset, 1 / (1 + (2 * offset / bound) ** 2) ** 2, centre, size)
 
 
-def polish(source: FloatArray, target: FloatArray, motion: Motion) -> tuple[Motion, tuple[Surface, Surface], float]:
+def screws(x: FloatArray, n: FloatArray, *, free_scale: bool = False) -> FloatArray:
+    """How far turns about the axes, shifts and, if it is free, growth move points along their normals."""
+    (a, b, c), (u, v, w) = x.T, n.T
+    moves = [b * w - c * v, c * u - a * w, a * v - b * u, u, v, w]
+    return np.column_stack([*moves, a * u + b * v + c * w] if free_scale else moves)
+
+
+def polish(
+    source: FloatArray, target: FloatArray, motion: Motion, *, free_scale: bool = False
+) -> tuple[Motion, tuple[Surface, Surface], float]:
     """Refine on ever finer points; also the finest surfaces, and the bound there."""
     for n_points in _FINER:
         side = side_for((source, target), n_points)
         surfaces = Surface.dense(thin(source, side)), Surface.dense(thin(target, side))
         for bound in _FINER_BOUNDS:
-            motion = refine(*surfaces, motion, bound * side, _FINER_ROUNDS)
+            motion = refine(*surfaces, motion, bound * side, _FINER_ROUNDS, free_scale=free_scale)
     return motion, surfaces, _FINER_BOUNDS[-1] * side
 
 
@@ -153,13 +191,14 @@ def errors_of(
     bound: float,
     block: float,
     found: SimilarityTransformation,
-    origins: tuple[FloatArray, FloatArray],
+    origin: FloatArray,
 ) -> MotionUncertainty | None:
-    """Standard errors of a motion between surfaces about their ``origins``, or None where too little tells.
+    """Standard errors of a motion between surfaces, or None where too little tells.
 
-    ``found`` is the same motion between the clouds as they came.
+    ``found`` is the same motion between the clouds as they came, ``origin`` what was subtracted from the target.
     """
-    there = equations(*surfaces, motion, bound)
+    free_scale = found.model == "similarity"
+    there = equations(*surfaces, motion, bound, free_scale=free_scale)
     if there is None:
         return None
     squared = (2 * there.offset / bound) ** 2
@@ -173,21 +212,24 @@ def errors_of(
     sums = np.stack([np.bincount(owner, column) for column in scores.T], axis=1)
     pulls = np.linalg.solve(A, sums.T).T
     spread = pulls.T @ pulls * n_blocks / (n_blocks - 1)
-    unit = np.diag([1 / there.size] * 3 + [1.0] * 3)  # from turns times the radius to turns
+    unit = np.diag([1 / there.size] * 3 + [1.0] * 3 + [1 / there.size] * free_scale)  # from turns times the radius
     spread = unit @ spread @ unit
-    centre = motion.inverse(there.centre[None])[0] + origins[0]
+    centre = found.inverse((there.centre + origin)[None])[0]
     return _in_units(spread, float(n_blocks - 1), block, found, centre)
 
 
 def _in_units(
     spread: FloatArray, degrees: float, block: float, found: SimilarityTransformation, centre: FloatArray
 ) -> MotionUncertainty:
-    """From a turn in radians and a shift of the centre to degrees, and to the translation, which moves with both."""
-    arm = -(found.rotation @ centre)
-    change = np.zeros((6, 6))
+    """From a turn in radians, a shift of the centre and growth to degrees, translation (which all move) and scale."""
+    p = len(spread)
+    arm = -(found.linear @ centre)
+    change = np.zeros((p, p))
     change[:3, :3] = np.degrees(1.0) * np.eye(3)
-    change[3:, :3] = [[0, arm[2], -arm[1]], [-arm[2], 0, arm[0]], [arm[1], -arm[0], 0]]  # w -> w x arm
-    change[3:, 3:] = np.eye(3)
+    change[3:6, :3] = [[0, arm[2], -arm[1]], [-arm[2], 0, arm[0]], [arm[1], -arm[0], 0]]  # w -> w x arm
+    change[3:6, 3:6] = np.eye(3)
+    change[3:6, 6:], change[6:, 6:] = arm[:, None], found.scale
     covariance = change @ spread @ change.T
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    return MotionUncertainty(errors[:3], errors[3:], 0.0, covariance, degrees, block, found, centre, spread)
+    of_scale = float(errors[6:].sum())  # none where the scale is fixed
+    return MotionUncertainty(errors[:3], errors[3:6], of_scale, covariance, degrees, block, found, centre, spread)

@@ -34,7 +34,8 @@ import numpy as np
 from scipy.ndimage import minimum_filter
 
 from inlier._typing import Array, FloatArray
-from inlier.clouds.refinement import Contact, Motion, contact
+from inlier.clouds.refinement import Contact, Motion, contact_and_nearness, screws
+from inlier.clouds.scales import N_DIFFERENT
 from inlier.clouds.suggestions import Level, supporting
 from inlier.clouds.surfaces import Surface, count_cells, side_for, thin
 
@@ -68,9 +69,10 @@ class Opinion:
     n_touching: int
     n_in_front: int  # points that hang in free space
     n_in_view: int  # of so many
-    freedoms: FloatArray  # how firmly the touching surfaces hold each of six small motions, in rising order
-    least_held: FloatArray  # the first of these motions: a turn (times the radius of the contact) and a shift
+    freedoms: FloatArray  # how firmly the touching surfaces hold each of six small motions (or seven), in rising order
+    least_held: FloatArray  # the first: a turn (times the radius of the contact), a shift and, if it is free, growth
     lead: float = 0.0  # of the best motion: by how much stronger it is than the next one
+    n_scales: int = 1  # that motions were looked for at: each is a chance more
 
     @property
     def in_front(self) -> float | None:
@@ -92,7 +94,7 @@ class Opinion:
         if self.undetermined is not None:
             return 0.0
         excess = self.strength + _PER_LEAD * min(self.lead, _MOST_LEAD) - _TAIL_START
-        return min(0.0, float(np.log(_TAIL_SHARE) - excess / _TAIL_LENGTH))
+        return min(0.0, float(np.log(_TAIL_SHARE * self.n_scales) - excess / _TAIL_LENGTH))
 
     def to_dict(self) -> dict[str, float | None]:
         """The evidence in numbers."""
@@ -110,7 +112,9 @@ class Opinion:
         """In words, the small motion that the touching surfaces do not determine, if there is one."""
         if self.freedoms[0] >= _LEAST_HELD:
             return None
-        turn, shift = self.least_held[:3], self.least_held[3:]
+        turn, shift, growth = self.least_held[:3], self.least_held[3:6], self.least_held[6:]
+        if growth @ growth > max(turn @ turn, shift @ shift):
+            return "another scale"
         kind, axis = ("turn about", turn) if turn @ turn > shift @ shift else ("shift along", shift)
         return f"a {kind} ({', '.join(f'{part:.2f}' for part in axis / np.linalg.norm(axis))})"
 
@@ -199,10 +203,10 @@ def ranked(opinions: list[Opinion]) -> list[Opinion]:
 def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, every: int = 1) -> Opinion:
     """Ask the four questions, of every so many points; surfaces are those of the last level."""
     level = levels[-1]
-    there = contact(level.source, level.target, motion, _TOUCH * level.side, every)
-    back = contact(level.target, level.source, motion.inverse, _TOUCH * level.side, every)
-    n_near = _n_near(there, level.target, level.side) + _n_near(back, level.source, level.side)
-    n_touching = np.count_nonzero(there.touches) + np.count_nonzero(back.touches)
+    bounds = _TOUCH * level.side, _NEAR * level.side
+    there, n_near = contact_and_nearness(level.source, level.target, motion, bounds, every)
+    back, n_near_back = contact_and_nearness(level.target, level.source, motion.inverse, bounds, every)
+    n_touching = len(there.rows) + len(back.rows)
     rows = [supporting(one, motion) for one in levels]
     margin = _IN_FRONT * (level.side if views is None or every > 1 else views.side)  # before refinement more is spared
     return Opinion(
@@ -210,11 +214,12 @@ def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, 
         sum(some.size for some in rows),
         sum(len(one.matches) for one in levels),
         sum(_n_places(one.ends[1][some], one.side) for one, some in zip(levels, rows, strict=True)),
-        n_touching / max(n_near, 1),
-        (float(there.touches.mean()), float(back.touches.mean())),
-        int(n_touching) * every,
+        n_touching / max(n_near + n_near_back, 1),
+        (there.share, back.share),
+        n_touching * every,
         *((0, 0) if views is None else views.count(motion, margin, every)),
-        *freedoms(there, level.target),
+        *freedoms(there, level.target, free_scale=level.free_scale),
+        n_scales=N_DIFFERENT if level.free_scale else 1,
     )
 
 
@@ -222,22 +227,16 @@ def _n_places(points: FloatArray, side: float) -> int:
     return count_cells(points, _PLACE * side) if len(points) else 0
 
 
-def freedoms(there: Contact, target: Surface) -> tuple[FloatArray, FloatArray]:
+def freedoms(there: Contact, target: Surface, *, free_scale: bool = False) -> tuple[FloatArray, FloatArray]:
     """Information about turns (at the radius of the contact) and shifts, a point on average, and what is known least.
 
     In rising order, along the main axes.
     """
-    x = there.moved[there.touches]
+    x = there.moved[there.rows]
     if len(x) < 6:
         return np.zeros(6), np.eye(6)[5]
     centred = x - x.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=1).mean()) or 1.0
-    n = target.normals[there.nearest[there.touches]]
-    moves = np.hstack([np.cross(centred / size, n), n])
+    moves = screws(centred / size, target.normals[there.nearest], free_scale=free_scale)
     values, axes = np.linalg.eigh(moves.T @ moves / len(moves))
     return np.maximum(values, 0), axes[:, 0]
-
-
-def _n_near(there: Contact, other: Surface, side: float) -> int:
-    distance, _ = other.tree.query(there.moved, distance_upper_bound=_NEAR * side)
-    return int(np.count_nonzero(np.isfinite(distance)))

@@ -13,6 +13,7 @@ other, and many different motions are looked at, the best of them on the surface
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,7 @@ class Level:
     source: Surface
     target: Surface
     matches: Array  # rows of source and of target
+    free_scale: bool = False  # whether refinement may change the scale
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -69,13 +71,20 @@ class Level:
         return self.source.normals[self.matches[:, 0]], self.target.normals[self.matches[:, 1]]
 
 
-def level_of(source: FloatArray, target: FloatArray, n_points: int, axes: FloatArray | None = None) -> Level:
+def level_of(
+    source: FloatArray,
+    target: FloatArray,
+    n_points: int,
+    axes: FloatArray | None = None,
+    *,
+    free_scale: bool = False,
+) -> Level:
     """Thin two clouds to about so many points each, by cells along some axes, describe the points and match them."""
     axes = np.eye(3) if axes is None else axes
     side = side_for((source, target), n_points)
     (first, of_first), (second, of_second) = (_described(cloud, side, axes) for cloud in (source, target))
     common = common_part(of_first, of_second)
-    return Level(side, first, second, match(of_first.centred(common), of_second.centred(common)))
+    return Level(side, first, second, match(of_first.centred(common), of_second.centred(common)), free_scale)
 
 
 def _described(cloud: FloatArray, side: float, axes: FloatArray) -> tuple[Surface, Descriptors]:
@@ -93,11 +102,17 @@ def supporting(level: Level, motion: Motion) -> Array:
     return np.flatnonzero(np.einsum("ij,ij->i", step, step) <= (_SUPPORT * level.side) ** 2)
 
 
+def witnesses(level: Level, rng: np.random.Generator) -> Array:
+    """Some matches, of those that lie together on both sides one."""
+    x, y = level.ends
+    apart = JointNeighbours.within(x, y, _APART * level.side).separated(np.ones(len(x), dtype=bool), rng)
+    return np.sort(rng.permutation(np.flatnonzero(apart))[:_MOST_MATCHES])
+
+
 def suggested_motions(level: Level, rng: np.random.Generator) -> list[Motion]:
     """The motions that most matches of a level support, those with most first; no two are the same."""
     x, y = level.ends
-    apart = JointNeighbours.within(x, y, _APART * level.side).separated(np.ones(len(x), dtype=bool), rng)
-    rows = np.sort(rng.permutation(np.flatnonzero(apart))[:_MOST_MATCHES])
+    rows = witnesses(level, rng)
     if rows.size < _SET_SIZE:
         return []
     motions = _fits_to_sets(x[rows], y[rows], agreement(level, rows))
@@ -107,16 +122,19 @@ def suggested_motions(level: Level, rng: np.random.Generator) -> list[Motion]:
 
 def roughly_refined(level: Level, motions: list[Motion]) -> list[Motion]:
     """The motions after a few rounds on some points of the surfaces; no two are the same."""
-    bound = _BOUNDS[0] * level.side
-    moved = [refine(level.source, level.target, one, bound, _QUICK_ROUNDS, level.every) for one in motions]
-    return different(moved, level)
+    return different([_refined(level, one, _BOUNDS[0], _QUICK_ROUNDS, level.every) for one in motions], level)
 
 
 def refined(level: Level, motions: list[Motion]) -> list[Motion]:
     """The motions after refinement on all points of the surfaces; no two are the same."""
     for bound, rounds in zip(_BOUNDS, _ROUNDS, strict=True):
-        motions = [refine(level.source, level.target, motion, bound * level.side, rounds) for motion in motions]
+        motions = [_refined(level, motion, bound, rounds) for motion in motions]
     return different(motions, level)
+
+
+def _refined(level: Level, motion: Motion, bound: float, rounds: int, every: int = 1) -> Motion:
+    surfaces = level.source, level.target
+    return refine(*surfaces, motion, bound * level.side, rounds, every, free_scale=level.free_scale)
 
 
 def different(motions: list[Motion], level: Level, most: int | None = None) -> list[Motion]:
@@ -128,7 +146,7 @@ def different(motions: list[Motion], level: Level, most: int | None = None) -> l
     spread = level.source.points - centre
     values, axes = np.linalg.eigh(spread.T @ spread / len(spread))
     root = axes * np.sqrt(np.maximum(values, 0))
-    places = np.array([np.append(one.rotation @ root, one(centre[None])[0]) for one in motions])
+    places = np.array([np.append(one.scale * one.rotation @ root, one(centre[None])[0]) for one in motions])
     kept: list[int] = []
     for k, place in enumerate(places):
         if not kept or ((places[kept] - place) ** 2).sum(axis=1).min() > (_SAME * level.side) ** 2:
@@ -140,17 +158,22 @@ def different(motions: list[Motion], level: Level, most: int | None = None) -> l
 
 def agreement(level: Level, rows: Array) -> Mask:
     """Which of some matches agree with each other, as a matrix."""
-    ends = [_Ends(end[rows] / level.side, normal[rows]) for end, normal in zip(level.ends, level.normals, strict=True)]
     agrees = np.empty((rows.size, rows.size), dtype=bool)
+    for some, distance, other, is_alike in compared(level, rows):
+        agrees[some] = is_alike & (np.abs(distance - other) < _TOLERANCE) & (np.minimum(distance, other) > _FAR)
+    return agrees
+
+
+def compared(level: Level, rows: Array) -> Iterator[tuple[slice, Array, Array, Mask]]:
+    """For some matches at a time: their distances to all in source and target, and where the angles agree."""
+    ends = [_Ends(end[rows] / level.side, normal[rows]) for end, normal in zip(level.ends, level.normals, strict=True)]
     for start in range(0, rows.size, _ROWS):
         some = slice(start, start + _ROWS)
         (distance, *cosines), (other, *others) = (end.seen_from(some) for end in ends)
-        block = np.abs(distance - other) < _TOLERANCE
-        block &= np.minimum(distance, other) > _FAR
+        is_alike = np.ones(distance.shape, dtype=bool)
         for a, b in zip(cosines, others, strict=True):
-            block &= np.abs(a - b) < _ANGLE
-        agrees[some] = block
-    return agrees
+            is_alike &= np.abs(a - b) < _ANGLE
+        yield some, distance, other, is_alike
 
 
 class _Ends:
@@ -187,9 +210,19 @@ def _fits_to_sets(x: FloatArray, y: FloatArray, agrees: Mask) -> list[Motion]:
 
 
 def _supports(motions: list[Motion], x: FloatArray, y: FloatArray, bound: float) -> Array:
-    """How many matches each of many motions explains."""
+    """How many matches each of many motions explains.
+
+    |R x + s - y|^2 = |x|^2 + |y|^2 + |s|^2 - 2 y . R x + 2 s . R x - 2 s . y: a row of the match times one of the
+    motion.
+    """
+    products, squares = (y[:, :, None] * x[:, None, :]).reshape(-1, 9), (x**2).sum(axis=1) + (y**2).sum(axis=1)
+    of_matches = np.column_stack([squares, np.ones(len(x)), products, x, y])
+    R, s = np.array([one.rotation for one in motions]), np.array([one.translation for one in motions])
+    of_motions = np.column_stack(
+        [np.ones(len(s)), (s**2).sum(axis=1), -2 * R.reshape(-1, 9), 2 * np.einsum("mij,mi->mj", R, s), -2 * s]
+    )
     counts = np.empty(len(motions), dtype=np.intp)
-    for k, motion in enumerate(motions):
-        step = motion(x) - y
-        counts[k] = np.count_nonzero(np.einsum("ij,ij->i", step, step) <= bound**2)
+    for start in range(0, len(motions), _ROWS):
+        some = slice(start, start + _ROWS)
+        counts[some] = np.count_nonzero(of_motions[some] @ of_matches.T <= bound**2, axis=1)
     return counts

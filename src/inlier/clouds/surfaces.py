@@ -95,7 +95,9 @@ class Neighbours:
     def within(points: FloatArray, radius: float) -> Neighbours:
         """List all that are no farther apart than ``radius``."""
         pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
-        first, second = pairs[np.argsort(pairs[:, 0], kind="stable")].T.astype(np.int32)
+        first, second = np.ascontiguousarray(pairs.T, dtype=np.int32)
+        order = csr_array((np.arange(len(pairs)), (first, second)), shape=(len(points), len(points))).data
+        first, second = first[order], second[order]
         step = points[first] - points[second]
         return Neighbours(len(points), first, second, np.sqrt(np.einsum("ij,ij->i", step, step)))
 

@@ -1,28 +1,24 @@
 """CloudRegistration: two raw clouds in, one motion out, and how sure it is.
 
-`fit` is: centre both -> at one octave after the other: thin, describe, match, motions that matches suggest, refined on
-the surfaces -> the strongest -> is it sure? -> refine it on finer points.
+`fit` is: centre both -> (for a similarity: likely scales) -> at one octave after the other: thin, describe, match,
+motions that matches suggest, refined on the surfaces -> the strongest -> is it sure? -> refine it on finer points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from inlier._checks import check_flag, warn
+from inlier._checks import check_choice, check_flag, warn
 from inlier._typing import Array, FloatArray
 from inlier.clouds.refinement import Motion, errors_of, polish
-from inlier.clouds.second_opinion import Opinion, Views, opinion_on, ranked
-from inlier.clouds.suggestions import Level, different, level_of, refined, roughly_refined, suggested_motions
+from inlier.clouds.scales import likely_scales, size_of
+from inlier.clouds.search import Clock, Finding, search
+from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.surfaces import thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
@@ -36,33 +32,16 @@ from inlier.transforms import SimilarityTransformation
 if TYPE_CHECKING:
     from inlier.report import CloudReport
 
-_OCTAVES = (2_000, 6_000)  # points of each cloud, about
+_MODELS = ("rigid", "similarity")
 _SURE = 0.005  # detection p-value up to which a motion is called sure
-_BEYOND_DOUBT = -8.0  # logarithm of the p-value at which nothing else is looked at
-_FIRST = 10  # motions of an octave that are looked at before the others
-_WORTH_REFINING = 8  # motions of an octave, the strongest by a quick look
-_CARRIED_ON = 4  # motions of an octave that are tried at the next one
 _FEWEST_POINTS = 100
 _ANOTHER_UNIT = 30.0  # ratio of the sizes of two clouds that hardly show one place in one unit
+_ANOTHER_SIZE = 2.0  # ratio from which on a refusal mentions the unit
 _AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from which on either may be right
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
+_KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
 _MOST_POINTS = 4_000_000  # of a cloud that are kept as they are; of more, every so many
-
-
-@dataclass(eq=False)
-class _Clock:
-    """Seconds that each step took."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, step: str) -> Iterator[None]:
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + perf_counter() - start
 
 
 class CloudRegistration(TransformerMixin, BaseEstimator):
@@ -79,6 +58,10 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         Draws samples of matches.
     raise_on_failure : bool, default=True
         Whether `fit` raises `NoConsensusError` where nothing is sure. If not, ``success_`` says so.
+    model : {"rigid", "similarity"}, default="rigid"
+        Whether the clouds are in one unit, or the scale is to be found as well: millimetres and metres, or a model made
+        of photos, which has no unit. A scale is one more thing that can go wrong, so less is sure; it is found if
+        the two clouds are of about one size once they are in one unit (up to a factor of 2).
 
     Attributes
     ----------
@@ -86,13 +69,13 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         Whether a motion was found that is sure: ``detection_p_value_`` of 0.005 or less, no freedom left, and no other
         motion that is about as sure.
     transformation_ : SimilarityTransformation or None
-        target = transformation_(source), rigid. None where nothing is sure.
+        target = transformation_(source), of the model that was asked for. None where nothing is sure.
     detection_p_value_ : float
         Chance that clouds of different places support a motion as well, by the tail of what such clouds did when the
         test was set up; 1 where the surfaces leave a freedom undetermined.
     undetermined_ : str or None
-        The small turn or shift, in the target's axes, that the surfaces in contact do not determine: along a plane, a
-        pipe, about a ball.
+        The small turn or shift, in the target's axes, or change of scale, that the surfaces in contact do not
+        determine: along a plane, a pipe, about a ball, of a corner.
     overlap_ : tuple of two floats
         Share of the surface of source and of target that touches the other; NaN where nothing was found.
     uncertainty_ : MotionUncertainty or None
@@ -119,7 +102,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     refinement_ : float
         Root mean square distance by which the last refinement moved the source.
     seconds_ : dict of float
-        What each step took.
+        What each step took: ``"thin"``, ``"scales"`` (for a similarity), ``"describe and match"``, ``"search"``,
+        ``"judge"`` and, where a motion is sure, ``"refine"``.
     n_features_in_ : int
         3.
 
@@ -143,9 +127,10 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     success_: bool
     transformation_: SimilarityTransformation | None
 
-    def __init__(self, random_state: Any = None, raise_on_failure: bool = True) -> None:
+    def __init__(self, random_state: Any = None, raise_on_failure: bool = True, model: str = "rigid") -> None:
         self.random_state = random_state
         self.raise_on_failure = raise_on_failure
+        self.model = model
 
     def fit(self, source: Any, target: Any) -> Self:
         """Find the motion.
@@ -160,20 +145,19 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self
         """
         check_flag(self.raise_on_failure, "raise_on_failure")
+        check_choice(self.model, _MODELS, "model")
         clouds = _read_cloud(source, "source"), _read_cloud(target, "target")
         self._origins = clouds[0].mean(axis=0), clouds[1].mean(axis=0)
         first, second = (cloud - origin for cloud, origin in zip(clouds, self._origins, strict=True))
-        self.n_features_in_, clock = 3, _Clock()
+        self.n_features_in_, clock = 3, Clock()
         with single_threaded_blas():
-            with clock("thin"):
-                first, second = thin_both(first, second)
-            levels, opinions = self._search(first, second, clock)
-            self._answer(levels, opinions)
+            first, second, finding = self._search(first, second, clock)
+            self._answer(finding)
             if self.success_:
                 with clock("refine"):
-                    self._refine(first, second, opinions[0], levels)
+                    self._refine(finding.scale * first, second, finding)
         self.seconds_ = clock.seconds
-        self.why_not_ = None if self.success_ else self._why_not(first, second, opinions)
+        self.why_not_ = None if self.success_ else self._why_not(first, second, finding.opinions)
         if self.why_not_ is not None and self.raise_on_failure:
             raise NoConsensusError(self.why_not_)
         return self
@@ -207,37 +191,27 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     def registration_(self) -> Registration:
         """What the matches alone say."""
         check_is_fitted(self, "success_")
-        return Registration(raise_on_failure=False, random_state=self.random_state).fit(*self.matches_)
+        start = Registration(self.model, raise_on_failure=False, random_state=self.random_state)
+        return start.fit(*self.matches_)
 
-    def _search(self, source: FloatArray, target: FloatArray, clock: _Clock) -> tuple[list[Level], list[Opinion]]:
-        """Look for motions at one octave after the other, until one is beyond doubt; the strongest first."""
-        rng, levels = as_generator(self.random_state), list[Level]()
-        opinions = list[Opinion]()
-        with clock("judge"):
-            views = Views.of((source, target), (-self._origins[0], -self._origins[1]))
-        for n_points in _OCTAVES:
-            with clock("describe and match"):
-                # Each octave cuts the clouds along other axes: what its cells happen to hold is drawn anew.
-                level = level_of(source, target, n_points, Rotation.random(rng=rng).as_matrix())
-            levels.append(level)
-            with clock("search"):
-                suggested = suggested_motions(level, rng)
-            motions, coarser = list[Motion](), [one.motion for one in opinions[:_CARRIED_ON]]
-            # Where the first few suggestions settle it, the others are not looked at.
-            for some in ([*coarser, *suggested[:_FIRST]], suggested[_FIRST:]):
-                with clock("search"):
-                    quick = _ranked(roughly_refined(level, some), [level], views, level.every)
-                    best = refined(level, [one.motion for one in quick[:_WORTH_REFINING]])
-                    motions = different([*motions, *best], levels[0])
-                with clock("judge"):
-                    opinions = _ranked(motions, levels, views)
-                if opinions and opinions[0].log_p_value < _BEYOND_DOUBT:
-                    return levels, opinions
-        return levels, opinions
+    def _search(self, source: FloatArray, target: FloatArray, clock: Clock) -> tuple[FloatArray, FloatArray, Finding]:
+        """Thin both, and look for motions; the source is brought to the size of the target where its scale is free."""
+        rng, scales = as_generator(self.random_state), None
+        with clock("thin"):
+            self._scale = 1.0 if self.model == "rigid" else size_of(target) / size_of(source)
+            source, target = thin_both(self._scale * source, target)
+        if self.model == "similarity":
+            with clock("scales"):
+                scales = likely_scales(source, target, rng)
+        origins = self._scale * self._origins[0], self._origins[1]
+        finding = search(source, target, origins, scales, rng, clock)
+        self._scale *= finding.scale
+        return source, target, finding
 
-    def _answer(self, levels: list[Level], opinions: list[Opinion]) -> None:
+    def _answer(self, finding: Finding) -> None:
         """Say what was found, as far as the search has come."""
         self.__dict__.pop("registration_", None)  # of an earlier fit
+        opinions, level = finding.opinions, finding.levels[-1]
         best = opinions[0] if opinions else None
         self.detection_p_value_ = 1.0 if best is None else float(np.exp(best.log_p_value))
         self.undetermined_ = None if best is None else best.undetermined
@@ -252,13 +226,15 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
             if _is_ambiguous(opinions) or second.n_supporting >= _SAME_ORDER * first.n_supporting:
                 self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
         self.evidence_ = [one.to_dict() for one in opinions]
-        self.spacing_, self.noise_bound_, self.refinement_ = levels[-1].side, np.nan, np.nan
-        x, y = levels[-1].ends
-        self.matches_ = x + self._origins[0], y + self._origins[1]
+        self.spacing_, self.noise_bound_, self.refinement_ = level.side, np.nan, np.nan
+        x, y = level.ends
+        self.matches_ = x / self._scale + self._origins[0], y + self._origins[1]
 
-    def _refine(self, source: FloatArray, target: FloatArray, best: Opinion, levels: list[Level]) -> None:
+    def _refine(self, source: FloatArray, target: FloatArray, finding: Finding) -> None:
         """Improve the motion on finer points, and say how far it may be off."""
-        motion, surfaces, self.noise_bound_ = polish(source, target, best.motion)
+        best, levels = finding.opinions[0], finding.levels
+        free_scale = self.model == "similarity"
+        motion, surfaces, self.noise_bound_ = polish(source, target, best.motion, free_scale=free_scale)
         some = levels[0].source.points
         self.refinement_ = float(np.sqrt(((motion(some) - best.motion(some)) ** 2).sum(axis=1).mean()))
         if self.refinement_ > _BLOCK * levels[0].side:
@@ -270,14 +246,17 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         found = self._as_transformation(motion)
         self.transformation_ = found
         self.overlap_ = opinion_on(motion, levels).overlap
-        self.uncertainty_ = errors_of(
-            surfaces, motion, self.noise_bound_, _BLOCK * levels[0].side, found, self._origins
-        )
+        block = _BLOCK * levels[0].side
+        self.uncertainty_ = errors_of(surfaces, motion, self.noise_bound_, block, found, self._origins[1])
+        if free_scale and (self.uncertainty_ is None or self.uncertainty_.scale > _KNOWN_SCALE * found.scale):
+            self.success_, self.detection_p_value_, self.undetermined_ = False, 1.0, "another scale"
+            self.transformation_, self.uncertainty_, self.overlap_ = None, None, (np.nan, np.nan)
 
     def _as_transformation(self, motion: Motion) -> SimilarityTransformation:
         """The motion between the clouds as they came."""
-        shift = self._origins[1] + motion.translation - motion.rotation @ self._origins[0]
-        return SimilarityTransformation(motion.rotation, shift, model="rigid")
+        scale = self._scale * motion.scale
+        shift = self._origins[1] + motion.translation - scale * (motion.rotation @ self._origins[0])
+        return SimilarityTransformation(motion.rotation, shift, scale, model=self.model)
 
     def _why_not(self, source: FloatArray, target: FloatArray, opinions: list[Opinion]) -> str:
         sizes = [float(np.sqrt((cloud**2).sum(axis=1).mean())) for cloud in (source, target)]
@@ -288,7 +267,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}, which is "
                 f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? A scale of {scale:g} "
                 f"would fit (millimetres and metres differ by 1000): multiply the coordinates of the {smaller} by "
-                f"that and try again."
+                f"that and try again, or let model='similarity' find the scale."
             )
         if not opinions:
             return (
@@ -296,9 +275,9 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 "that one motion explains."
             )
         best = opinions[0]
-        if best.undetermined is not None:
+        if self.undetermined_ is not None:
             return (
-                f"The surfaces that can be brought together do not determine the motion: {best.undetermined} fits "
+                f"The surfaces that can be brought together do not determine the motion: {self.undetermined_} fits "
                 f"as well, as along a plane, a pipe or a ball. What was found is one of many; scans "
                 f"that show more would tell."
             )
@@ -309,11 +288,14 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 f"points near the other surface touch it. What the clouds show may repeat itself or be symmetric; "
                 f"scans that show more would tell."
             )
+        another = " If they may be in different units, let model='similarity' find the scale."
+        unit = another if self.model == "rigid" and not 1 / _ANOTHER_SIZE < ratio < _ANOTHER_SIZE else ""
         in_front = "" if best.in_front is None else f", and {best.in_front:.0%} of what is in view hangs in empty space"
         return (
             f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
             f"{best.contact:.0%} of the points near the other surface touch it{in_front}; clouds of different places "
-            f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too little."
+            f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too "
+            f"little.{unit}"
         )
 
 
@@ -323,11 +305,6 @@ def _is_ambiguous(opinions: list[Opinion]) -> bool:
         return False
     best, second = (one.log_p_value for one in opinions[:2])
     return second <= np.log(_SURE) and best - second > np.log(_AS_SURE)
-
-
-def _ranked(motions: list[Motion], levels: list[Level], views: Views, every: int = 1) -> list[Opinion]:
-    """What speaks for each motion, the strongest first."""
-    return ranked([opinion_on(motion, levels, views, every) for motion in motions])
 
 
 def _read_cloud(data: Any, name: str) -> FloatArray:

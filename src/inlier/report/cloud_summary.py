@@ -40,7 +40,7 @@ class CloudSummary:
     def settings(self) -> dict[str, Any]:
         """What the answer depends on."""
         state = self.registration.random_state
-        return {"random_state": state if isinstance(state, int) else str(state)}
+        return {"model": self.registration.model, "random_state": state if isinstance(state, int) else str(state)}
 
     @property
     def answer(self) -> str:
@@ -61,7 +61,7 @@ class CloudSummary:
             return [found.why_not_] if found.why_not_ else []
         errors = found.uncertainty_
         sentences = [f"It {found.transformation_.describe()}."]
-        sentences += [] if errors is None else [errors_in_words(errors, "rigid")]
+        sentences += [] if errors is None else [errors_in_words(errors, found.model)]
         sentences.append(
             f"The chance that clouds of different places support a motion as well is {found.detection_p_value_:.2g}."
         )
@@ -125,7 +125,11 @@ class CloudSummary:
             **found.transformation_.to_dict(),
             "in_words": found.transformation_.describe(),
             "standard_errors": errors
-            and {"degrees": errors.rotation.tolist(), "translation": errors.translation.tolist(), "scale": 0.0},
+            and {
+                "degrees": errors.rotation.tolist(),
+                "translation": errors.translation.tolist(),
+                "scale": errors.scale,
+            },
             "detection_p_value": found.detection_p_value_,
             "overlap": list(found.overlap_),
         }
@@ -192,7 +196,8 @@ def _parts(summary: CloudSummary) -> list[Part]:
         parts.append(Part("distances.html", _distances(summary)))
         motion = {"transformation": found.transformation_, "sentences": summary.details[:2], "is_small": True}
         parts.append(Part("transformation.html", motion))
-    parts.append(Part("evidence.html", {"evidence": summary.evidence, "seconds": found.seconds_}))
+    search = {"evidence": summary.evidence, "seconds": found.seconds_, "spacing": found.spacing_}
+    parts.append(Part("evidence.html", {**search, "refinement": found.refinement_}))
     parts.append(Part("settings.html", {"summary": summary, "versions": versions()}))
     return parts
 
