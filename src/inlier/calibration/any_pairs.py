@@ -37,6 +37,7 @@ _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
 _FEWEST_FOR_UNITS = 4
+_STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # the luck of a deal decides one name in seven; of ten deals, one in thirty
 _BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
 
 
@@ -50,16 +51,16 @@ class FoldMap:
 
 
 def fold_maps(
-    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState
+    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState, n_deals: int
 ) -> list[FoldMap]:
-    """Learn from the trusted ones of prepared pairs, without each fold; of few pairs, in several deals.
+    """Learn from the trusted ones of prepared pairs, without each fold, in several deals.
 
     ``labels`` are those of `inlier.rows.null_pairs`. Folds without which nothing is found are left out.
     """
     learner = Learner(pairs, labels, rng)
     folds = [
         (deal, np.flatnonzero(of == fold))
-        for deal in range(how_many_deals(pairs.n_pairs))
+        for deal in range(n_deals)
         for of in [deal_folds(labels, how_many_folds(n_folds, learner), rng)]
         for fold in np.unique(of)
     ]
@@ -77,11 +78,19 @@ def fold_maps(
 
 
 def compare_any(
-    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState
+    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState, steady: bool = False
 ) -> list[AnyPairs]:
-    """Learn from the trusted ones of prepared pairs without each fold, so that any x can be scored with any y."""
+    """Learn from the trusted ones of prepared pairs without each fold, so that any x can be scored with any y.
+
+    Pairs are dealt as often as in `inlier.calibration.cross_fit`; where the answer is to be ``steady``, more often.
+    """
+    n_deals = how_many_deals(pairs.n_pairs)
+    if steady:
+        n_deals = max(n_deals, int(np.clip(_STEADY_PAIRS // pairs.n_pairs, 1, _MOST_DEALS)))
     rows = in_float64(*pairs.take(np.arange(pairs.n_pairs)))
-    return [AnyPairs(rows, labels, trusted, fold, rng) for fold in fold_maps(pairs, labels, trusted, n_folds, rng)]
+    return [
+        AnyPairs(rows, labels, trusted, fold, rng) for fold in fold_maps(pairs, labels, trusted, n_folds, rng, n_deals)
+    ]
 
 
 class AnyPairs:

@@ -206,22 +206,23 @@ def repair_pairs(
         trusted[:] = True
     # first: who is a suspect, by the rank of the own partner; then learn without all suspects, and ask again
     wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng), looked_at.size)
-    suspects = np.flatnonzero(wrong > _CANDIDATE)
-    aside = (wrong > _CANDIDATE) | (q[looked_at] > _MORE_LIKELY)
+    aside = wrong > _CANDIDATE
     if (~aside).sum() >= _FEWEST_TRUSTED:
         trusted = ~aside
-    compared = compare_any(near, common, trusted, matcher.n_folds, rng)
+    compared = compare_any(near, common, trusted, matcher.n_folds, rng, steady=True)
     wrong_again, rank = _judged(compared, looked_at.size)
+    suspects = np.flatnonzero(aside)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
     for fold in compared:
         fold.weigh()
     perhaps = np.flatnonzero(aside & (rank != 1))
+    owners = trusted & (wrong_again <= _CANDIDATE)  # a copy fits an owner's x as well, so owners are not quite sure
     found = _Found(
         name_partners(compared, suspects, wrong_again[suspects], sure),
         suspects,
-        find_owners(compared, perhaps, sure, of_y=True),
-        find_owners(compared, perhaps, sure, of_y=False),
-        nearly_equal(near, perhaps, sure),
+        find_owners(compared, perhaps, owners, of_y=True),
+        find_owners(compared, perhaps, owners, of_y=False),
+        nearly_equal(near, perhaps, owners),
         perhaps,
     )
     verdict = _Verdict(q[looked_at], wrong_again, rank, found, alpha)
