@@ -25,7 +25,7 @@ from time import perf_counter
 import numpy as np
 from scipy.stats import ortho_group
 
-import inlier.estimators.repair as steps
+import inlier.estimators._repairing as steps
 from inlier import CalibratedMatcher
 from tables import REAL_TABLES, filled, real_tables
 
@@ -85,7 +85,7 @@ def oracle(X, Y, truth, seed, alpha, *, knows_all, **given):
     if not knows_all:
         return quiet(matcher.repair, X, Y, **given)
     judged = steps._judged
-    steps._judged = lambda compared, n: (matcher.q_values_.copy(), judged(compared, n)[1])
+    steps._judged = lambda compared, is_pair: (matcher.q_values_.copy(), judged(compared, is_pair)[1])
     try:
         return quiet(matcher.repair, X, Y, **given)
     finally:
@@ -203,10 +203,12 @@ def mixed_up(n, d, noise, wrong, rng):
     return X, Y[partner], partner
 
 
-def suspects(seeds):
+def suspects(seeds, only):
     """Share of innocents among the suspects: stated, and true."""
     print(f"{'':36s} suspects  stated    true    miss")
     for n, d, noise in ((1000, 10, 0.3), (1000, 10, 1.0), (1000, 50, 2.0), (300, 30, 0.7), (500, 20, 1.5)):
+        if only and f"{n},{d},{noise}" not in only:
+            continue
         for wrong in (0.005, 0.02, 0.1):
             count, stated, true, missed = np.zeros((4, seeds))
             for seed in range(seeds):
@@ -352,14 +354,14 @@ def main():
     parser.add_argument("what", choices=("tables", "real", "suspects", "permuted", "copies", "clumps", "speed"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--alpha", type=float, default=0.05)
-    parser.add_argument("--only", nargs="*", default=(), help="names of tables, or first words of permuted problems")
+    parser.add_argument("--only", nargs="*", default=(), help="tables, first words of permuted, n,d,noise of suspects")
     parser.add_argument("--aside", action="store_true", help="the tables that were kept aside")
     given = parser.parse_args()
     start = perf_counter()
     {
         "tables": lambda: tables(given.seeds, given.only, given.alpha, given.aside),
         "real": lambda: real(given.alpha),
-        "suspects": lambda: suspects(given.seeds),
+        "suspects": lambda: suspects(given.seeds, given.only),
         "permuted": lambda: permuted(given.seeds, given.only),
         "copies": lambda: copies(given.seeds),
         "clumps": lambda: clumps(given.seeds, given.alpha),

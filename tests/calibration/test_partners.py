@@ -127,7 +127,7 @@ def test_log_odds_are_means_over_the_deals(mixed_up):
         folds.append([fold for fold in compared if row in fold.fold.rows])
     assert {len(of) for of in folds} == {len({fold.fold.deal for fold in compared})} != {1}
     allowed = compared[0].allowed(rows, suspects)
-    for places, onward, back in _mean_log_odds(compared, rows, suspects):
+    for places, onward, back in _mean_log_odds(compared, rows, suspects, (np.ones(400, dtype=bool),) * 2):
         for place, at in enumerate(places):
             one, may = rows[[at]], allowed[at]
             expected = np.mean([fold.log_odds(one, suspects)[0] for fold in folds[at]], axis=0)

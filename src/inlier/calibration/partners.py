@@ -58,7 +58,7 @@ class Names:
 
     partner: Array  # number of the pair whose y it is; -1 where there is no candidate
     q_values: FloatArray
-    runner_up: Array  # the next best, -1 where there is none
+    runner_up: Array  # the next best for which there is evidence, -1 where there is none
     not_here: FloatArray  # chance that the partner is none of the candidates, given that the row is wrong
 
 
@@ -70,28 +70,36 @@ class Owners:
     q_values: FloatArray
 
 
-def name_partners(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask) -> Names:
-    """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed."""
-    m = suspects.size
+def name_partners(
+    compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask, has: tuple[Mask, Mask] | None = None
+) -> Names:
+    """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed.
+
+    ``has`` says of all pairs whether they have an x, and a y.
+    """
+    m, everyone = suspects.size, np.ones(sure.size, dtype=bool)
+    has = (everyone, everyone) if has is None else has
     nobody = Names(np.full(m, -1), np.ones(m), np.full(m, -1), np.full(m, 0.5))
     if m < 2 or sure.sum() < FEWEST_SURE:
         return nobody
-    chance = _Chance.of(compared, suspects, wrong)
+    chance = _Chance.of(compared, suspects, np.where(has[1][suspects], wrong, 0.0), has)
     if chance is None:
         return nobody
     best, second = np.full((2, m), -1)
     row, column, weight = [], [], []
-    for places, onward, back in _mean_log_odds(compared, suspects, suspects):
+    for places, onward, back in _mean_log_odds(compared, suspects, suspects, has):
         evidence = chance.evidence(onward, back, of_x=wrong[places][:, None])
         order = np.argsort(-evidence, axis=1)[:, :_MOST_CANDIDATES]
         strength = np.take_along_axis(evidence, order, axis=1)
-        best[places], second[places] = order[:, 0], order[:, min(1, order.shape[1] - 1)]
+        best[places], second[places] = np.where(strength > 0, order, -1)[:, :2].T
         r, c = np.nonzero(strength > 0)
         row.append(places[r])
         column.append(order[r, c])
         weight.append(strength[r, c])
     chosen, strength = _assigned(np.concatenate(row), np.concatenate(column), np.concatenate(weight), m)
-    is_wrong_name, not_here = chance.judge(np.where(chosen >= 0, strength, _IMPOSSIBLE_EVIDENCE), wrong)
+    is_wrong_name, not_here = chance.judge(
+        np.where(chosen >= 0, strength, _IMPOSSIBLE_EVIDENCE), np.where(has[0][suspects], wrong, 0.0)
+    )
     runner_up = np.where(best == chosen, second, best)
     partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
     return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
@@ -136,12 +144,13 @@ def find_owners(compared: Sequence[AnyPairs], suspects: Array, right: Mask, *, o
 
 
 def _mean_log_odds(
-    compared: Sequence[AnyPairs], rows: Array, suspects: Array
+    compared: Sequence[AnyPairs], rows: Array, suspects: Array, has: tuple[Mask, Mask]
 ) -> Iterator[tuple[Array, FloatArray, FloatArray]]:
     """Log odds of x of rows with all suspects' y, and of y of rows with all suspects' x, some rows at a time.
 
-    Each by the maps of its own folds, the mean over the deals.
+    Each by the maps of its own folds, the mean over the deals; impossible where there is no such x or y.
     """
+    of_x, of_y = has
     place = np.full(compared[0].trusted.size, -1)
     place[rows] = np.arange(rows.size)
     for start in range(0, rows.size, _ROWS_AT_ONCE):
@@ -155,9 +164,11 @@ def _mean_log_odds(
                 total[0, at] += fold.log_odds(mine, suspects)
                 total[1, at] += fold.log_odds(suspects, mine).T
                 count[at] += 1
-        possible = (count > 0) & compared[0].allowed(rows[places], suspects)
-        onward, back = np.where(possible, total / np.maximum(count, 1), IMPOSSIBLE)
-        yield places, onward, back
+        some = rows[places]
+        possible = (count > 0) & compared[0].allowed(some, suspects)
+        onward, back = total / np.maximum(count, 1)
+        onward = np.where(possible & of_x[some][:, None] & of_y[suspects], onward, IMPOSSIBLE)
+        yield places, onward, np.where(possible & of_y[some][:, None] & of_x[suspects], back, IMPOSSIBLE)
 
 
 def _mean_own_log_odds(compared: Sequence[AnyPairs], rows: Array) -> FloatArray:
@@ -198,7 +209,7 @@ class _Evidence:
     """Evidence t for names, from log odds."""
 
     lambda_: _LogRatio
-    wrong: FloatArray  # c, the chance that each suspect is wrong
+    wrong: FloatArray  # c, the chance that each suspect's y is not with its own x; 0 where it has none
 
     def __call__(
         self, onward: FloatArray, back: FloatArray, of_y: FloatArray | None = None, of_x: FloatArray | None = None
@@ -226,20 +237,20 @@ class _Chance:
     right: FloatArray  # evidence of own partners, in rising order
 
     @staticmethod
-    def of(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray) -> _Chance | None:
+    def of(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, has: tuple[Mask, Mask]) -> _Chance | None:
         """Learn it from the pairs that maps were learned from; None where none of them may be with a suspect."""
         rows, m = np.flatnonzero(compared[0].trusted), suspects.size
         rows = rows[:: max(1, rows.size // _MOST_SURE)]
         own, n = _mean_own_log_odds(compared, rows), rows.size
         some = rows[:: max(1, n // _ROWS_FOR_ODDS)]
-        strangers = np.concatenate([onward.ravel() for _, onward, _ in _mean_log_odds(compared, some, suspects)])
+        strangers = np.concatenate([onward.ravel() for _, onward, _ in _mean_log_odds(compared, some, suspects, has)])
         strangers = strangers[strangers > IMPOSSIBLE]
         if strangers.size == 0:
             return None
         evidence = _Evidence(_LogRatio.of(own, strangers, n * m), wrong)
         best, beside = np.empty(n), (np.arange(n) * (2 * _DRAW + 1) + _DRAW) % m  # some suspect or other
         beside_onward, beside_back = np.empty((2, *beside.shape))
-        for place, onward, back in _mean_log_odds(compared, rows, suspects):
+        for place, onward, back in _mean_log_odds(compared, rows, suspects, has):
             best[place] = evidence(onward, back).max(axis=1)
             at = np.arange(place.size), beside[:, place]
             beside_onward[:, place], beside_back[:, place] = onward[at], back[at]
