@@ -6,6 +6,7 @@
     python benchmarks/repair.py suspects --seeds 100           # "of these 8 about 1 is innocent"
     python benchmarks/repair.py permuted --seeds 10            # 90 % of 500 pairs are permuted
     python benchmarks/repair.py copies --seeds 60              # a noisy copy of a row: is it named, and of whom?
+    python benchmarks/repair.py columns --seeds 20             # columns of the same name, seven wrong rows
     python benchmarks/repair.py clumps --seeds 4               # rows in clusters: names, new pairs, partners
     python benchmarks/repair.py speed                          # 1,000,000 x 50, 1 % wrong: repair / fit
 
@@ -298,6 +299,42 @@ def copies(seeds):
         print(f"noise {noise} sd".ljust(24) + f" {owner:9.3f} {kept:7.3f} {called:15.3f} {of:14.3f}", flush=True)
 
 
+def columns(seeds, alpha):
+    """300 columns that correlate .2 to .45 with their namesake, seven rows in a ring: who is found, who is named?"""
+    print(f"{'mean over the seeds':24s} suspects: wrong  innocent  (stated)  worst draw   named   wrong")
+    for n in (60, 120):
+        lines = []
+        for seed in range(500, 500 + seeds):
+            rng, own = np.random.default_rng(seed), np.arange(n)
+            rho = rng.uniform(0.2, 0.45, 300)
+            noise = [
+                0.8**0.5 * rng.normal(size=(n, 300)) + 0.02**0.5 * rng.normal(size=(n, 10)) @ rng.normal(size=(10, 300))
+                for _ in range(3)
+            ]
+            X, Y = (np.sqrt(rho) * noise[0] + np.sqrt(1 - rho) * side for side in noise[1:])
+            ring, partner = rng.permutation(n)[:7], np.arange(n)
+            partner[ring] = np.roll(ring, 1)
+            matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed, same_columns=True).fit, X, Y[partner])
+            found = quiet(matcher.repair, X, Y[partner])
+            named = (found.partner >= 0) & (found.partner != own)
+            lines.append(
+                [
+                    (found.suspects & (partner != own)).sum(),
+                    (found.suspects & (partner == own)).sum(),
+                    found.n_innocent,
+                    named.sum(),
+                    (named & (found.partner != np.argsort(partner))).sum(),
+                ]
+            )
+        wrong, innocent, stated, names, false = np.mean(lines, axis=0)
+        worst = f"{min(line[0] for line in lines)} and {max(line[1] for line in lines)}"
+        print(
+            f"{n} rows".ljust(24)
+            + f" {wrong:15.2f} {innocent:9.2f} {stated:9.2f} {worst:>11s} {names:7.2f} {false:7.2f}",
+            flush=True,
+        )
+
+
 def clumps(seeds, alpha):
     """Rows in clusters, a tenth of the pairs in a ring: wrong names, and wrong ones among new pairs and partners."""
     print(f"{'mean over the seeds':36s}   named     FDP   FDP of new pairs   of partners found")
@@ -355,7 +392,9 @@ def speed():
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tables", "real", "suspects", "permuted", "copies", "clumps", "speed"))
+    parser.add_argument(
+        "what", choices=("tables", "real", "suspects", "permuted", "copies", "columns", "clumps", "speed")
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--only", nargs="*", default=(), help="tables, first words of permuted, n,d,noise of suspects")
@@ -368,6 +407,7 @@ def main():
         "suspects": lambda: suspects(given.seeds, given.only),
         "permuted": lambda: permuted(given.seeds, given.only),
         "copies": lambda: copies(given.seeds),
+        "columns": lambda: columns(given.seeds, given.alpha),
         "clumps": lambda: clumps(given.seeds, given.alpha),
         "speed": speed,
     }[given.what]()

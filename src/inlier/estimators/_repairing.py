@@ -18,6 +18,7 @@ from inlier.calibration.any_pairs import AnyPairs, compare_any
 from inlier.calibration.dependence import nearly_equal
 from inlier.calibration.partners import Names, Owners, find_owners, name_partners
 from inlier.calibration.suspects import chance_wrong, own_rank_scores
+from inlier.estimators._beside import Beside
 from inlier.estimators.repair import KINDS, MORE_LIKELY, Repair
 from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows
@@ -81,7 +82,8 @@ def repair_pairs(
     pair_labels: Any,
     gaps: Array,
     alpha: float,
-    labels: Any = None,
+    labels: Any,
+    beside: Beside,
 ) -> Repair:
     """Say of each row whether it is with its partner, and if not, with whom it belongs.
 
@@ -93,15 +95,16 @@ def repair_pairs(
     looked_at = _rows_to_look_at(matcher, of, rng)
     near, common = pairs.near(looked_at), pair_labels(looked_at)
     is_pair, has = looked_at < of.n_pairs, of.have_x_and_y(looked_at)
+    helped = beside.helper(near, common, rng)
     trusted = q[looked_at] <= MORE_LIKELY
     if trusted.sum() < _FEWEST_TRUSTED:
         trusted[:] = is_pair
     # first: who is a suspect, by the rank of the own partner; then learn without all suspects, and ask again
-    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng), is_pair)
+    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng, helped), is_pair)
     aside = wrong > _CANDIDATE
     if (~aside).sum() >= _FEWEST_TRUSTED:
         trusted = ~aside
-    compared = compare_any(near, common, trusted, matcher.n_folds, rng, steady=True)
+    compared = compare_any(near, common, trusted, matcher.n_folds, rng, helped, steady=True)
     wrong_again, rank = _judged(compared, is_pair)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
     for fold in compared:

@@ -264,7 +264,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         """
         check_is_fitted(self, "q_values_")
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
-        labels = labels_of_both(X, y)
+        labels, given = labels_of_both(X, y), (X, y)
         X, Y = self._read_pairs(X, y)
         n = X.shape[0]
         if self.q_values_.shape != (n,):
@@ -273,6 +273,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
                 f"Give the tables that it was fitted to."
             )
         groups, strata = self._read_labels(n, groups, strata)
+        beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
         rows = Rows(n)
         if unpaired is not None:
             if groups is not None or strata is not None:
@@ -294,7 +295,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
             return rows.set_apart(found, some)
 
-        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels)
+        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""
