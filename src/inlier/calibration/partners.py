@@ -113,13 +113,13 @@ def _means_of_surer(chances: FloatArray) -> FloatArray:
     return means
 
 
-def find_owners(compared: Sequence[AnyPairs], suspects: Array, right: Mask, *, of_y: bool) -> Owners:
+def find_owners(compared: Sequence[AnyPairs], suspects: Array, is_right: Mask, *, of_y: bool) -> Owners:
     """Of which right pair a suspect's y is a copy (or its x): whose x (or y) it fits.
 
     What that is worth is told by the right pairs themselves, each with the best of the others.
     """
-    place = np.full(right.size, -1)
-    right = np.flatnonzero(right)[:: max(1, int(right.sum()) // _MOST_SURE)]
+    place = np.full(is_right.size, -1)
+    right = np.flatnonzero(is_right)[:: max(1, int(is_right.sum()) // _MOST_SURE)]
     m = suspects.size
     if m == 0 or right.size < FEWEST_SURE:
         return Owners(np.full(m, -1), np.ones(m))

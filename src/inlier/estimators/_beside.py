@@ -16,7 +16,7 @@ from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer
 from inlier.estimators._base import ModelPairs, column_names, row_labels
 from inlier.exceptions import ParameterError
-from inlier.rows import as_table
+from inlier.rows import PairedRows, as_table
 from inlier.rows.backend import to_host
 from inlier.rows.gaps import fill_gaps
 
@@ -42,7 +42,7 @@ class Beside:
         return _MOST_DEALS if self.unpaired is None else _DEALS_OF_POOLS
 
     def helper(
-        self, prepared: ModelPairs, labels: Array, rng: np.random.RandomState
+        self, prepared: PairedRows, labels: Array, rng: np.random.RandomState
     ) -> Callable[[Learner], Teacher] | None:
         """What makes of a learner one that knows this; None where there is nothing to know."""
         if self.trust is None and self.unpaired is None and self.columns is None:
@@ -51,6 +51,7 @@ class Beside:
         def helped(learner: Learner) -> Teacher:
             teacher: Teacher = learner
             if self.unpaired is not None:
+                assert isinstance(prepared, ModelPairs)
                 rest = (prepared.later.x(self.unpaired[0]), prepared.later.y(self.unpaired[1]))
                 teacher = SelfLearner(teacher, prepared, *rest, rng)
             if self.columns is not None:

@@ -181,8 +181,20 @@ class _Verdict:
         chance[of.n_pairs :] = np.nan
         runner_up[~of.have_x_and_y(runner_up)[1]] = -1
         partner, runner_up = of.as_given(partner), of.as_given(runner_up)
-        columns = np.array(KINDS)[kind], partner, q, probability, chance, rank, runner_up, copy_of, gaps
-        return Repair(*(column[:n_x] for column in columns), self.alpha, labels, (of.n_x, of.n_y))
+        return Repair(
+            np.array(KINDS)[kind[:n_x]],
+            partner[:n_x],
+            q[:n_x],
+            probability[:n_x],
+            chance[:n_x],
+            rank[:n_x],
+            runner_up[:n_x],
+            copy_of[:n_x],
+            gaps[:n_x],
+            self.alpha,
+            labels,
+            (of.n_x, of.n_y),
+        )
 
     def _of_rows(self) -> dict[str, Array]:
         n, found, s = self.q.size, self.found, self.found.suspects
