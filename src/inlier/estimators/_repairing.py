@@ -104,7 +104,8 @@ def repair_pairs(
     aside = wrong > _CANDIDATE
     if (~aside).sum() >= _FEWEST_TRUSTED:
         trusted = ~aside
-    compared = compare_any(near, common, trusted, matcher.n_folds, rng, helped, steady=True)
+    steady = of.n_pairs <= _MOST_LOOKED_AT  # where pairs are many, the luck of a deal is small
+    compared = compare_any(near, common, trusted, matcher.n_folds, rng, helped, steady=steady)
     wrong_again, rank = _judged(compared, is_pair)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
     for fold in compared:
