@@ -21,11 +21,19 @@ from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
 from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
-from inlier.estimators._beside import Beside, read_beside, read_labels
+from inlier.estimators._beside import (
+    Beside,
+    labels_of_both,
+    labels_with_rest,
+    read_beside,
+    read_labels,
+    read_unpaired,
+)
 from inlier.estimators._learned import Learned
 from inlier.estimators._new_pairs import LearnedMap
-from inlier.estimators.repair import Repair, repair_pairs
-from inlier.exceptions import DependenceWarning, ParameterWarning
+from inlier.estimators._repairing import Rows, repair_pairs
+from inlier.estimators.repair import Repair
+from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.gaps import crossed, gap_classes, mostly_missing, without_gaps
 from inlier.rows.null_pairs import pair_labels
@@ -213,7 +221,15 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             self._hint_at_logarithms(table, name)
         return self
 
-    def repair(self, X: Any, y: Any, groups: Any = None, strata: Any = None, alpha: float | None = None) -> Repair:
+    def repair(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        strata: Any = None,
+        alpha: float | None = None,
+        unpaired: Any = None,
+    ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
         Estimators keep no rows, so the tables are given again, as they were to `fit`.
@@ -224,6 +240,9 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             The same tables and labels.
         alpha : float, optional
             Largest expected share of wrong names among those given; that of the matcher by default.
+        unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
+            Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
+            them, and for them, too. They are counted behind the others. Not together with groups or strata.
 
         Returns
         -------
@@ -245,7 +264,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         """
         check_is_fitted(self, "q_values_")
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
-        labels = _row_labels(X, y)
+        labels, given = labels_of_both(X, y), (X, y)
         X, Y = self._read_pairs(X, y)
         n = X.shape[0]
         if self.q_values_.shape != (n,):
@@ -254,19 +273,29 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
                 f"Give the tables that it was fitted to."
             )
         groups, strata = self._read_labels(n, groups, strata)
+        beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
+        rows = Rows(n)
+        if unpaired is not None:
+            if groups is not None or strata is not None:
+                raise ParameterError("unpaired", "rows have no group and no stratum: leave these out, or the rows.")
+            rest = read_unpaired(unpaired, (X, Y))
+            rows = Rows(n, *map(len, rest))
+            X, Y = rows.stacked(X, Y, rest)
+            labels = labels_with_rest(labels, unpaired)
         with catch_warnings():  # of what `fit` has said already
             simplefilter("ignore")
             filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
-        gaps = np.zeros(n, dtype=np.int64)
+        gaps = np.zeros(rows.n_all, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
         pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
 
-        def common(rows: Array) -> Array:
-            near = pairs.near(rows)
-            return pair_labels(near.X, near.Y, *(None if of is None else of[rows] for of in (groups, strata)))
+        def common(some: Array) -> Array:
+            near = pairs.near(some)
+            found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
+            return rows.set_apart(found, some)
 
-        return repair_pairs(self, pairs, common, gaps, alpha, labels)
+        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""
@@ -418,9 +447,3 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
-
-
-def _row_labels(X: Any, y: Any) -> tuple[Any, Any] | None:
-    """Labels of the rows of two data frames, if both have any."""
-    indexes = [getattr(table, "index", None) for table in (X, y)]
-    return None if any(index is None or callable(index) for index in indexes) else (indexes[0], indexes[1])
