@@ -27,11 +27,8 @@ _TRIMMED = 0.05  # of the rows at each end of a direction
 _BINS, _MARGIN = 128, 1.0  # of a density; beyond both ends, in standard deviations
 _WIDEST, _HALVINGS = 3.0, 12  # bandwidth, in standard deviations, of which the smallest is found by bisection
 _SAMPLES, _AT_ONCE = 1_000, 50  # from the smoothed density
-_BY_CHANCE = {
-    1: 10,
-    2: 1,
-    3: 1,
-}  # samples with one more mode, at most: of one mode the test is cautious, of more less so
+# samples with one more mode than this, at most: of one mode the test is cautious, of more less so
+_BY_CHANCE = {1: 10, 2: 1, 3: 1}
 _FLAT = 1e-9  # slope, relative to the highest density, that is rounding
 _MOST_CUT = 4  # directions, those with the widest valleys, that clusters are told apart by
 _SMALL = 1e-12  # spread that counts as none, relative to the largest
