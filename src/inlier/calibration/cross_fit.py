@@ -76,14 +76,17 @@ class CrossFit:
             low = 0.0  # what is better than strangers need not be real: a bound from above
         if rivals is None:
             return judged, (low, high)
-        beside_strangers = judged.inlier_fraction, judged.inlier_fraction_error
-        if not rivals.contradicts(*beside_strangers) or not judged.accepted(alpha).any():
+        beside_strangers, accepted = (judged.inlier_fraction, judged.inlier_fraction_error), judged.accepted(alpha)
+        contradict, n_wrong = rivals.contradicts(*beside_strangers) and accepted.any(), judged.n_wrong(accepted)
+        if contradict or rivals.suspects(*beside_strangers, accepted, n_wrong):
+            warn(rivals.warning(judged.inlier_fraction, accepted, n_wrong, has_strata=has_strata), DependenceWarning)
+            low = 0.0
+        if not contradict:
             return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high)
-        warn(rivals.warning(judged.inlier_fraction, has_strata=has_strata), DependenceWarning)
         share, error = rivals.share
         judged = calibrate(self.levels, self.null_scores, (1 - share, error), self.counts)
         high = max(judged.interval()[1], high)  # not all swaps can be told, likewise
-        return judged.doubting(rivals.chance_wrong), (0.0, high)
+        return judged.doubting(rivals.chance_wrong), (low, high)
 
     def judge(self, x: Any, y: Any) -> FloatArray:
         """Score other prepared pairs: the median of what all judges say; 0 where nothing was learned."""

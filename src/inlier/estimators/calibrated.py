@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
+from inlier.calibration.clusters import warn_of_clusters
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, warn_of_clusters, warn_of_dependence
+from inlier.calibration.dependence import blank_rows, warn_of_dependence
 from inlier.calibration.p_values import Calibration, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
@@ -367,9 +368,9 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.inlier_mask_ = fit.per_pair(accepted, pairs)
         lowest = fit.levels[accepted].min() if accepted.any() else np.nextafter(fit.highest(pairs), np.inf)
         self.threshold_ = float(lowest)
+        self.inlier_fraction_ = judged.inlier_fraction
         if groups is None and strata is None and accepted.any() and rows is not None:
             self._look_for_clusters(X, Y, rows, fit)
-        self.inlier_fraction_ = judged.inlier_fraction
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
@@ -414,8 +415,14 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     def _look_for_clusters(self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit) -> None:
         """Warn of swaps inside clusters of rows, if they would be accepted and nothing has been said of the kind."""
         low, high = self.inlier_fraction_interval_
-        rng = check_random_state(self.random_state)
-        if low > 0 and warn_of_clusters((X, Y), rows, fit.judge, float(self.threshold_), self.alpha, rng):
+        if low == 0:
+            return
+        found = min(float(self.inlier_mask_.mean()) / max(self.inlier_fraction_, low), 1.0)
+
+        def accept(x: Any, y: Any) -> Mask:
+            return fit.judge(x, y) >= self.threshold_
+
+        if warn_of_clusters((X, Y), rows, accept, found, self.alpha, check_random_state(self.random_state)):
             self.inlier_fraction_interval_ = 0.0, high
 
     def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
