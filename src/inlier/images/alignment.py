@@ -170,7 +170,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
             start = _scaled(map_by_features(before, after, _FINE_SIZE, random_state), 1 / scale)
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
     if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
-        return replace(best, same_scene=False).scaled(scale)
+        return Alignment(_STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
     if best.moved and larger_y.shape > y.shape:
         finer = larger_y.shape[0] / y.shape[0]
         best = _settled(larger_x, larger_y, best.scaled(finer)).scaled(1 / finer)
