@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import signal
 import subprocess
 import sys
 import zipfile
@@ -212,23 +211,28 @@ def test_names_with_line_breaks_make_no_lines():
     assert refused("match", "no\nError: all is lost", "y.npy").startswith("Error: no\\nError: all is lost")
 
 
+def interrupt(*given, **named):
+    """What Ctrl-C does; its signal is ignored where tests run in the background."""
+    raise KeyboardInterrupt
+
+
 class TestInterrupted:
     """Wherever Ctrl-C comes, it is not "nothing found"."""
 
     @pytest.mark.parametrize("where", ["inlier.cli.match.standard_input", "inlier.cli._LazyCommands.get_command"])
     def test_while_working(self, where, monkeypatch):
-        monkeypatch.setattr(where, lambda *given, **named: signal.raise_signal(signal.SIGINT))
+        monkeypatch.setattr(where, interrupt)
         outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
         assert outcome.exit_code == 130
         assert outcome.stderr == "Interrupted. No file was left half written.\n"
 
     def test_twice(self, monkeypatch):
         for where in ("inlier.cli.match.standard_input", "inlier.cli._common.say"):
-            monkeypatch.setattr(where, lambda *given, **named: signal.raise_signal(signal.SIGINT))
+            monkeypatch.setattr(where, interrupt)
         assert CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).exit_code == 130
 
     def test_before_a_command_is_known(self, monkeypatch):
-        monkeypatch.setattr(main, "parse_args", lambda *given: signal.raise_signal(signal.SIGINT))
+        monkeypatch.setattr(main, "parse_args", interrupt)
         assert CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).exit_code == 130
 
 
