@@ -39,7 +39,7 @@ _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
 _FEWEST_FOR_UNITS = 4
-_STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # the luck of a deal decides one name in seven; of ten deals, one in thirty
+_STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # deals for a steady answer: so many over the number of pairs, and at most
 _BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
 
 
