@@ -190,7 +190,7 @@ def real(alpha):
             same = truth == found.partner
             for i in np.flatnonzero(named & (truth >= 0)):  # equal rows count for each other
                 same[i] |= bool(np.array_equal(Y[truth[i]], Y[found.partner[i]]))
-            counts = {kind: int((found.kind == kind).sum()) for kind in np.unique(found.kind)}
+            counts = {str(kind): int((found.kind == kind).sum()) for kind in np.unique(found.kind)}
             print(f"{name} seed {seed}: {(named & same).sum()} right names, {(named & ~same).sum()} wrong; {counts}")
             print(
                 f"    suspects {found.suspects.sum()}, innocent stated {found.n_innocent:.1f}, true "

@@ -39,7 +39,7 @@ _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
 _FEWEST_FOR_UNITS = 4
-_STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # the luck of a deal decides one name in seven; of ten deals, one in thirty
+_STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # deals for a steady answer: so many over the number of pairs, and at most
 _BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
 
 
@@ -177,12 +177,24 @@ class AnyPairs:
 
     def log_odds(self, i: Array, j: Array) -> FloatArray:
         """Log odds of x_i with y_j against the rivals of both, for all of these i and j; also where not allowed."""
-        evidence = self._unit * self.scores(i, j)
+        odds = self._unit * self.scores(i, j)
+        beside_x, beside_y = self._of_x[i] - self._n_x[i], self._of_y[j] - self._n_y[j]
+        # a pair of which neither is a rival has no part in what rivals add up to
+        x_counts, y_counts = np.flatnonzero(self._is_rival[i]), np.flatnonzero(self._is_rival[j])
+        parts = [(x_counts, np.arange(j.size)), (np.flatnonzero(~self._is_rival[i]), y_counts)]
+        exact = [self._beside_others(odds[np.ix_(*part)], i[part[0]], j[part[1]]) for part in parts]
+        odds -= np.maximum(beside_x[:, None], beside_y)
+        for part, found in zip(parts, exact, strict=True):
+            odds[np.ix_(*part)] = found
+        return _capped(odds, np.minimum(self._n_x[i][:, None], self._n_y[j]))
+
+    def _beside_others(self, evidence: FloatArray, i: Array, j: Array) -> FloatArray:
+        """Evidence beside that of the rivals, without what the pairs themselves add to it."""
         counted = self.are_rivals(i, j)
-        beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j][None, :])
-        beside_y = self._without(self._of_y[j][None, :], evidence, counted & self._is_rival[i][:, None])
-        odds = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j][None, :])
-        return _capped(odds, np.minimum(self._n_x[i][:, None], self._n_y[j][None, :]))
+        beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j])
+        beside_y = self._without(self._of_y[j], evidence, counted & self._is_rival[i][:, None])
+        beside: FloatArray = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j])
+        return beside
 
     def own_log_odds(self, rows: Array) -> FloatArray:
         """Log odds of pairs as they are."""
@@ -198,7 +210,8 @@ class AnyPairs:
 
 def _capped(odds: FloatArray, highest: FloatArray) -> FloatArray:
     """Log odds up to the highest that there can be; beyond, only their order is kept, and far below nothing."""
-    return np.maximum(np.where(odds > highest, highest + _BEYOND * (odds - highest), odds), _LOWEST)
+    capped: FloatArray = np.maximum(np.minimum(odds, highest) + _BEYOND * np.maximum(odds - highest, 0.0), _LOWEST)
+    return capped
 
 
 def unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:
