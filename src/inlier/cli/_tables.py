@@ -347,6 +347,11 @@ class Reading:
         """Whether the files have to be read as a whole for it."""
         return bool(self.keys or self.labels or self.codes or self.transpose or self.pairs is not None)
 
+    @property
+    def only_keys(self) -> bool:
+        """Whether nothing but columns of ids was named: one that a table has not may be its header."""
+        return bool(self.keys) and not (self.columns or self.labels or self.pairs is not None)
+
     def read(self, job: Job) -> tuple[Table, Table]:
         """Read both tables; turned over where that was asked for, or where their ids say so."""
         if self.transpose:
@@ -357,7 +362,7 @@ class Reading:
                 raise UnusableFileError("rows have names without a name for them")
             return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
         except UnusableFileError:
-            turned = None if given else seem_transposed(job.sources)
+            turned = seem_transposed(job.sources) if not given or self.only_keys else None
             if turned is None:
                 return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
         which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]

@@ -370,7 +370,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.threshold_ = float(lowest)
         self.inlier_fraction_ = judged.inlier_fraction
         if groups is None and strata is None and accepted.any() and rows is not None:
-            self._look_for_clusters(X, Y, rows, fit)
+            self._look_for_clusters(X, Y, rows, fit, float(accepted.mean()))
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
@@ -412,12 +412,14 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
         return doubtful, maps.labels
 
-    def _look_for_clusters(self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit) -> None:
+    def _look_for_clusters(
+        self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit, share_accepted: float
+    ) -> None:
         """Warn of swaps inside clusters of rows, if they would be accepted and nothing has been said of the kind."""
         low, high = self.inlier_fraction_interval_
         if low == 0:
             return
-        found = min(float(self.inlier_mask_.mean()) / max(self.inlier_fraction_, low), 1.0)
+        found = min(share_accepted / max(self.inlier_fraction_, low), 1.0)
 
         def accept(x: Any, y: Any) -> Mask:
             return fit.judge(x, y) >= self.threshold_
