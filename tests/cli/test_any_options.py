@@ -108,6 +108,7 @@ MATCH = {
     "--stratum": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
     "--missing": ("-9999", "NA,-1", "nan", "", "x"),
     "--repair": OUTPUTS,
+    "--unmatched": (),
     "--new": OUTPUTS,
     "--map": OUTPUTS,
 }

@@ -127,13 +127,16 @@ class RivalShare:
         """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
         return self._fewer(share, error) > _CONTRADICTION
 
-    def suspects(self, share: float, error: float, accepted: Mask, n_wrong: float) -> bool:
+    def suspects(self, share: float, error: float, accepted: Mask, n_wrong: float, alpha: float) -> bool:
         """Whether more of the accepted are wrong beside rivals than beside re-pairings (so many), and fewer are real.
 
-        Where wrong partners are strangers, both count the same pairs, by chance within the error of a small count.
+        Where wrong partners are strangers, both count the same pairs, by chance within the error of a small count. No
+        more than a share ``alpha`` of the accepted is what was promised.
         """
-        more = (float(self.chance_wrong[accepted].sum()) - n_wrong) / (n_wrong + 1) ** 0.5
-        return bool(accepted.any()) and (more + self._fewer(share, error)) / 2**0.5 > _SUSPICION
+        n_beaten = float(self.chance_wrong[accepted].sum())
+        more = (n_beaten - n_wrong) / (n_wrong + 1) ** 0.5
+        breaks_promise = n_beaten > alpha * int(accepted.sum())
+        return breaks_promise and (more + self._fewer(share, error)) / 2**0.5 > _SUSPICION
 
     def _fewer(self, share: float, error: float) -> float:
         return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5

@@ -77,8 +77,9 @@ class CrossFit:
         if rivals is None:
             return judged, (low, high)
         beside_strangers, accepted = (judged.inlier_fraction, judged.inlier_fraction_error), judged.accepted(alpha)
-        contradict, n_wrong = rivals.contradicts(*beside_strangers) and accepted.any(), judged.n_wrong(accepted)
-        if contradict or rivals.suspects(*beside_strangers, accepted, n_wrong):
+        contradict = rivals.contradicts(*beside_strangers) and accepted.any()
+        n_wrong = expected_wrong(judged, accepted)
+        if contradict or rivals.suspects(*beside_strangers, accepted, n_wrong, alpha):
             warn(rivals.warning(judged.inlier_fraction, accepted, n_wrong, has_strata=has_strata), DependenceWarning)
             low = 0.0
         if not contradict:
@@ -109,6 +110,12 @@ class CrossFit:
     def per_pair(self, values: Array, home: PairedRows) -> Any:
         """Return what belongs to the score of each pair, given for all levels, where the pairs live."""
         return home.store.from_host(values, home.X)
+
+
+def expected_wrong(judged: Calibration, accepted: Mask) -> float:
+    """How many wrong pairs are expected among the accepted, which have the highest scores."""
+    p = float(judged.p_values[accepted].max(initial=0.0))
+    return (1 - judged.inlier_fraction) * p * judged.p_values.size
 
 
 class Teacher(Protocol):

@@ -73,11 +73,6 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
-    def n_wrong(self, accepted: Mask) -> float:
-        """How many wrong pairs are expected among these, if the others have lower scores."""
-        p = float(self.p_values[accepted].max(initial=0.0))
-        return (1 - self.inlier_fraction) * p * self.p_values.size
-
     def doubting(self, chance_wrong: FloatArray, q_values: FloatArray | None = None) -> Calibration:
         """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted.
 
