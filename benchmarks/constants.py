@@ -3,6 +3,7 @@
     python benchmarks/constants.py --list                        # the constants that are found
     python benchmarks/constants.py consensus.search              # those whose name contains a word
     python benchmarks/constants.py --draws 30 _CAUTION _ENOUGH   # more draws, for two of them
+    python benchmarks/constants.py --photos --draws 2 accident   # those of photos
 
 A constant is a number with a name in capitals at the top of a module of ROOMS. It is halved and doubled in a copy of
 the package, as text, so that every module that uses it sees the change, compiled loops too; whole numbers stay whole.
@@ -10,7 +11,9 @@ Each row says what has changed against the package as it is, with the same draws
 constant decides nothing here, not that it never does. Figures: registrations that are right of those drawn with few
 real pairs, motions that are claimed in pure noise, false discoveries and recall of calibrated matches, and processor
 times of easy fits, beside fixed work of NumPy (changes below a quarter are not told: they may be noise). One constant
-takes about a minute, two or three if a compiled loop uses it.
+takes about a minute, two or three if a compiled loop uses it. Photos have figures of their own: changed pairs that are
+found, unchanged ones that are reported, average precision and overlap of the masks, of made pairs, hard ones and drawn
+boards of the development half, with even seeds.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from time import process_time
 
 from traces import named_numbers
 
+PHOTO_ROOMS = ("images",)
 ROOMS = ("estimators", "calibration", "clouds", "consensus", "overlap", "rows", "transforms")
 SKIP = {  # numbers that are no choice: bits of a format, limits of a type
     "rows._cuda",
@@ -59,10 +63,10 @@ class Constant:
         return None if changed == self.value else changed
 
 
-def find_constants(package: Path) -> list[Constant]:
-    """All constants of ROOMS, in the order of the modules."""
+def find_constants(package: Path, rooms: tuple[str, ...]) -> list[Constant]:
+    """All constants of the rooms, in the order of the modules."""
     found = []
-    for path in sorted(path for room in ROOMS for path in (package / room).rglob("*.py")):
+    for path in sorted(path for room in rooms for path in (package / room).rglob("*.py")):
         module = ".".join(path.relative_to(package).with_suffix("").parts)
         source = path.read_text()
         for name, value in named_numbers(ast.parse(source)) if module not in SKIP else ():
@@ -73,11 +77,13 @@ def find_constants(package: Path) -> list[Constant]:
 # ---- figures, worked out in a process of their own
 
 
-def figures_here(draws: int) -> dict[str, float]:
+def figures_here(draws: int, photos: bool) -> dict[str, float]:
     """Work out all figures with the package that this process imports."""
     import warnings
 
     warnings.simplefilter("ignore")
+    if photos:
+        return photo_figures(draws)
     return {**registration_figures(draws), **calibration_figures(draws), **times()}
 
 
@@ -121,6 +127,28 @@ def calibration_figures(draws: int) -> dict[str, float]:
     return figures
 
 
+def photo_figures(draws: int) -> dict[str, float]:
+    """Verdicts, ranking and masks: so many changed pairs of each kind, and as many unchanged ones."""
+    import numpy as np
+
+    from images import Verdicts
+    from photo_pairs import DEVELOPMENT, board_pairs, hard_pairs, made_pairs, photos_of
+
+    photos, verdicts = photos_of(DEVELOPMENT), Verdicts()
+    for changed, seed in ((True, 0), (False, 2)):
+        for pairs in (made_pairs(photos, draws, seed, changed), hard_pairs(photos, draws, seed, changed)):
+            for pair in pairs:
+                verdicts.add(pair)
+        for pair in board_pairs(draws, seed, changed):
+            verdicts.add(pair)
+    return {
+        "pairs found": sum(verdicts.found),
+        "unchanged reported": sum(verdicts.reported),
+        "average precision": round(float(np.mean(verdicts.precision)), 3),
+        "mask IoU": round(float(np.mean(verdicts.overlap)), 3),
+    }
+
+
 def times() -> dict[str, float]:
     """Processor times of easy fits, in those of a fixed piece of NumPy's work: both suffer alike on a busy machine."""
     import numpy as np
@@ -153,8 +181,8 @@ def times() -> dict[str, float]:
 class Copy:
     """The package in a folder of its own: change one number, work out the figures, change it back."""
 
-    def __init__(self, package: Path, folder: Path, draws: int) -> None:
-        self.package, self.folder, self.draws = folder / "src" / "inlier", folder, draws
+    def __init__(self, package: Path, folder: Path, options: list[str]) -> None:
+        self.package, self.folder, self.options = folder / "src" / "inlier", folder, options
         shutil.copytree(package, self.package, ignore=shutil.ignore_patterns("__pycache__"))
         self._of_loops = [path for path in self.package.rglob("*.py") if COMPILED.search(path.read_text())]
 
@@ -165,7 +193,7 @@ class Copy:
             "PYTHONPATH": os.pathsep.join([str(self.package.parent), str(Path(__file__).parent)]),
             "NUMBA_CACHE_DIR": str(self.folder / cache),
         }
-        command = [sys.executable, __file__, "--figures-here", "--draws", str(self.draws)]
+        command = [sys.executable, __file__, "--figures-here", *self.options]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
@@ -210,16 +238,17 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="constants whose module and name contain one of these; default: all")
     parser.add_argument("--src", type=Path, help="folder that holds the package; default: this installation")
     parser.add_argument("--draws", type=int, default=10, help="of each registration problem, half of them of the rest")
+    parser.add_argument("--photos", action="store_true", help="constants and figures of photos")
     parser.add_argument("--list", action="store_true", help="only name them")
     parser.add_argument("--figures-here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.figures_here:
-        print(json.dumps(figures_here(options.draws)))
+        print(json.dumps(figures_here(options.draws, options.photos)))
         return
     package = options.src / "inlier" if options.src else Path(find_spec("inlier").submodule_search_locations[0])
     chosen = [
         constant
-        for constant in find_constants(package)
+        for constant in find_constants(package, PHOTO_ROOMS if options.photos else ROOMS)
         if not options.words or any(word in f"{constant.module}.{constant.name}" for word in options.words)
     ]
     if options.list:
@@ -228,7 +257,8 @@ def main() -> None:
         print(f"{len(chosen)} constants")
         return
     with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(package, Path(folder), options.draws)
+        asked = ["--draws", str(options.draws), *(["--photos"] if options.photos else [])]
+        copy = Copy(package, Path(folder), asked)
         copy.figures()  # compiles
         usual = copy.figures()
         if usual is None:

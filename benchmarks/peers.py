@@ -55,6 +55,7 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, help="default: grid 10, noise 100, negatives 200, real 3")
     parser.add_argument("--seeds", type=int, default=2, help="negatives: turns of each scan pair")
+    parser.add_argument("--parts", nargs="+", choices=negatives.PARTS, default=negatives.PARTS, help="of negatives")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one fit")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; run again to go on")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time; more than one makes times unreliable")
@@ -65,8 +66,8 @@ def main() -> None:
         table.summarise(RUNS, RESULTS)
     elif options.what == "negatives":
         methods = chosen_methods(options.methods, [OURS, *WITH_A_SCORE])
-        text = negatives.run(REAL_DATA, methods, options.draws or 200, options.seeds, options.jobs)
-        if not options.methods:
+        text = negatives.run(REAL_DATA, methods, options.draws or 200, options.seeds, options.jobs, options.parts)
+        if not options.methods and len(options.parts) == len(negatives.PARTS):
             (RESULTS / "negatives.txt").write_text(text)
         print(text)
     elif options.what == "real":

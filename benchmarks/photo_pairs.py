@@ -11,7 +11,7 @@ on the photos held aside with odd seeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -122,30 +122,54 @@ def _scenes(photos: dict[str, np.ndarray], count: int, *seed: int) -> Iterator[_
 _NOTHING = np.zeros(_SIZE, bool)
 
 
+Retake = Callable[[_Scene, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def _taken_twice(
+    scenes: Iterable[_Scene], paste: Callable[..., tuple[np.ndarray, ...]] | None, most_noise: float, retake: Retake
+) -> Iterator[PhotoPair]:
+    """Photograph each scene, put things into it where there is a way to, and photograph it as ``retake`` does."""
+    for scene in scenes:
+        rng = scene.rng
+        view, truth = paste(scene.photo, scene.donors, rng) if paste else (scene.photo, _NOTHING)
+        noise = rng.uniform(1, most_noise)
+        before = _photographed(scene.photo, noise, rng)
+        after, truth = retake(scene, view, truth)
+        yield PhotoPair(f"{scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
+
+
 def made_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
     """Made pairs, the photos in turn; without objects on request. Every third is held in the hand."""
-    for scene in _scenes(photos, count, seed):
-        rng = scene.rng
-        view, truth = _with_objects(scene.photo, scene.donors, rng) if changed else (scene.photo, _NOTHING)
-        noise = rng.uniform(1, 7)
-        before = _photographed(scene.photo, noise, rng)
-        after = _relit(view, rng) if rng.random() < 0.7 else view
+
+    def retake(scene: _Scene, view: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        after = _relit(view, scene.rng) if scene.rng.random() < 0.7 else view
         if scene.number % 3 == 2:
-            after, truth = _held_in_hand(after, truth, rng)
-        elif rng.random() < 0.6:
-            after, truth = _moved(after, truth, rng)
-        yield PhotoPair(f"{scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
+            return _held_in_hand(after, truth, scene.rng)
+        return _moved(after, truth, scene.rng) if scene.rng.random() < 0.6 else (after, truth)
+
+    return _taken_twice(_scenes(photos, count, seed), _with_objects if changed else None, 7, retake)
 
 
 def held_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
     """Made pairs that are all held in the hand, three times as far from each other as those of `made_pairs`."""
-    for scene in _scenes(photos, count, seed, 5):
-        rng = scene.rng
-        view, truth = _with_objects(scene.photo, scene.donors, rng) if changed else (scene.photo, _NOTHING)
-        noise = rng.uniform(1, 7)
-        before = _photographed(scene.photo, noise, rng)
-        after, truth = _held_in_hand(_relit(view, rng), truth, rng, 3.0)
-        yield PhotoPair(f"held {scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
+
+    def retake(scene: _Scene, view: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _held_in_hand(_relit(view, scene.rng), truth, scene.rng, 3.0)
+
+    return _taken_twice(_scenes(photos, count, seed, 5), _with_objects if changed else None, 7, retake)
+
+
+def hard_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
+    """Large changes, 2 to 35 % of the pixels, under sharp shadows, with depth that no plane follows, out of focus."""
+
+    def retake(scene: _Scene, view: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        after = _relit(view, scene.rng)
+        if scene.rng.random() < 0.7:
+            after = _sharply_shaded(after, scene.rng)
+        after, truth = _with_depth(after, truth, scene.rng)
+        return (ndimage.gaussian_filter(after, (1.5, 1.5, 0)) if scene.rng.random() < 0.4 else after), truth
+
+    return _taken_twice(_scenes(photos, count, seed, 9), _with_large_objects if changed else None, 6, retake)
 
 
 def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
@@ -162,22 +186,6 @@ def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[Pho
             light = dark + (bright - dark) * ndimage.gaussian_filter(field.astype(np.float32), rng.uniform(0.4, 0.9))
             photos.append(_photographed(np.repeat(light[..., None], 3, 2), rng.uniform(0, 5), rng))
         yield PhotoPair(f"board {number}", *photos, truth)
-
-
-def hard_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
-    """Large changes, 2 to 35 % of the pixels, under sharp shadows, with depth that no plane follows, out of focus."""
-    for scene in _scenes(photos, count, seed, 9):
-        rng = scene.rng
-        view, truth = _with_large_objects(scene.photo, scene.donors, rng) if changed else (scene.photo, _NOTHING)
-        noise = rng.uniform(1, 6)
-        before = _photographed(scene.photo, noise, rng)
-        after = _relit(view, rng)
-        if rng.random() < 0.7:
-            after = _sharply_shaded(after, rng)
-        after, truth = _with_depth(after, truth, rng)
-        if rng.random() < 0.4:
-            after = ndimage.gaussian_filter(after, (1.5, 1.5, 0))
-        yield PhotoPair(f"hard {scene.name} {scene.number}", before, _photographed(after, noise, rng), truth)
 
 
 def photos_of(half: str | None) -> dict[str, np.ndarray]:

@@ -328,10 +328,10 @@ def gaps(seeds):
 
 
 def copies(seeds):
-    """A noisy copy of a row of y stands in another pair: is its owner accepted, and the copy not?"""
-    print(f"{'':48s} {'owner':>8s} {'copy':>8s}")
+    """A noisy copy of a row of y stands in another pair: is its owner accepted, and the copy not? Is it the nearest?"""
+    print(f"{'':48s} {'owner':>8s} {'copy':>8s} {'nearest':>8s}")
     for noise in (0.1, 0.3, 1.0):
-        owner, copy = [], []
+        owner, copy, nearest = [], [], []
         for seed in range(seeds):
             rng = np.random.default_rng(seed)
             X = rng.normal(size=(300, 10))
@@ -340,7 +340,9 @@ def copies(seeds):
             mask = fit(X, Y, 0.01, seed).inlier_mask_
             owner.append(mask[12])
             copy.append(mask[87])
-        print(f"{f'copy with noise {noise} sd, accepted':48s} {np.mean(owner):8.3f} {np.mean(copy):8.3f}", flush=True)
+            nearest.append(np.argsort(np.linalg.norm(Y - Y[87], axis=1))[1] == 12)
+        shares = " ".join(f"{np.mean(share):8.3f}" for share in (owner, copy, nearest))
+        print(f"{f'copy with noise {noise} sd, accepted':48s} {shares}", flush=True)
 
 
 def coverage(seeds):

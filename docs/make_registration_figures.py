@@ -31,6 +31,13 @@ def trajectories(rng, n=400):
     return tuple(0.3 * sum(wave * rng.normal(size=2) for wave in waves) for _ in range(2))
 
 
+def walls(rng, n=400, n_patches=8):
+    """Plane on plane, in space: patches of a wall, each slid along it."""
+    patch, offset = rng.integers(n_patches, size=n), 0.05 * rng.normal(size=(n, 2))
+    X, Y = (np.hstack([rng.random((n_patches, 2))[patch] + offset, np.zeros((n, 1))]) for _ in range(2))
+    return tuple(side + 0.002 * rng.normal(size=(n, 3)) for side in (X, Y))
+
+
 def motion_among_spots(rng, n=700, n_right=250):
     """A true motion, and mistakes that join spots to spots."""
     X, Y = spots(rng, n)
@@ -47,22 +54,23 @@ def in_words(p_value):
 
 
 def clumps():
-    """Three sets of matches, the map that most matches support, and what is made of it."""
-    figure = new_figure(figsize=(10.5, 4))
+    """Four sets of matches, the map that most matches support, what is made of it; walls are seen from the front."""
+    figure = new_figure(figsize=(14, 4))
     cases = (
         ("patch on patch", spots, 0),
+        ("plane on plane", walls, 0),
         ("two trajectories", trajectories, 1),
         ("a motion among patches", motion_among_spots, 0),
     )
-    for ax, (name, make, seed) in zip(figure.subplots(1, 3), cases, strict=True):
+    for ax, (name, make, seed) in zip(figure.subplots(1, 4), cases, strict=True):
         X, Y = make(np.random.default_rng(seed))
-        found = find_consensus(MapModel("rigid", 2, False), X, Y, np.ones(len(X)), None, 0.01, seed)
+        found = find_consensus(MapModel("rigid", X.shape[1], False), X, Y, np.ones(len(X)), None, 0.01, seed)
         motion = found.as_transformation(found.map)
         near = motion.residuals(X, Y) <= found.evidence.bound
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             fit = Registration(random_state=seed, raise_on_failure=False).fit(X, Y)
-        moved = motion(X)
+        moved, Y = motion(X)[:, :2], Y[:, :2]
         ax.scatter(*Y.T, s=6, color=QUIET, label="y")
         ax.scatter(*moved[~near].T, s=6, facecolors="none", edgecolors=QUIET, linewidths=0.6, label="x, carried")
         ax.scatter(*moved[near].T, s=12, color=REAL if fit.success_ else WRONG, label="x within the bound of its y")

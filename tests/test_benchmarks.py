@@ -45,12 +45,12 @@ def test_a_house_is_measured(package):
 
 
 def test_a_constant_is_changed_as_text_and_changed_back(package, tmp_path, monkeypatch):
-    from constants import Copy, find_constants
+    from constants import ROOMS, Copy, find_constants
 
-    found = {constant.name: constant for constant in find_constants(package)}
+    found = {constant.name: constant for constant in find_constants(package, ROOMS)}
     assert list(found) == ["_ONE", "_SIZE", "_RATE"]
     assert [found["_SIZE"].times(0.5), found["_RATE"].times(2.0), found["_ONE"].times(0.5)] == [8, 1.0, 0]
-    copy = Copy(package, tmp_path / "copy", draws=1)
+    copy = Copy(package, tmp_path / "copy", ["--draws", "1"])
     seen = []
     monkeypatch.setattr(Copy, "figures", lambda self, cache: seen.append((self.package / "rows/low.py").read_text()))
     before = (copy.package / "rows/low.py").stat().st_mtime_ns

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from registration_bench.methods import METHODS, OURS, Answer
 
 DEGREES, SPACINGS = 5.0, 5.0  # what counts as right, at the centroid
 BOUND_SPACINGS, MADE_BOUND = 1.5, 0.03
+PARTS = "made", "nearest", "scans"
 TOLD = "the point nearest to where"  # in the sentence about pairs made by proximity
 
 
@@ -81,6 +83,19 @@ def facade(rng, n=400, columns=8, rows=5):
     return corners() + 0.00125 * rng.normal(size=(n, 3)), corners() @ turn(rng).T + 0.00125 * rng.normal(size=(n, 3))
 
 
+def wall(rng, n=400):
+    """Anywhere on a wall with anywhere on a wall."""
+    X, Y = rng.random((2, n, 3)) * [1, 1, 0.004]
+    return X, Y @ turn(rng).T
+
+
+def wall_patches(rng, n_patches, n=400, radius=0.05):
+    """Patches of a wall, each slid along it."""
+    patch, offset = rng.integers(n_patches, size=n), radius * rng.normal(size=(n, 2))
+    X, Y = (np.hstack([rng.random((n_patches, 2))[patch] + offset, np.zeros((n, 1))]) for _ in range(2))
+    return X + 0.002 * rng.normal(size=(n, 3)), Y @ turn(rng).T + 0.002 * rng.normal(size=(n, 3))
+
+
 def shuffled(rng, n=400):
     """Independent mistakes."""
     X = rng.random((n, 3))
@@ -99,6 +114,9 @@ MADE = {
     "smooth trajectories": trajectories,
     "random walks": walks,
     "windows of a facade": facade,
+    "wall on wall": wall,
+    "8 patches of a wall, slid along it": lambda rng: wall_patches(rng, 8),
+    "20 patches of a wall, slid along it": lambda rng: wall_patches(rng, 20),
     "independent": shuffled,
 }
 
@@ -136,13 +154,13 @@ class Outcome:
     told: bool
 
 
-def run(data: Path, methods: list[str], draws: int, seeds: int, jobs: int = 1) -> str:
+def run(data: Path, methods: list[str], draws: int, seeds: int, jobs: int = 1, parts: Sequence[str] = PARTS) -> str:
     """The tables as text."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return "\n".join(_tables(pool, data, methods, draws, seeds)) + "\n"
+        return "\n".join(_tables(pool, data, methods, draws, seeds, parts)) + "\n"
 
 
-def _tables(pool: Executor, data: Path, methods: list[str], draws: int, seeds: int) -> list[str]:
+def _tables(pool: Executor, data: Path, methods: list[str], draws: int, seeds: int, chosen: Sequence[str]) -> list[str]:
     lines = []
     for name in methods:
         try:
@@ -150,8 +168,10 @@ def _tables(pool: Executor, data: Path, methods: list[str], draws: int, seeds: i
         except ImportError:
             lines.append(f"{name}: not installed (pip install '.[peers]')")
             continue
-        made = [*on_made(pool, name, draws), *(on_nearest(pool, name, draws) if name == OURS else [])]
-        lines += [*made, *on_scans(pool, name, data / "matches", seeds), ""]
+        lines += on_made(pool, name, draws) if "made" in chosen else [f"{name}:"]
+        lines += on_nearest(pool, name, draws) if "nearest" in chosen and name == OURS else []
+        lines += on_scans(pool, name, data / "matches", seeds) if "scans" in chosen else []
+        lines.append("")
     return lines
 
 

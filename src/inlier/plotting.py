@@ -267,11 +267,12 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     moved = moved[np.argsort(repair.q_values[moved], kind="stable")][:most]
     rows = np.union1d(moved, repair.partner[moved][repair.partner[moved] >= 0])
     place = {int(row): -height for height, row in enumerate(rows)}
-    of_x, of_y = (None, None) if repair.labels is None else repair.labels
+    labels = (range(repair.kind.size), range(repair.n_rows_y)) if repair.labels is None else repair.labels
     ax = _or_new(ax, (4.5, 0.6 + 0.22 * max(len(rows), 3)))
     for row, height in place.items():
-        ax.annotate(str(row if of_x is None else of_x[row]), (-0.02, height), ha="right", va="center", fontsize=8)
-        ax.annotate(str(row if of_y is None else of_y[row]), (1.02, height), ha="left", va="center", fontsize=8)
+        for names, at, side in zip(labels, (-0.02, 1.02), ("right", "left"), strict=True):
+            if row < len(names):
+                ax.annotate(str(names[row]), (at, height), ha=side, va="center", fontsize=8)
     for row in moved.tolist():
         partner = int(repair.partner[row])
         if partner >= 0:

@@ -8,6 +8,8 @@ from scipy.optimize import minimize_scalar
 
 from inlier.calibration import competition
 from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
+from inlier.calibration.cross_fit import expected_wrong
+from inlier.calibration.p_values import calibrate
 
 SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
@@ -129,6 +131,27 @@ def test_a_contradiction_is_twice_the_standard_error_of_the_difference():
     assert beside_rivals.contradicts(0.601, 0.03)  # whose difference has an error of 0.05
     assert not beside_rivals.contradicts(0.599, 0.03)
     assert not beside_rivals.contradicts(0.2, 0.03)
+
+
+def test_a_suspicion_adds_what_both_say_of_the_share_and_of_the_accepted():
+    chance, accepted = np.array([0.9, 0.9, 0.9, 0.9, 0.0, 0.8]), np.array([True] * 5 + [False])
+    beside_rivals = RivalShare(chance, (0.5, 0.04))
+    # 3.6 of the accepted are wrong, 0.44 were expected: 3.16 / 1.2 = 2.63 of its errors; none between the shares
+    assert beside_rivals.suspects(0.5, 0.03, accepted, 0.44, 0.01)  # 2.63 / sqrt(2) = 1.86
+    assert not beside_rivals.suspects(0.45, 0.03, accepted, 0.44, 0.01)  # one of its errors the other way: 1.15
+    assert not beside_rivals.suspects(0.5, 0.03, accepted, 3.6, 0.01)
+    assert not beside_rivals.suspects(0.9, 0.03, np.zeros(6, dtype=bool), 0.0, 0.01)  # none accepted, none wrong
+    assert beside_rivals.suspects(0.5, 0.03, accepted, 0.44, 0.71)  # 3.6 of five are more than was promised
+    assert not beside_rivals.suspects(0.5, 0.03, accepted, 0.44, 0.73)
+
+
+def test_wrong_pairs_among_the_accepted_are_those_that_re_pairings_promise():
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.normal(3, 1, 500), rng.normal(0, 1, 500)])
+    judged = calibrate(scores, rng.normal(size=100_000))
+    accepted = judged.accepted(0.05)
+    assert expected_wrong(judged, accepted) == pytest.approx(accepted[500:].sum(), abs=3 * accepted[500:].sum() ** 0.5)
+    assert expected_wrong(judged, np.zeros(1000, dtype=bool)) == 0
 
 
 def test_of_many_pairs_each_is_compared_with_a_random_part(monkeypatch):

@@ -9,8 +9,11 @@ from inlier.calibration.any_pairs import IMPOSSIBLE, compare_any
 from inlier.calibration.partners import (
     _assigned,
     _Chance,
-    _evidence,
+    _Evidence,
+    _in_proportion,
     _LogRatio,
+    _mean_log_odds,
+    _mean_own_log_odds,
     _means_of_surer,
     find_owners,
     name_partners,
@@ -54,18 +57,41 @@ def test_the_log_ratio_is_that_of_two_normal_distributions_and_rises():
 def test_the_evidence_of_a_swap_is_at_most_that_it_is_one_for_sure():
     rng = np.random.default_rng(0)
     odds = _LogRatio.of(rng.normal(6, 1, 5_000), rng.normal(0, 1, 5_000), 5_000)
-    m, onward = 40, np.full(3, 3.0)
-    t = _evidence(odds, onward, np.array([-5.0, 3.0, 30.0]), m)
-    returned = 1 / (1 + m * np.exp(-odds(np.array([-5.0, 3.0, 30.0]))))
-    np.testing.assert_allclose(t, odds(onward) + np.log(0.2 + 0.8 * m * returned))
+    m, onward, back = 40, np.full(3, 3.0), np.array([-5.0, 3.0, 30.0])
+    evidence = _Evidence(odds, np.ones(m))
+    t = evidence(onward, back, np.ones(3))
+    returned = 1 / (1 + (m - 1) * np.exp(-odds(back)))
+    np.testing.assert_allclose(t, odds(onward) + np.log(1 - 0.8 * returned + 0.8 * m * returned))
     assert t[0] < t[1] < t[2] < odds(onward)[0] + np.log(0.2 + 0.8 * m)
-    assert _evidence(odds, np.array([IMPOSSIBLE]), np.array([3.0]), m)[0] < -40
+    assert evidence(np.array([IMPOSSIBLE]), np.array([3.0]), np.ones(1))[0] < -40
+
+
+def test_the_evidence_is_what_bayes_says():
+    rng = np.random.default_rng(0)
+    odds = _LogRatio.of(rng.normal(6, 1, 5_000), rng.normal(0, 1, 5_000), 5_000)
+    wrong = np.array([1.0, 0.4, 0.1])
+    m, onward, back = 3, rng.normal(2, 2, (3, 3)), rng.normal(2, 2, (3, 3))
+    found = _Evidence(odds, wrong)(onward, back, of_x=wrong[:, None])
+    for i in range(3):
+        for j in range(3):
+            v_i, v_j = wrong[i] / 0.5, wrong[j] / 0.5
+            prior = wrong[j] * v_i / m
+            for_it = prior * np.exp(odds(back[i, [j]])[0])
+            returned = for_it / (for_it + 1 - prior)
+            expected = odds(onward[i, [j]])[0] + np.log(v_j * (1 - 0.8 * returned) + m * 0.8 * returned)
+            assert found[i, j] == pytest.approx(expected)
+
+
+def test_numbers_are_drawn_in_proportion():
+    weights = np.array([1.0, 0.0, 2.0, 0.5])
+    drawn = np.bincount(_in_proportion(weights, 3_500), minlength=4)
+    np.testing.assert_allclose(drawn, [1_000, 0, 2_000, 500], atol=10)
 
 
 def test_the_chances_of_wrong_names_add_up():
     rng, m = np.random.default_rng(0), 4_000
     best_wrong, own = rng.normal(3, 1, 10_000), rng.normal(6, 1.5, 10_000)
-    chance = _Chance(m, None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
+    chance = _Chance(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
     here = rng.uniform(size=m) < 0.6
     right, wrong = np.where(here, rng.normal(6, 1.5, m), -np.inf), rng.normal(3, 1, m)
     is_wrong_name, not_here = chance.judge(np.maximum(right, wrong), np.ones(m))
@@ -94,6 +120,24 @@ def mixed_up():
     return compared, suspects, trusted
 
 
+def test_log_odds_are_means_over_the_deals(mixed_up):
+    compared, suspects, _ = mixed_up
+    rows, folds = np.arange(0, 400, 9), []
+    for row in rows:
+        folds.append([fold for fold in compared if row in fold.fold.rows])
+    assert {len(of) for of in folds} == {len({fold.fold.deal for fold in compared})} != {1}
+    allowed = compared[0].allowed(rows, suspects)
+    for places, onward, back in _mean_log_odds(compared, rows, suspects, (np.ones(400, dtype=bool),) * 2):
+        for place, at in enumerate(places):
+            one, may = rows[[at]], allowed[at]
+            expected = np.mean([fold.log_odds(one, suspects)[0] for fold in folds[at]], axis=0)
+            np.testing.assert_allclose(onward[place], np.where(may, expected, IMPOSSIBLE))
+            expected = np.mean([fold.log_odds(suspects, one)[:, 0] for fold in folds[at]], axis=0)
+            np.testing.assert_allclose(back[place], np.where(may, expected, IMPOSSIBLE))
+    own = [np.mean([fold.own_log_odds(rows[[at]])[0] for fold in of]) for at, of in enumerate(folds)]
+    np.testing.assert_allclose(_mean_own_log_odds(compared, rows), own)
+
+
 def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
     compared, suspects, sure = mixed_up
     names = name_partners(compared, suspects, np.ones(suspects.size), sure)
@@ -103,14 +147,16 @@ def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
     assert (names.not_here[5:] > 0.5).all()
 
 
-def test_a_row_that_is_right_gets_no_name_but_its_y_may(mixed_up):
+@pytest.mark.parametrize(("chance", "is_named"), [(0.3, True), (1e-9, False)])
+def test_a_row_that_is_right_gets_no_name_and_keeps_its_y(mixed_up, chance, is_named):
     compared, suspects, sure = mixed_up
     wrong = np.ones(suspects.size)
-    wrong[0] = 1e-9
+    wrong[0] = chance
     names = name_partners(compared, suspects, wrong, sure)
-    assert names.q_values[0] > 0.1
-    assert (names.q_values[1:5] <= 0.05).all()
-    assert names.partner[1:5].tolist() == [3, 22, 20, 21]
+    assert ((names.q_values[:2] <= 0.05) == is_named).all()
+    assert (names.q_values[2:5] <= 0.05).all()
+    assert names.partner[2:5].tolist() == [22, 20, 21]
+    assert (names.partner[1] == 3) == is_named
 
 
 def test_a_copy_has_an_owner(mixed_up):

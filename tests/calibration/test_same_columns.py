@@ -36,6 +36,18 @@ def test_wrong_rows_are_the_lowest_where_columns_correspond(n):
     assert (~right[np.argsort(alone.scores_)[:7]]).sum() < (~right[lowest]).sum()  # the map alone sees less
 
 
+@pytest.mark.parametrize("n", [60, 120])
+def test_a_repair_looks_at_columns_that_correspond(n):
+    X, Y, right = genes_and_proteins(n, seed=200)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=0, same_columns=True).fit(X, Y)
+    found = matcher.repair(X, Y)
+    assert (found.suspects & ~right).sum() >= 6
+    assert (found.suspects & right).sum() <= 1
+    named = np.isin(found.kind, ("swapped", "moved"))
+    assert named[~right].sum() >= 6  # in one ring, each with the y of the next
+    assert not named[right].any()
+
+
 @pytest.mark.seeds
 def test_wrong_rows_are_suspects(seed, promise):
     """In most draws all seven, in some five or six: the rates are over many draws."""

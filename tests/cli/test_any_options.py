@@ -108,6 +108,7 @@ MATCH = {
     "--stratum": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
     "--missing": ("-9999", "NA,-1", "nan", "", "x"),
     "--repair": OUTPUTS,
+    "--unmatched": (),
     "--new": OUTPUTS,
     "--map": OUTPUTS,
 }
@@ -133,6 +134,8 @@ DIFF = {
     "--quiet": (),
     "--force": (),
 }
+WORDS = ("", "id", "0", "-1", "3", "1e400", "x,y", "out.csv", "out.npz", "out.html", "no/where.npy")  # for any option
+FOLDER = "--out"  # which would be made, and be in the way of files of that name
 READ = ("--pairs", "--group", "--stratum", "--weights")  # options that name files
 TYPED_IN = (b"", b"a,b,c\n1,2,3\n", b"\x93NUMPY\x01\x00", b"\x1f\x8b\x08", b"0,1\n" * 30, b"\xff\xfe\0", b"s0,1\n" * 30)
 
@@ -141,7 +144,9 @@ def commands(command, options, usual=FILES[:4]):
     """The command, two files, and some options, each at most twice."""
     files = st.one_of(st.sampled_from(usual), st.sampled_from(FILES), st.sampled_from(ODD_FILES))
     typed = [
-        st.sampled_from(values).map(lambda value, name=name: [name, value]) if values else st.just([name])
+        st.sampled_from((*values, *(WORDS if name != FOLDER else ()))).map(lambda value, name=name: [name, value])
+        if values
+        else st.just([name])
         for name, values in options.items()
     ]
     words = st.lists(st.one_of(typed), max_size=4).map(lambda found: [word for words in found for word in words])

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from inlier.cli import main
-from inlier.cli._common import answering
+from inlier.cli._common import answering, sentence_of
 from inlier.io import write_table
 from tests.cli.conftest import RNG, X, Y
 
@@ -99,6 +99,24 @@ class TestFilesThatCannotBeRead:
             assert ("Traceback" in capsys.readouterr().err) == traceback_wanted
 
 
+def test_options_are_called_what_is_typed():
+    """Sentences of the readers name the option and Python's argument; here only the option."""
+    Path("words.csv").write_text("id,a\n" + "".join(f"s{k},{k}\n" for k in range(60)))
+    for words in (
+        ("x.npy", "words.csv"),
+        ("words.csv", "y.npy", "--key", "id"),
+        ("x.npy", "y.npy", "--pairs", "words.csv"),
+    ):
+        assert "=)" not in refused("match", *words)
+    write_table("numbers.csv", {"id": np.arange(60), **{f"a{number}": column for number, column in enumerate(X.T)}})
+    noted = CliRunner().invoke(main, ["match", "numbers.csv", "y.npy"])
+    assert "If it names the rows, join on it with --key id.\n" in noted.stderr
+    assert (
+        sentence_of(ValueError("Say which: fit(X, y, strata=...), or --stratum COLUMN."))
+        == "Say which: --stratum COLUMN."
+    )
+
+
 class TestStandardOutput:
     def test_a_reader_who_has_had_enough(self):
         """R13: quietly, and not with the exit code for "nothing found"."""
@@ -118,6 +136,45 @@ class TestStandardOutput:
             assert done.returncode == 2
             assert "Error: Standard output could not be written or read: No space left on device." in done.stderr
             assert len(done.stderr.strip().splitlines()) <= 5
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full on this system")
+    @pytest.mark.parametrize(
+        ("words", "code"),
+        [
+            ("--help > /dev/full", 2),
+            ("--version > /dev/full", 2),
+            ("match x.npy y.npy --method row-sum -o out.csv 2> /dev/full", 0),  # the answer is there, its words are not
+            ("match absent.npy y.npy 2> /dev/full", 2),
+            ("no-such-command 2> /dev/full", 2),
+            ("match absent.npy y.npy >&- 2>&-", 2),
+            ("match x.npy y.npy --method row-sum -o out.csv <&- >&- 2>&-", 0),
+            ("match x.npy y.npy --method row-sum -o - >&-", 2),
+            ("match x.npy y.npy --method row-sum --json >&-", 2),
+            ("match - y.npy --format npy <&-", 2),
+        ],
+    )
+    def test_streams_that_are_full_or_closed(self, words, code):
+        """1 would be "nothing found"; and no file may get the number of a stream, to which libraries print."""
+        done = shell(f"inlier {words}")
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "mistake of its own" not in done.stderr
+        assert len(done.stderr.strip().splitlines()) <= 2
+
+    def test_a_stream_that_holds_few_signs(self):
+        done = shell("PYTHONIOENCODING=ascii inlier match x.npy y.npy")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "found or not: " in done.stdout
+        assert "\\xb1" in done.stdout
+
+    def test_a_folder_that_is_gone(self):
+        done = shell("mkdir gone; cd gone; rmdir ../gone; inlier match x.npy y.npy -o out.csv")
+        assert done.returncode == 2
+        assert "Error: The current folder could not be written or read: No such file or directory." in done.stderr
+
+    def test_a_reader_of_the_help_who_has_gone(self):
+        done = shell("inlier --help | true; exit ${PIPESTATUS[0]}")
+        assert (done.returncode, done.stderr) == (0, "")
 
     def test_a_name_that_is_not_utf8(self):
         """R11."""
@@ -142,6 +199,41 @@ def test_a_full_disk_in_the_words_of_hdf5(monkeypatch):
     monkeypatch.setattr("inlier.io._array_files.Hdf5.write", full)
     said = refused("match", "x.npy", "y.npy", "-o", "out.h5")
     assert said == "Error: out.h5 could not be written or read: No space left on device."
+
+
+def test_a_terminal_of_no_width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
+    assert "60 of 60 pairs are real" in outcome.stdout
+
+
+def test_names_with_line_breaks_make_no_lines():
+    assert refused("match", "no\nError: all is lost", "y.npy").startswith("Error: no\\nError: all is lost")
+
+
+def interrupt(*given, **named):
+    """What Ctrl-C does; its signal is ignored where tests run in the background."""
+    raise KeyboardInterrupt
+
+
+class TestInterrupted:
+    """Wherever Ctrl-C comes, it is not "nothing found"."""
+
+    @pytest.mark.parametrize("where", ["inlier.cli.match.standard_input", "inlier.cli._LazyCommands.get_command"])
+    def test_while_working(self, where, monkeypatch):
+        monkeypatch.setattr(where, interrupt)
+        outcome = CliRunner().invoke(main, ["match", "x.npy", "y.npy"])
+        assert outcome.exit_code == 130
+        assert outcome.stderr == "Interrupted. No file was left half written.\n"
+
+    def test_twice(self, monkeypatch):
+        for where in ("inlier.cli.match.standard_input", "inlier.cli._common.say"):
+            monkeypatch.setattr(where, interrupt)
+        assert CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).exit_code == 130
+
+    def test_before_a_command_is_known(self, monkeypatch):
+        monkeypatch.setattr(main, "parse_args", interrupt)
+        assert CliRunner().invoke(main, ["match", "x.npy", "y.npy"]).exit_code == 130
 
 
 class TestTerminal:
@@ -281,14 +373,20 @@ class TestOddValues:
         assert "3 values of x.npy look like" in said
         assert "(1e+09) in row 17, column 0. They count as missing" in said
 
-    @pytest.mark.parametrize("words", [("register",), ("match", "--method", "row-sum")])
-    def test_a_row_where_all_numbers_are_compared(self, words):
+    @pytest.mark.parametrize(
+        ("words", "becomes"),
+        [
+            (("register",), "If they are codes or mistakes"),
+            (("match", "--method", "row-sum"), "They are compared like any other number"),
+        ],
+    )
+    def test_a_row_where_all_numbers_are_compared(self, words, becomes):
         x = X.copy()
         x[17] = 1e9
         np.save("x.npy", x)
         command, *rest = words
         said = CliRunner().invoke(main, [command, "x.npy", "y.npy", *rest]).stderr
-        assert "(1e+09) in row 17, column 0. They are compared like any other number" in said
+        assert f"(1e+09) in row 17, column 0. {becomes}" in said
 
     def test_by_names(self):
         rows = "\n".join(f"s{k},{a},{b}" for k, (a, b) in enumerate(np.round(X[:, :2], 3)))

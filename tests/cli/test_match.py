@@ -216,6 +216,7 @@ def test_too_few_pairs_for_alpha():
         (["two.npy", "two.npy"], "Each row is one pair: give more rows, or transpose both tables"),
         (["two.npy", "two.npy", "--splits", "2"], "give at least 4 pairs, and do not split them"),
         (["x.npy", "same.npy"], "same.npy is constant: all 400 rows are the same"),
+        (["x.npy", "same.npy", "--missing", "1"], "same.npy has no values: in all 400 rows and 3 columns they are"),
         (["same.npy", "y.npy", "--method", "row-sum"], "same.npy is constant: all 400 rows are the same"),
         (
             ["data.npz:x", "data.npz:y", "--method", "row-sum"],

@@ -49,6 +49,24 @@ def test_the_table_is_put_right(folder):
     assert again.exit_code == 0, again.output
 
 
+def test_ids_that_only_one_file_has_find_each_other(folder):
+    text = Path("y.csv").read_text()
+    Path("y.csv").write_text(text.replace("s100", "S-100").replace("s200", "s2OO"))
+    outcome = run(
+        "x.csv", "y.csv", "--key", "id", "--repair", "fixed.csv", "--unmatched", "--report", "page.html", "--force"
+    )
+    assert outcome.exit_code == 0, outcome.output
+    assert "2 of the 2 rows that were given without a partner have one now." in outcome.stdout.replace("\n", " ")
+    rows = {row["key"]: row for row in csv.DictReader(Path("fixed.csv").read_text().splitlines())}
+    assert len(rows) == N
+    assert rows["s100"]["partner"] == "S-100"
+    assert float(rows["s200"]["b0"]) == pytest.approx(folder[200, 0])
+    assert rows["s003"]["partner"] == "s007"
+    page = Path("page.html").read_text()
+    assert "s100 \N{RIGHTWARDS ARROW} S-100" in page
+    assert "s003 \N{LEFT RIGHT ARROW} s007" in page
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -56,6 +74,7 @@ def test_the_table_is_put_right(folder):
         (["--repair", "fixed.csv", "--method", "row-sum"], "--repair belongs to --method calibrated"),
         (["--repair", "fixed.csv", "--splits", "2"], "--repair belongs to --method calibrated"),
         (["--repair", "fixed.png"], "fixed.png"),
+        (["--unmatched"], "--unmatched belongs to --repair"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_code_2(words, message):

@@ -255,6 +255,11 @@ class TestLinks:
         run("match", "x.npy", "y.npy", "-o", "link.csv", code=2)
         assert Path("thesis.csv").read_text() == "a,b\n1,2\n"
 
+    def test_a_link_in_a_circle_stays(self):
+        Path("link.csv").symlink_to("link.csv")
+        assert "leads in a circle" in run("match", "x.npy", "y.npy", "-o", "link.csv", "--force", code=2)
+        assert Path("link.csv").is_symlink()
+
     def test_a_pipe_is_no_file(self):
         os.mkfifo("pipe.csv")
         assert "a device or a pipe" in run("match", "x.npy", "y.npy", "-o", "pipe.csv", "--force", code=2)

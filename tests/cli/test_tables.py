@@ -83,8 +83,8 @@ class TestColumns:
         outcome = run("match", "x.csv", "y.csv")
         assert "60 of 60" in answer(outcome)
         assert "Note: column 'site' of x.csv holds words that repeat: left out." in outcome.stderr
-        assert "x.csv hold a single value (column year)" in outcome.stderr
-        assert "y.csv hold a single value (column batch)" in outcome.stderr
+        assert "x.csv hold a single value, or none (column year)" in outcome.stderr
+        assert "y.csv hold a single value, or none (column batch)" in outcome.stderr
 
     def test_what_one_file_has_is_left_out_of_that_one(self):
         write_table("x.csv", {"site": np.array([f"site {k}" for k in range(60)]), **named(X, "a")})
@@ -127,9 +127,21 @@ class TestTransposed:
         tables, names = (X, Y), ["x.csv", "y.csv"]
         self.write(names[turned], tables[turned], "rna", IDS)
         write_table(names[1 - turned], {"sample": IDS[::-1], **named(tables[1 - turned][::-1], "p")})
-        outcome = run("match", *names)
-        assert "60 of 60" in answer(outcome)
-        assert f"The header of {names[turned]} holds the ids" in outcome.stderr
+        for options in ((), ("--key", "sample")):  # which only the other has
+            outcome = run("match", *names, *options)
+            assert "60 of 60" in answer(outcome)
+            assert f"The header of {names[turned]} holds the ids" in outcome.stderr
+
+    def test_row_names_of_r_are_named_where_a_key_is_missing(self):
+        write_table("x.csv", {"sample": IDS, **named(X, "a")})
+        lines = [" ".join(f'"p{k}"' for k in range(Y.shape[1]))]
+        lines += [f'"{name}" ' + " ".join(map(str, row)) for name, row in zip(IDS, Y.tolist(), strict=True)]
+        Path("y.txt").write_text("\n".join(lines) + "\n")
+        outcome = run("match", "x.csv", "y.txt", "--key", "sample")
+        assert outcome.exit_code == 2
+        assert "no column named 'sample'; it has p0" in outcome.stderr
+        assert "as R writes row names: that is --key ''" in outcome.stderr
+        assert "60 of 60" in answer(run("match", "x.csv", "y.txt", "--key", "sample", "--key", ""))
 
     def test_as_it_is_said(self):
         self.write("x.csv", X, "gene", IDS)

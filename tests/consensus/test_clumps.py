@@ -15,10 +15,10 @@ from inlier.consensus.clumps import (
     cell_side,
     cells,
     clump_length,
-    coincidence,
     error_length,
     folds_of_blocks,
     looks_clumped,
+    repetition,
 )
 
 
@@ -67,12 +67,25 @@ def test_points_that_are_all_one_have_no_length():
     assert not looks_clumped(one, one, np.random.default_rng(0))
 
 
-def test_corners_of_other_windows_coincide_more_often_than_re_pairings():
-    rng = np.random.default_rng(0)
-    corner, sites = rng.integers(4, size=600), rng.random((40, 4, 2))
-    X, Y = (sites[rng.integers(40, size=600), corner] + 0.001 * rng.normal(size=(600, 2)) for _ in range(2))
-    assert 2 < coincidence(X, Y, 0.01, rng) < 8
-    assert coincidence(X, rng.permutation(Y), 0.01, rng) == 1.0
+def test_corners_of_other_windows_repeat_what_independent_mistakes_and_clumps_do_not():
+    rng, every = np.random.default_rng(0), np.ones(600)
+    corner = rng.integers(4, size=600)
+    X, Y = (
+        np.stack(
+            [rng.integers(8, size=600) + 0.5 * (corner % 2), rng.integers(5, size=600) + 0.6 * (corner // 2)], axis=1
+        )
+        for _ in range(2)
+    )
+    assert 4 < repetition(X, Y, every, 0.01, 0.02, 0.02, rng) < 9
+    assert repetition(X, rng.permutation(Y), every, 0.01, 0.02, 0.02, rng) < 1.2
+    X, Y = spots(rng, 30, n=600)
+    assert repetition(X, Y, JointNeighbours.within(X, Y, 0.04).votes(), 0.05, 0.2, 0.2, rng) < 1.5
+
+
+def test_where_hardly_any_mistake_is_left_nothing_repeats():
+    for n in (0, 1, 2):
+        points = np.zeros((n, 3))
+        assert repetition(points, points + 1.0, np.ones(n), 0.1, 0.2, 0.3, np.random.default_rng(0)) == 1.0
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.5))

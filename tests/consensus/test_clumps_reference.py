@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,26 +12,26 @@ from inlier.consensus.clumps import (
     cell_side,
     cells,
     clump_length,
-    coincidence,
     error_length,
     folds_of_blocks,
     looks_clumped,
+    repetition,
 )
 
 SHELLS = [2.0 ** (k / 2) for k in range(-16, 3)]  # of the spread
 
 
-def counted(x, y, ends, shared=False):
-    """Pairs of pairs within each of these distances on both sides; those with a point in common only if ``shared``."""
+def counted(x, y, ends):
+    """Pairs of pairs within each of these distances on both sides, without those that have a point in common."""
     of_x, of_y = (np.linalg.norm(side[:, None] - side, axis=2)[np.triu_indices(len(side), 1)] for side in (x, y))
-    counts = shared | ((of_x > 0) & (of_y > 0))
+    counts = (of_x > 0) & (of_y > 0)
     return np.array([np.count_nonzero(counts & (of_x <= end) & (of_y <= end)) for end in ends])
 
 
-def seen_and_expected(x, y, ends, n_orders, rng, shared=False):
+def seen_and_expected(x, y, ends, n_orders, rng):
     orders = [rng.permutation(len(y)) for _ in range(n_orders)]
-    expected = sum(counted(x, y[order], ends, shared) for order in orders) / n_orders
-    return counted(x, y, ends, shared), expected
+    expected = sum(counted(x, y[order], ends) for order in orders) / n_orders
+    return counted(x, y, ends), expected
 
 
 def spread_of(x, y):
@@ -127,18 +129,40 @@ def test_a_glance_is_at_the_first_250_pairs():
     assert looks_clumped(X[::-1], Y[::-1], np.random.default_rng(1))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_coincidences_are_those_of_all_pairs_of_pairs(seed):
-    X, Y = partly_clumped(seed)
-    reach, rng = 0.4, np.random.default_rng(seed)
-    some = rng.permutation(len(X))
-    ends = [reach / 2**k for k in range(6)]
-    seen, expected = seen_and_expected(X[some], Y[some], ends, 12, rng, shared=True)
-    ratios = [1.0]
-    for s, e in zip(seen, expected, strict=True):
-        if e >= 1 and s - e > 2.3 * np.sqrt(e + 1):
-            ratios.append((s + 0.5) / (e + 0.5))
-    assert coincidence(X, Y, reach, np.random.default_rng(seed)) == pytest.approx(max(ratios))
+def slow_share(images, Y, votes, reach, clear, apart):
+    """Share of the pairs of pairs with long steps, by their votes, whose steps coincide and whose images do not."""
+    together = total = 0.0
+    far = [i for i in range(len(Y)) if np.linalg.norm(Y[i] - images[i]) > clear]
+    for i, j in itertools.combinations(far, 2):
+        total += votes[i] * votes[j]
+        steps_coincide = np.linalg.norm((Y[i] - images[i]) - (Y[j] - images[j])) <= reach
+        if steps_coincide and np.linalg.norm(images[i] - images[j]) > apart:
+            together += votes[i] * votes[j]
+    return together / total
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_repetition_is_that_of_all_pairs_of_pairs(seed):
+    """Steps on a grid, some of them short; the reach is doubled until ten re-pairings are expected to coincide."""
+    rng = np.random.default_rng(seed)
+    kind, votes = rng.integers(2, size=90), rng.random(90)
+    images, Y = (rng.integers(6, size=(90, 2)) + 0.3 * kind[:, None] + 0.01 * rng.random((90, 2)) for _ in range(2))
+    reach, clear, apart = 0.01 / 2**seed, 0.7, 1.1
+    far = np.flatnonzero(np.linalg.norm(Y - images, axis=1) > clear)
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(far)
+    orders = [rng.permutation(some.size) for _ in range(8)]
+    x, y, v, n_two = images[some], Y[some], votes[some], some.size * (some.size - 1) / 2
+    for reach_now in (reach, 2 * reach, 4 * reach, 8 * reach):
+        share = np.mean([slow_share(x, y[order], v, reach_now, clear, apart) for order in orders])
+        if n_two * share >= 10:
+            break
+    else:
+        reach_now = 16 * reach
+    seen = slow_share(x, y, v, reach_now, clear, apart)
+    expected = max((n_two * seen + 0.5) / (n_two * share + 0.5), 1.0)
+    found = repetition(images, Y, votes, reach, clear, apart, np.random.default_rng(seed))
+    assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -238,36 +238,27 @@ class TestFind:
         certainty, best = find.how_sure(setting, Candidate(IDENTITY, evidence))
         assert (certainty.log_p_value, certainty.n_places, best) == (-200.0, 200 - n_far, None)
 
-    @pytest.mark.parametrize(("n_far", "excess"), [(60, 1.0), (60, 1.7)])
+    @pytest.mark.parametrize("times", [1.0, 1.7, 400.0])
     @pytest.mark.parametrize("alarms", [-30.0, -12.0])
-    def test_beside_repeats(self, n_far, excess, alarms, monkeypatch):
-        """Supporters may each be a coincidence, and another shift is found where most others agree on one."""
-        rng = np.random.default_rng(0)
-        X = 3 * rng.random((n_far, 3))
-        Y = 3 * rng.random((n_far, 3))
-        Y[:20] = X[:20] + [[1.0, 2.0, 3.0]] + 0.001 * rng.normal(size=(20, 3))
-        asked, shifts = [], []
-        monkeypatch.setattr(find, "coincidence", lambda x, y, reach, rng: asked.append((len(x), reach)) or excess)
+    def test_beside_repeats(self, times, alarms, monkeypatch):
+        """Chance supports the map so many times as often; no more than all is explained."""
+        X, Y = 3 * np.random.default_rng(0).random((2, 60, 3))
+        asked = []
+        monkeypatch.setattr(find, "repetition", lambda *given: asked.append(given) or times)
+        evidence = replace(STRONG, log_false_alarms=alarms, n_supporting=12, n_pairs=400, by_chance=0.002, bound=0.01)
+        log_p = find._beside_repeats(Candidate(SHIFT, evidence), columns(X, Y), np.random.default_rng(0))
 
-        class Elsewhere:
-            def __init__(self, model, pairs, noise_bound, rng):
-                assert pairs.n_pairs == n_far
+        def unlikely(p):
+            share = 12 / 400
+            gain = share * math.log(share / p) + (1 - share) * math.log((1 - share) / (1 - p))
+            return 400 * gain if p < share else 0.0
 
-            def stage(self):
-                return self
-
-            def refined(self, maps):
-                shifts.append(maps.shift[0])
-                return Candidate(maps, replace(STRONG, log_false_alarms=-3.0))
-
-        setting = Setting(MapModel("rigid", 3), columns(X, Y), None, rng)
-        monkeypatch.setattr(find, "Setting", Elsewhere)
-        found = Candidate(SHIFT, replace(STRONG, log_false_alarms=alarms, n_supporting=12, bound=0.01))
-        log_p = find._beside_repeats(setting, found, columns(X, Y))
-        expected = alarms + 12 * math.log(excess) + find._BEFORE * 3.0
-        assert log_p == pytest.approx(min(expected, 0.0))
-        assert asked == [(n_far, pytest.approx(4 * 0.01))]
-        np.testing.assert_allclose(shifts[0], [1.0, 2.0, 3.0], atol=0.01)
+        assert log_p == pytest.approx(min(alarms + unlikely(0.002) - unlikely(min(0.002 * times, 1 - 1e-9)), 0.0))
+        ((images, partners, votes, reach, clear, apart, _),) = asked
+        np.testing.assert_allclose(images, X + 0.5)
+        np.testing.assert_allclose(partners, Y)
+        np.testing.assert_array_equal(votes, 1.0)
+        assert (reach, clear, apart) == (0.01, 0.0, pytest.approx(0.04))
 
     @pytest.mark.parametrize(("alpha", "supporting"), [(0.01, 60), (0.2, 2), (1e-4, 60)])
     def test_re_pairings_that_judge_are_as_many_as_the_rate_asks_for_and_as_short_as_the_fit_makes_them(
@@ -293,8 +284,18 @@ class TestFind:
         assert found.map is SHIFT
         assert not found.better_mirrored
 
-    @pytest.mark.parametrize("sure", [True, False])
-    def test_by_places_the_best_map_is_judged_with_the_length_of_those_that_do_not_follow_it(self, sure, monkeypatch):
+    @pytest.mark.parametrize(
+        ("by_votes", "scarce", "repeats", "sure"),
+        [
+            (-50.0, False, -2.0, True),
+            (-2.0, True, -50.0, False),
+            (-50.0, True, -30.0, True),  # where little speaks for it, repeats are asked about
+            (-50.0, True, -2.0, False),
+        ],
+    )
+    def test_by_places_the_best_map_is_judged_with_the_length_of_those_that_do_not_follow_it(
+        self, by_votes, scarce, repeats, sure, monkeypatch
+    ):
         X, Y = spots()
         tests, lengths = [], []
 
@@ -308,11 +309,18 @@ class TestFind:
                 return SHIFT, 0.02
 
             def judge(self, maps, bound):
-                return Certainty(-50.0 if sure else -2.0, 9.0, self.length)
+                return Certainty(by_votes, 9.0, self.length)
+
+            def log_p_value_beside_repeats(self, maps, bound):
+                asked.append((maps, bound))
+                return repeats
 
             def runner_up(self, maps, bound):
                 return IDENTITY, 5.0
 
+        asked = []
+        after = replace(STRONG, log_false_alarms=-39.9 if scarce else -40.1)
+        monkeypatch.setattr(find, "start_from", lambda setting, maps: (None, Candidate(maps, after)))
         monkeypatch.setattr(find, "HoldOutTest", Judge)
         monkeypatch.setattr(find, "clump_length", lambda x, y, rng: lengths.append(len(x)) or 0.7)
         setting = Setting(MapModel("rigid", 3), columns(X, Y), None, np.random.default_rng(0))
@@ -322,6 +330,8 @@ class TestFind:
         assert certainty.clump_length == 0.7
         assert best is (SHIFT if sure else None)
         assert certainty.runner_up == ((IDENTITY, 5.0) if sure else None)
+        assert asked == ([(SHIFT, 0.02)] if scarce and by_votes == -50.0 else [])
+        assert certainty.log_p_value == (repeats if asked else by_votes)
         few = columns(X[:4], Y[:4])  # as many as fix a map, and one: these are not searched
         assert tests[0].look(few) is None
         nothing = Candidate(IDENTITY, replace(STRONG, log_false_alarms=0.0))
@@ -469,6 +479,25 @@ class TestHoldOut(HeldOut):
             assert (certainty.log_p_value < -7) == sure
             assert sure or certainty.log_p_value == 0.0
 
+    @pytest.mark.parametrize(
+        ("missing", "sure"),
+        [
+            ((0, 9), True),
+            ((0, 1, 16), True),
+            ((0, 8, 16, 24), True),
+            ((0, 8, 16, 17), False),
+            ((7, 15, 23, 30, 31), False),
+        ],
+    )
+    def test_each_further_deal_may_miss_it_once(self, missing, sure, monkeypatch):
+        monkeypatch.setattr(hold_out, "_CLEAR", -np.inf)  # all four deals
+        X, Y = spots(n=600, n_right=300)
+        test, asked = self.held_out(X, Y), []
+        test._first_found = lambda chosen: asked.append(0) or ([] if len(asked) - 1 in missing else [SHIFT])
+        certainty = test.judge(SHIFT, 0.05)
+        assert (certainty.log_p_value < -7) == sure
+        assert len(asked) == (32 if sure else max(missing) + 1)
+
     def test_folds_that_find_another_map_do_not_count(self):
         X, Y = spots(n=600, n_right=300)
         beside = Maps(np.eye(3)[None], np.full((1, 3), 0.5 + 2.01 * self.LENGTH / np.sqrt(3)))
@@ -483,11 +512,27 @@ class TestHoldOut(HeldOut):
         test._votes_of = lambda *given: seen.append(of_fold(*given)) or seen[-1]
         certainty = test.judge(SHIFT, 0.05)
         n_deals = len(seen) / 8
-        assert n_deals in (1, 2)
+        assert n_deals in (1, 2, 3, 4)
         votes, expected = (sum(part) / n_deals for part in zip(*seen, strict=True))
         assert certainty.log_p_value == pytest.approx(log_poisson_tail(votes, max(expected, 1.0)))
         assert certainty.clump_length == self.LENGTH
         assert certainty.n_places == pytest.approx(test._n_places(SHIFT, 0.05))
+
+    def test_repeats_multiply_what_chance_gives(self, monkeypatch):
+        """Asked about with votes of the test itself, and by steps beyond what is the same map."""
+        X, Y = spots(n=300, n_right=40)
+        test, asked = self.held_out(X, Y), []
+        before = test.judge(SHIFT, 0.05).log_p_value
+        monkeypatch.setattr(hold_out, "repetition", lambda *given: asked.append(given) or 300.0)
+        beside = test.log_p_value_beside_repeats(SHIFT, 0.05)
+        votes, expected = test._tally
+        assert before == pytest.approx(log_poisson_tail(votes, max(expected, 1.0)))
+        assert beside == pytest.approx(log_poisson_tail(votes, max(300 * expected, 1.0)))
+        assert before < beside < 0
+        ((images, partners, weights, reach, clear, apart, _),) = asked
+        np.testing.assert_allclose(images - partners, X + 0.5 - Y)
+        np.testing.assert_allclose(weights, votes_by_definition(X, Y, np.ones(300, dtype=bool), 0.4 * self.LENGTH))
+        assert (reach, clear, apart) == (0.05, 2 * self.LENGTH, self.LENGTH)
 
     def test_another_map_of_the_same_order_is_named(self):
         X, Y = spots(n=600, n_right=300)
@@ -575,15 +620,15 @@ class TestHoldOutMore(HeldOut):
         assert found == pytest.approx(here)
         assert log_p == pytest.approx(log_poisson_tail(here, votes.sum() * rate), rel=0.1)
 
-    @pytest.mark.parametrize(("n_right", "n_deals"), [(300, 1), (25, 2), (0, 1)])
-    def test_a_second_deal_where_the_first_leaves_it_open(self, n_right, n_deals):
+    @pytest.mark.parametrize(("n_right", "n_deals"), [(300, 1), (12, 4), (0, 1)])
+    def test_further_deals_where_the_first_leaves_it_open(self, n_right, n_deals):
         X, Y = spots(n=600, n_right=n_right)
         test, dealt = self.held_out(X, Y), []
         deal = test._deal
         test._deal = lambda: dealt.append(0) or deal()
         log_p = test.judge(SHIFT, 0.05).log_p_value
         assert len(dealt) == n_deals
-        assert log_p < -60 if n_right == 300 else -60 < log_p < -0.7 if n_right == 25 else log_p >= -0.7
+        assert log_p < -30 if n_right == 300 else -30 < log_p < -0.7 if n_right == 12 else log_p >= -0.7
 
     @pytest.mark.parametrize(("distance", "named"), [(0.58, False), (0.7, True)])
     def test_another_map_is_looked_for_beyond_two_lengths(self, distance, named):
@@ -680,7 +725,6 @@ class TestDoubt:
             clumped=False,
             few_places=False,
             by_places=-80.0,
-            alarms_after=-200.0,
             repeats=-1.0,
         ):
             X = 3 * np.random.default_rng(0).random((200, 3))
@@ -696,11 +740,7 @@ class TestDoubt:
                 "_by_places": lambda setting, found, some, length: (
                     said.append(("places", length)) or (Certainty(by_places, 5.0, length), best)
                 ),
-                "start_from": lambda setting, maps: (
-                    None,
-                    Candidate(maps, replace(STRONG, log_false_alarms=alarms_after)),
-                ),
-                "_beside_repeats": lambda setting, found, far: said.append(("repeats", far.n_pairs)) or repeats,
+                "_beside_repeats": lambda found, far, rng: said.append(("repeats", far.n_pairs)) or repeats,
             }
             for name, answer in answers.items():
                 monkeypatch.setattr(find, name, answer)
@@ -735,15 +775,8 @@ class TestDoubt:
         log_p, _, _, said = ask(alarms=alarms, repeats=-8.0)
         assert (("repeats", 60) in said) == asked
         assert log_p == (-8.0 if asked else alarms)
-        assert ask(alarms=-30.0, repeats=-35.0)[0] == -30.0
+        assert ("repeats", 60) not in ask(alarms=-6.0, repeats=-8.0)[3]  # where no map is, none is doubted
         assert ("repeats", 49) not in ask(alarms=-30.0, n_far=49)[3]
-
-    def test_repeats_beside_a_map_that_is_sure_by_places(self, ask):
-        log_p, _, again, said = ask(clumped=True, alarms_after=-20.0, repeats=-2.0)
-        assert said[-1] == ("repeats", 60)
-        assert (log_p, again) == (-2.0, None)
-        assert ask(clumped=True, alarms_after=-20.0, repeats=-50.0)[:3] == (-50.0, 5.0, SHIFT)
-        assert ask(clumped=True, alarms_after=-20.0, by_places=-3.0)[3][-1][0] == "places"
 
     @pytest.mark.parametrize(
         ("n_far", "few_places", "alike", "alarms", "clumped", "beyond"),

@@ -114,6 +114,16 @@ def test_few_places_whose_errors_are_alike_are_few_witnesses(seed):
     assert found.detection_p_value_ > 1e-3
 
 
+@pytest.mark.parametrize("n_patches", [8, 20])
+def test_patches_of_a_wall_that_are_slid_along_it_are_refused_and_said_to_be_flat(n_patches):
+    rng = np.random.default_rng(n_patches)
+    patch, offset = rng.integers(n_patches, size=400), 0.05 * rng.normal(size=(400, 2))
+    X, Y = (np.hstack([rng.random((n_patches, 2))[patch] + offset, np.zeros((400, 1))]) for _ in range(2))
+    X, Y = (side + 0.002 * rng.normal(size=(400, 3)) for side in (X, Y))
+    with pytest.raises(NoConsensusError, match="lie in a plane: the motion within it is not determined"):
+        Registration(random_state=0).fit(X, Y @ rotation(rng).T)
+
+
 @pytest.mark.parametrize(("thickness", "says_so"), [(0.002, True), (0.5, False)])
 def test_points_that_agree_in_a_plane_are_said_to(thickness, says_so):
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from inlier.consensus._kernels_pairs import (
     CAUTION,
     N_BINS,
     TIE_BREAK,
+    TILE,
     UPPER_ENDS,
     _rotate_to,
     best_bound,
@@ -25,10 +26,10 @@ from inlier.consensus._kernels_pairs import (
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms.least_squares import MapModel, Maps, Moments, maps_of
 
-ROOM = np.empty((3, 256))
+ROOM = np.empty((3, TILE))
 
 
-@pytest.fixture(params=[(2, 2, 300), (3, 3, 1001), (5, 2, 77), (1, 1, 300)])
+@pytest.fixture(params=[(2, 2, TILE + 300), (3, 3, 2 * TILE + 1), (5, 2, 77), (1, 1, 300)])
 def points(request):
     d_x, d_y, n = request.param
     rng = np.random.default_rng(n)

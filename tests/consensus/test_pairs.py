@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.consensus.pairs import ColumnPairs
+from inlier.consensus.pairs import ColumnPairs, every_kth
 from inlier.transforms.least_squares import MapModel, Maps, fit_maps
 
 MODELS = [
@@ -229,3 +229,12 @@ def test_one_point_with_many_partners_is_no_repeat():
     x, y, residuals = listed(500)
     assert not any_repeats(np.zeros_like(x), y, residuals, 1.0, 500)
     assert not any_repeats(x, np.zeros_like(y), residuals, 1.0, 500)
+
+
+@pytest.mark.parametrize(("n", "share", "enough"), [(10, 1.0, 3), (100_000, 0.3, 1000), (70_000, 1.0, 999), (9, 0, 5)])
+def test_every_kth_of_the_chosen_is_that_of_a_list_of_all(n, share, enough):
+    chosen = np.random.default_rng(n).random(n) < share
+    rows, count = every_kth(chosen, enough)
+    listed = np.flatnonzero(chosen)
+    assert count == listed.size
+    np.testing.assert_array_equal(rows, listed[:: max(1, listed.size // enough)])

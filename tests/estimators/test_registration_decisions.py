@@ -28,6 +28,7 @@ def evidence(n_supporting=50, is_significant=True, bound=0.1, by_chance=0.001, n
         by_chance=by_chance,
         n_pairs=n_pairs,
         is_coarse=is_coarse,
+        inlier_fraction=(n_supporting / n_pairs - by_chance) / (1 - by_chance),
     )
 
 
@@ -191,8 +192,11 @@ class TestBySearch:
         np.testing.assert_array_equal(verdict.null_scores_, null_scores)
         assert verdict.transformation_ is IDENTITY
         assert verdict.noise_bound_ == 0.1
-        assert verdict.inlier_fraction_ == expected.inlier_fraction
-        assert verdict.inlier_fraction_error_ == expected.inlier_fraction_error
+        share = self.judged(about={"by_chance": 0.01}, certainty=Certainty(-50.0, 80.0, 0.3)).inlier_fraction_
+        assert share == pytest.approx((100 / 300 - 0.01) / 0.99)  # in clumps, of the pairs within the bound
+        independent = self.judged(Certainty(-50.0, 80.0))
+        assert independent.inlier_fraction_ == expected.inlier_fraction
+        assert independent.inlier_fraction_error_ == expected.inlier_fraction_error
         assert (verdict.n_places_, verdict.clump_length_, verdict.n_re_pairings_) == (80.0, 0.3, 3000)
         assert verdict.detection_p_value_ == np.exp(-50)
         assert verdict.runner_up_ is None

@@ -142,6 +142,78 @@ def test_many_pairs_are_looked_at_where_they_are_doubtful():
     assert (found.own_rank == 0).any()
 
 
+def with_rest(seed=0):
+    """A swap; ten pairs that were parted, and five rows on each side whose partner is nowhere."""
+    data = make_gaussian_pairs(320, 10, 1.0, noise=0.2, rng=seed)
+    order = np.random.default_rng(seed).permutation(15)
+    X_rest, y_rest = data.X[300:315], data.Y[[*range(300, 310), *range(315, 320)]][order]
+    y = data.Y[:300].copy()
+    y[[3, 7]] = y[[7, 3]]
+    truth = np.append(300 + np.argsort(order)[:10], np.full(5, -1))
+    return data.X[:300], y, X_rest, y_rest, truth
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_only_one_table_has_find_their_partners(seed):
+    X, y, X_rest, y_rest, truth = with_rest(seed)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y)
+    found = matcher.repair(X, y, unpaired=(X_rest, y_rest))
+    assert found.partner[300:].tolist() == truth.tolist()
+    assert found.kind[300:].tolist() == ["moved"] * 10 + ["lost"] * 5
+    assert found.partner[[3, 7]].tolist() == [7, 3]
+    assert np.isnan(found.chance_wrong[300:]).all()
+    assert set(np.flatnonzero(found.suspects)) >= {3, 7}
+    assert not found.suspects[300:].any()
+    assert "10 of the 15 rows that were given without a partner have one now." in found.answer
+    whole = np.concatenate([y, y_rest])
+    fixed = found.apply(whole)
+    np.testing.assert_array_equal(fixed[300:310], whole[truth[:10]])
+    assert np.isnan(fixed[310:]).all()
+    with pytest.raises(ValueError, match="y has 300 rows, but 315 were repaired"):
+        found.apply(y)
+
+
+def test_a_wrong_row_finds_its_partner_among_rows_without_one():
+    X, y, X_rest, y_rest, _ = with_rest()
+    y_rest[12] = y[30]
+    y[30] = np.random.default_rng(5).normal(size=10) * y.std()
+    found = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y, unpaired=(X_rest[:0], y_rest))
+    assert found.kind.size == 300
+    assert found.kind[30] == "moved"
+    assert found.partner[30] == 312
+
+
+def test_labels_of_rows_without_a_partner_are_kept():
+    pandas = pytest.importorskip("pandas")
+    X, y, X_rest, y_rest, truth = with_rest()
+    names = [f"s{number}" for number in range(300)]
+    rest = [
+        pandas.DataFrame(table, index=[f"{of}{k}" for k in range(15)]) for of, table in (("a", X_rest), ("b", y_rest))
+    ]
+    frames = pandas.DataFrame(X, index=names), pandas.DataFrame(y, index=names)
+    found = CalibratedMatcher(alpha=0.05, random_state=0).fit(*frames).repair(*frames, unpaired=rest)
+    table = found.to_frame()
+    assert table.loc["a0", "partner"] == f"b{truth[0] - 300}"
+    fixed = found.apply(pandas.concat([frames[1], rest[1]]))
+    np.testing.assert_array_equal(fixed.loc["a0"], y_rest[truth[0] - 300])
+    ax = plot_repair(found)
+    assert {"a0", f"b{truth[0] - 300}"} <= {text.get_text() for text in ax.texts}
+    plt.close("all")
+
+
+def test_bad_rows_without_a_partner_are_a_sentence():
+    X, y, X_rest, y_rest, _ = with_rest()
+    matcher = CalibratedMatcher(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="must be two tables"):
+        matcher.repair(X, y, unpaired=X_rest)
+    with pytest.raises(ValueError, match="has rows of 9 columns for y, which has 10"):
+        matcher.repair(X, y, unpaired=(X_rest, y_rest[:, 1:]))
+    with pytest.raises(ValueError, match="no group and no stratum"):
+        matcher.repair(X, y, groups=np.arange(300), unpaired=(X_rest, y_rest))
+    with pytest.raises(ValueError, match="has 6,000 rows; up to 5,000 are tried"):
+        matcher.repair(X, y, unpaired=(np.repeat(X_rest, 400, axis=0), y_rest))
+
+
 def test_bad_input_is_a_sentence():
     X, y, _ = mixed_up()
     matcher = CalibratedMatcher(random_state=0).fit(X, y)

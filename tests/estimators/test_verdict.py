@@ -118,6 +118,11 @@ def test_far_points_stand_where_they_stood(threshold):
     assert not found.near_miss_mask_[far].any()
 
 
+def test_the_share_of_pairs_within_the_bound_and_its_error():
+    found = verdict().within_bound(0.2)
+    assert (found.inlier_fraction_, found.inlier_fraction_error_) == (0.2, pytest.approx(np.sqrt(0.2 * 0.8 / N)))
+
+
 def test_far_points_where_nothing_was_found():
     far = np.array([True, *[False] * 5])
     found = Verdict.of_failure(5, Certainty(0.0, 0.0)).with_far_points(far, np.zeros((6, 2)), np.zeros((6, 2)))
@@ -126,9 +131,11 @@ def test_far_points_where_nothing_was_found():
     assert found.scores_.shape == (6,)
 
 
-def said(n=100, by_chance=0.1, clump_length=0.0, copies=None, log_false_alarms=3.688879, name="rigid"):
+def said(
+    n=100, by_chance=0.1, clump_length=0.0, copies=None, log_false_alarms=3.688879, name="rigid", d=3, is_flat=False
+):
     evidence = Evidence(log_false_alarms, 1.0, 0.123456, 12, by_chance, n)
-    found = SimpleNamespace(model=MapModel(name, 3), evidence=evidence)
+    found = SimpleNamespace(model=MapModel(name, d), evidence=evidence, is_flat=is_flat)
     return why_not(found, Certainty(0.0, 6.6, clump_length), n, copies)
 
 
@@ -156,6 +163,14 @@ def test_why_not_where_mistakes_come_together():
     assert "up to 0.25 apart" in words
     assert "supported in about 7 places" in words
     assert "reflection=True" in words
+
+
+@pytest.mark.parametrize("clump_length", [0.0, 0.25])
+def test_why_not_where_the_points_that_agree_are_flat(clump_length):
+    words = "lie in a plane: the motion within it is not determined."
+    assert words in said(is_flat=True, clump_length=clump_length)
+    assert words not in said(clump_length=clump_length)
+    assert "lie on a line: the motion along it is not determined." in said(is_flat=True, d=2, clump_length=clump_length)
 
 
 def test_why_not_of_few_pairs():

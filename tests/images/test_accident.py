@@ -20,9 +20,8 @@ def test_noise_is_read_off_plain_places_and_changes_do_not_count():
 
 def test_a_twin_differs_from_its_photo_by_as_much_light_as_was_seen(camera):
     before, after = (camera(seed).astype(np.float32) / 255 for seed in (0, 1))
-    strong = np.full_like(before, 0.3)
-    for rest, least, most in ((np.zeros_like(before), 0.0, 0.06), (strong, 0.1, 0.6)):
-        pairs = list(unchanged_pairs(before, after, rest, np.random.default_rng(0)))
+    for light, least, most in ((0.0, 0.0, 0.06), (0.3, 0.1, 0.6)):
+        pairs = list(unchanged_pairs(before, after, light, np.random.default_rng(0)))
         assert [photo is given for (photo, _), given in zip(pairs, (before, after), strict=True)] == [True, True]
         for photo, twin in pairs:
             assert twin.shape == photo.shape
@@ -42,17 +41,27 @@ def test_peaks_are_the_highest_around_and_level_places_count_as_nothing():
     assert np.sort(find_peaks(evidence, valid))[-2:].tolist() == pytest.approx([0.05, 5])
 
 
-def test_the_tail_is_a_generalised_pareto_and_stretched_to_the_photos_own_peaks():
+def test_the_tail_is_exponential_and_starts_where_the_photos_own_lower_peaks_say():
     rng = np.random.default_rng(0)
     null, peaks = rng.gamma(4, 0.25, 400), rng.gamma(4, 0.25, 200)
     tail = fit_tail(null, peaks)
-    assert tail.start == pytest.approx(np.quantile(null, 0.8), rel=0.15)
-    high = np.array([tail.start, 2 * tail.start, 4 * tail.start])
-    assert tail.p_values(high) == pytest.approx(0.2 * np.array([1, 2, 4]) ** (-1 / tail.shape))
+    assert tail.start == pytest.approx(np.quantile(null, 0.8), abs=0.15)
+    p_values = tail.p_values(tail.start + np.array([0, 1, 2, 4]))
+    assert p_values[0] == pytest.approx(0.2)
+    assert p_values[1:] / 0.2 == pytest.approx((p_values[1] / 0.2) ** np.array([1, 2, 4]))
     assert tail.p_values(np.array([0.0])) == pytest.approx(0.2)
-    assert fit_tail(null, 3 * peaks).start == pytest.approx(3 * tail.start, rel=0.1)
-    assert fit_tail(null, peaks / 3).start == pytest.approx(np.quantile(null, 0.8))
-    changed = np.where(np.arange(200) < 100, 20.0, peaks)  # half of the places in the photo
-    assert fit_tail(null, changed).start < 2 * tail.start
+    assert fit_tail(null, peaks + 3).start == pytest.approx(tail.start + 3, abs=0.1)
+    assert fit_tail(null, peaks - 0.5).start == pytest.approx(tail.start - 0.5, abs=0.1)
+    assert fit_tail(null, peaks - 9).start == 0.05  # as where there is no evidence at all
+    faint, fainter = (fit_tail(null / k, peaks / k).p_values(peaks / k) for k in (5, 10))
+    np.testing.assert_allclose(faint, fainter)  # little evidence is power, not its logarithm
+
+
+def test_changes_in_half_of_the_photo_are_found_and_those_in_none_are_not():
+    rng = np.random.default_rng(0)
+    null, peaks = rng.gamma(4, 0.25, 400), rng.gamma(4, 0.25, 200)
+    changed = np.where(np.arange(200) < 100, 8.0, peaks)
+    tail = fit_tail(null, changed)
+    assert tail.start < np.quantile(null, 0.8) + 0.6
     assert q_values(tail.p_values(changed))[:100].max() < 0.05
-    assert q_values(tail.p_values(peaks)).min() > 0.05
+    assert q_values(fit_tail(null, peaks).p_values(peaks)).min() > 0.05

@@ -175,4 +175,6 @@ def test_whole_pixels_are_moved_exactly():
 
 def test_mirrored_photos_are_another_scene():
     photo = load_sky()[:, :400]
-    assert not align_photos(photo, load_sky()[:, 240:][::-1]).same_scene
+    found = align_photos(photo, load_sky()[:, 240:][::-1])
+    assert not found.same_scene
+    assert not found.moved

@@ -15,6 +15,7 @@ from inlier.images.change_evidence import (
     surface_evidence,
     with_gaps_filled,
     within_range,
+    without_shadows,
 )
 from inlier.images.rasters import gaussian
 
@@ -73,3 +74,24 @@ def test_a_soft_shade_has_no_edges_and_an_object_has(camera, rng):
     around_shade, around_object = np.s_[0:130, 330:470], np.s_[195:245, 55:105]
     assert edges[around_object].max() > 2 * edges[around_shade].max()
     assert surfaces[210:230, 70:90].min() > 3 * np.median(surfaces)
+
+
+def test_a_sharp_shadow_is_taken_off_and_textures_hues_and_what_is_darker_than_shadows_are_left():
+    y, x = np.mgrid[:200, :300]
+    shadow = np.where(x + y / 3 < 150, -0.5, 0.0).astype(np.float32)[..., None] * np.ones(3, np.float32)
+    inside = np.s_[20:-20, 20:-20]
+    assert np.abs(without_shadows(shadow, 10, 1.0)[inside]).max() == 0
+    np.testing.assert_allclose(without_shadows(shadow, 10, 0.1)[inside], (shadow * 0.8)[inside], atol=1e-6)
+    stripes = (0.3 * np.sign(np.sin(x))).astype(np.float32)[..., None] * np.ones(3, np.float32)
+    assert without_shadows(shadow + stripes, 10, 1.0)[inside].std() > 0.25
+    hue = shadow * np.array([1, 0, -1], np.float32)
+    np.testing.assert_allclose(without_shadows(hue, 10, 1.0), hue, atol=1e-6)
+
+
+def test_light_that_varies_is_measured_and_a_thing_is_not(camera, rng):
+    before = camera(0).astype(np.float32) / 255
+    seen = np.ones(before.shape[:2], np.float32)
+    thing = camera(1, thing=(200, 40, 30)).astype(np.float32) / 255
+    assert compare(before, thing, seen, rng).light < 0.02
+    lit = camera(1, field=0.3).astype(np.float32) / 255
+    assert 0.1 < compare(before, lit, seen, rng).light < 0.3

@@ -356,6 +356,23 @@ class TestMemory:
         self.check(tmp_path / "a.tif", "tifffile")
 
 
+def test_tiff_with_strips_that_are_not_there(tmp_path):
+    """They would be read as zeros, any number of them."""
+    import tifffile
+
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 30), np.uint8)
+    for options in ({"rowsperstrip": 8}, {"tile": (16, 16)}, {"rowsperstrip": 8, "compression": "zlib"}):
+        tifffile.imwrite(tmp_path / "a.tif", pixels, **options)
+        assert len(read_table(tmp_path / "a.tif")) == pixels.size
+        with tifffile.TiffFile(tmp_path / "a.tif") as file:
+            place, last = file.pages[0].tags["ImageLength"].valueoffset, file.pages[0].dataoffsets[-1]
+        sound = (tmp_path / "a.tif").read_bytes()
+        for content in (sound[: last + 1], sound[:place] + struct.pack("<I", 10_000) + sound[place + 4 :]):
+            (tmp_path / "a.tif").write_bytes(content)
+            with pytest.raises(UnusableFileError, match=r"a\.tif was cut short, or its header is wrong"):
+                read_table(tmp_path / "a.tif")
+
+
 class TestTime:
     """R6: tiny files with absurd counts are refused at once."""
 
@@ -425,6 +442,20 @@ class TestTime:
         assert "its table of chunks is missing" in refusal(tmp_path / "a.laz")
 
 
+def test_damage_in_two_arrays_of_a_group_is_one_sentence(tmp_path, caplog):
+    """zarr opens all arrays at once, and the loop that it runs in logs what failed beside the first."""
+    import gc
+
+    write_table(tmp_path / "a.zarr", {"a": np.arange(9.0), "b": np.arange(9.0), "c": np.arange(9.0)})
+    for name in "ab":
+        metadata = tmp_path / "a.zarr" / name / "zarr.json"
+        metadata.write_text(metadata.read_text().replace("chunk_shape", "chunk_shapW"))
+    with pytest.raises(UnusableFileError, match=r"a\.zarr could not be read as zarr"):
+        read_table(tmp_path / "a.zarr")
+    gc.collect()
+    assert caplog.text == ""
+
+
 class TestMisreading:
     """R7: what could have been meant otherwise is said."""
 
@@ -459,6 +490,14 @@ class TestMisreading:
             assert self.read(tmp_path, "a;b\n12.345;1.5\n1.000;2\n").values[0, 0] == 12.345
         with pytest.warns(UserWarning, match="the comma was read as the decimal point"):
             assert self.read(tmp_path, "a;b\n12,3;1,5\n").values[0, 0] == 12.3
+
+    @pytest.mark.parametrize("kind", ["DATA zip\n", "DATA ASCII\n", "DATA\n", ""])
+    def test_pcd_of_no_known_kind(self, tmp_path, kind):
+        """Text would be taken for binary numbers."""
+        head = "VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 2\nHEIGHT 1\nPOINTS 2\n"
+        (tmp_path / "a.pcd").write_text(head + kind + "0.25 0.5 0.75\n1.25 1.5 1.75\n")
+        with pytest.raises(UnusableFileError, match="no kind of pcd"):
+            read_table(tmp_path / "a.pcd")
 
     @pytest.mark.parametrize(("name", "between"), [("a.csv", ","), ("a.txt", " "), ("a.xyz", " ")])
     def test_a_number_cut_short_at_the_end(self, tmp_path, name, between):

@@ -259,6 +259,20 @@ class TestBombs:
         assert "lie.ply was cut short, or its header is wrong" in refusal(tmp_path / "lie.ply")
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather"])
+def test_columns_of_one_name(tmp_path, name):
+    import pyarrow
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = pyarrow.Table.from_arrays([pyarrow.array([1.0, 2.0])] * 3, names=["a", "b", "a"])
+    write = pyarrow.parquet.write_table if name.endswith("parquet") else pyarrow.feather.write_feather
+    write(table, tmp_path / name)
+    with pytest.raises(UnusableFileError, match="more than one column named 'a'"):
+        read_table(tmp_path / name)
+    assert len(read_table(tmp_path / name, columns=["b"])) == 2
+
+
 class TestText:
     def refuse(self, tmp_path, text, name="table.csv", **options):
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())

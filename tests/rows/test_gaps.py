@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from inlier.rows.gaps import fill_gaps, gap_classes
+from inlier.exceptions import ParameterError
+from inlier.rows.gaps import fill_gaps, gap_classes, without_gaps
 
 
 def redundant(rng, n=200, d=12, rank=3, noise=0.1):
@@ -50,6 +51,12 @@ def test_empty_rows_and_columns_and_wide_tables():
     assert filled.share_missing[4] == 1
     assert (filled.values[:, 7] == 0).all()
     assert np.isfinite(fill_gaps(np.full((3, 2), np.nan)).values).all()
+
+
+def test_a_table_of_gaps_alone_has_no_values():
+    with pytest.raises(ParameterError, match=r"^X has no values: in all 30 rows and 2 columns they are missing"):
+        without_gaps(np.full((30, 2), np.nan), "X")
+    assert without_gaps(np.array([[1.0, np.nan], [2.0, np.nan]]), "X").missing.sum() == 2
 
 
 def test_rows_are_told_apart_by_their_gaps_only_where_both_tables_miss_the_same():

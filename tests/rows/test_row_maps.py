@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from inlier.estimators._base import prepare_pairs
+from inlier.estimators._base import prepare_model_pairs, prepare_pairs
 from inlier.rows import PairedRows, summarise_columns, unit_rows
 from inlier.rows.row_maps import model_rows
 from tests import reference
@@ -24,6 +24,20 @@ def test_extreme_units_change_nothing(scale):
     np.testing.assert_allclose(
         unit_rows(summarise_columns(X * scale))(X * scale), unit_rows(summarise_columns(X))(X), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("prepare", [prepare_pairs, prepare_model_pairs])
+@pytest.mark.parametrize("whiten", [False, True])
+def test_a_constant_column_changes_nothing_however_large(prepare, whiten):
+    """A moment in nanoseconds, 1.7e18, is rounded by more than others vary; but it is centred exactly."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 50, 3))
+    with pytest.warns(UserWarning, match="hold a single value"):
+        x, y = prepare(np.insert(X, 1, 1.7e18, axis=1), Y, whiten=whiten).take(slice(None))
+    expected, same = prepare(X, Y, whiten=whiten).take(slice(None))
+    assert x.shape[1] >= 3
+    np.testing.assert_allclose(x @ x.T, expected @ expected.T, atol=1e-9)
+    np.testing.assert_allclose(y, same)
 
 
 def test_a_row_equal_to_the_mean_becomes_zero_even_after_rounding():

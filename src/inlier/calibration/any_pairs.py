@@ -17,13 +17,14 @@ most log c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.cross_fit import WIDE, deal_folds, how_many_deals, how_many_folds
+from inlier.calibration.cross_fit import WIDE, Teacher, deal_folds, how_many_deals, how_many_folds
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, in_float64
 from inlier.rows import PairedRows
@@ -33,10 +34,12 @@ from inlier.rows.threads import single_threaded_blas
 
 MOST_RIVALS = 2_000  # rows that each row is compared with, of a fold and of those that no map has seen
 IMPOSSIBLE = -60.0  # log odds of pairs that may not be made
+_LOWEST = -50.0  # log odds of pairs that may be made
 _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in, over their typical difference
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
 _FEWEST_FOR_UNITS = 4
+_STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # deals for a steady answer: so many over the number of pairs, and at most
 _BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
 
 
@@ -50,16 +53,24 @@ class FoldMap:
 
 
 def fold_maps(
-    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState
+    pairs: PairedRows,
+    labels: Array,
+    trusted: Mask,
+    n_folds: int,
+    rng: np.random.RandomState,
+    n_deals: int,
+    helped: Callable[[Learner], Teacher] | None = None,
 ) -> list[FoldMap]:
-    """Learn from the trusted ones of prepared pairs, without each fold; of few pairs, in several deals.
+    """Learn from the trusted ones of prepared pairs, without each fold, in several deals.
 
-    ``labels`` are those of `inlier.rows.null_pairs`. Folds without which nothing is found are left out.
+    ``labels`` are those of `inlier.rows.null_pairs`; ``helped`` makes of a learner one that knows more. Folds without
+    which nothing is found are left out.
     """
     learner = Learner(pairs, labels, rng)
+    teacher = learner if helped is None else helped(learner)
     folds = [
         (deal, np.flatnonzero(of == fold))
-        for deal in range(how_many_deals(pairs.n_pairs))
+        for deal in range(n_deals)
         for of in [deal_folds(labels, how_many_folds(n_folds, learner), rng)]
         for fold in np.unique(of)
     ]
@@ -67,7 +78,7 @@ def fold_maps(
     def learned(rows: Array) -> PairScorer | None:
         others = trusted.copy()
         others[rows] = False
-        return learner.learn(np.flatnonzero(others))
+        return teacher.learn(np.flatnonzero(others))
 
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         found = [learned(rows) for _, rows in folds]
@@ -77,11 +88,27 @@ def fold_maps(
 
 
 def compare_any(
-    pairs: PairedRows, labels: Array, trusted: Mask, n_folds: int, rng: np.random.RandomState
+    pairs: PairedRows,
+    labels: Array,
+    trusted: Mask,
+    n_folds: int,
+    rng: np.random.RandomState,
+    helped: Callable[[Learner], Teacher] | None = None,
+    *,
+    steady: bool = False,
 ) -> list[AnyPairs]:
-    """Learn from the trusted ones of prepared pairs without each fold, so that any x can be scored with any y."""
+    """Learn from the trusted ones of prepared pairs without each fold, so that any x can be scored with any y.
+
+    Pairs are dealt as often as in `inlier.calibration.cross_fit`; where the answer is to be ``steady``, more often.
+    """
+    n_deals = how_many_deals(pairs.n_pairs)
+    if steady:
+        n_deals = max(n_deals, int(np.clip(_STEADY_PAIRS // pairs.n_pairs, 1, _MOST_DEALS)))
     rows = in_float64(*pairs.take(np.arange(pairs.n_pairs)))
-    return [AnyPairs(rows, labels, trusted, fold, rng) for fold in fold_maps(pairs, labels, trusted, n_folds, rng)]
+    return [
+        AnyPairs(rows, labels, trusted, fold, rng)
+        for fold in fold_maps(pairs, labels, trusted, n_folds, rng, n_deals, helped)
+    ]
 
 
 class AnyPairs:
@@ -150,12 +177,24 @@ class AnyPairs:
 
     def log_odds(self, i: Array, j: Array) -> FloatArray:
         """Log odds of x_i with y_j against the rivals of both, for all of these i and j; also where not allowed."""
-        evidence = self._unit * self.scores(i, j)
+        odds = self._unit * self.scores(i, j)
+        beside_x, beside_y = self._of_x[i] - self._n_x[i], self._of_y[j] - self._n_y[j]
+        # a pair of which neither is a rival has no part in what rivals add up to
+        x_counts, y_counts = np.flatnonzero(self._is_rival[i]), np.flatnonzero(self._is_rival[j])
+        parts = [(x_counts, np.arange(j.size)), (np.flatnonzero(~self._is_rival[i]), y_counts)]
+        exact = [self._beside_others(odds[np.ix_(*part)], i[part[0]], j[part[1]]) for part in parts]
+        odds -= np.maximum(beside_x[:, None], beside_y)
+        for part, found in zip(parts, exact, strict=True):
+            odds[np.ix_(*part)] = found
+        return _capped(odds, np.minimum(self._n_x[i][:, None], self._n_y[j]))
+
+    def _beside_others(self, evidence: FloatArray, i: Array, j: Array) -> FloatArray:
+        """Evidence beside that of the rivals, without what the pairs themselves add to it."""
         counted = self.are_rivals(i, j)
-        beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j][None, :])
-        beside_y = self._without(self._of_y[j][None, :], evidence, counted & self._is_rival[i][:, None])
-        odds = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j][None, :])
-        return _capped(odds, np.minimum(self._n_x[i][:, None], self._n_y[j][None, :]))
+        beside_x = self._without(self._of_x[i][:, None], evidence, counted & self._is_rival[j])
+        beside_y = self._without(self._of_y[j], evidence, counted & self._is_rival[i][:, None])
+        beside: FloatArray = evidence - np.maximum(beside_x - self._n_x[i][:, None], beside_y - self._n_y[j])
+        return beside
 
     def own_log_odds(self, rows: Array) -> FloatArray:
         """Log odds of pairs as they are."""
@@ -170,8 +209,9 @@ class AnyPairs:
 
 
 def _capped(odds: FloatArray, highest: FloatArray) -> FloatArray:
-    """Log odds up to the highest that there can be; beyond, only their order is kept."""
-    return np.where(odds > highest, highest + _BEYOND * (odds - highest), odds)
+    """Log odds up to the highest that there can be; beyond, only their order is kept, and far below nothing."""
+    capped: FloatArray = np.maximum(np.minimum(odds, highest) + _BEYOND * np.maximum(odds - highest, 0.0), _LOWEST)
+    return capped
 
 
 def unit_of_evidence(differences: FloatArray, allowed: Mask) -> float:

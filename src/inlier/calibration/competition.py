@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
 from inlier.rows.backend import namespace, take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
@@ -35,6 +35,7 @@ _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of th
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
 _CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and strangers
+_SUSPICION = 1.25  # likewise, where more of the accepted are wrong beside rivals, too
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -124,7 +125,21 @@ class RivalShare:
 
     def contradicts(self, share: float, error: float) -> bool:
         """Whether far fewer pairs hold beside rivals than beside re-pairings (so many): neighbours were swapped."""
-        return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5 > _CONTRADICTION
+        return self._fewer(share, error) > _CONTRADICTION
+
+    def suspects(self, share: float, error: float, accepted: Mask, n_wrong: float, alpha: float) -> bool:
+        """Whether more of the accepted are wrong beside rivals than beside re-pairings (so many), and fewer are real.
+
+        Where wrong partners are strangers, both count the same pairs, by chance within the error of a small count. No
+        more than a share ``alpha`` of the accepted is what was promised.
+        """
+        n_beaten = float(self.chance_wrong[accepted].sum())
+        more = (n_beaten - n_wrong) / (n_wrong + 1) ** 0.5
+        breaks_promise = n_beaten > alpha * int(accepted.sum())
+        return breaks_promise and (more + self._fewer(share, error)) / 2**0.5 > _SUSPICION
+
+    def _fewer(self, share: float, error: float) -> float:
+        return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5
 
     def q_values(self) -> FloatArray:
         """Share of wrong pairs among those that are no more doubtful than this one."""
@@ -133,14 +148,16 @@ class RivalShare:
         q[rising] = np.cumsum(self.chance_wrong[rising]) / np.arange(1, rising.size + 1)
         return q
 
-    def warning(self, beside_strangers: float, *, has_strata: bool) -> str:
-        """What to say where it contradicts the share of real pairs beside strangers, of the stratum if it has one."""
+    def warning(self, share: float, accepted: Mask, n_wrong: float, *, has_strata: bool) -> str:
+        """What to say where this is not what was found beside strangers, of the stratum if it has one."""
         cure = "Finer strata tell more" if has_strata else "Say where wrong partners come from"
+        n_beaten = float(self.chance_wrong[accepted].sum())
         return (
-            f"Beside strangers {beside_strangers:.1%} of the pairs look real, but beside rows that resemble them only "
-            f"{self.share[0]:.1%}. Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a "
-            f"run of rows, failed samples, or a second map. The clear ones are not accepted, but the share of wrong "
-            f"pairs among the accepted may exceed alpha. {cure}: fit(X, y, strata=...), or --stratum COLUMN."
+            f"Beside strangers {share:.1%} of the pairs look real, and {n_wrong:.0f} of the {int(accepted.sum())} best "
+            f"ones wrong; beside rows that resemble them {self.share[0]:.1%}, and {n_beaten:.0f}. "
+            f"Wrong partners seem to resemble the right ones: swaps inside a plate, a tissue or a run of rows, failed "
+            f"samples, or a second map. Pairs that are clearly beaten are accepted last, if at all, but the share of "
+            f"wrong pairs among the accepted may exceed alpha. {cure}: fit(X, y, strata=...), or --stratum COLUMN."
         )
 
 

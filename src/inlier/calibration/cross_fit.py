@@ -76,14 +76,18 @@ class CrossFit:
             low = 0.0  # what is better than strangers need not be real: a bound from above
         if rivals is None:
             return judged, (low, high)
-        beside_strangers = judged.inlier_fraction, judged.inlier_fraction_error
-        if not rivals.contradicts(*beside_strangers) or not judged.accepted(alpha).any():
+        beside_strangers, accepted = (judged.inlier_fraction, judged.inlier_fraction_error), judged.accepted(alpha)
+        contradict = rivals.contradicts(*beside_strangers) and accepted.any()
+        n_wrong = expected_wrong(judged, accepted)
+        if contradict or rivals.suspects(*beside_strangers, accepted, n_wrong, alpha):
+            warn(rivals.warning(judged.inlier_fraction, accepted, n_wrong, has_strata=has_strata), DependenceWarning)
+            low = 0.0
+        if not contradict:
             return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high)
-        warn(rivals.warning(judged.inlier_fraction, has_strata=has_strata), DependenceWarning)
         share, error = rivals.share
         judged = calibrate(self.levels, self.null_scores, (1 - share, error), self.counts)
         high = max(judged.interval()[1], high)  # not all swaps can be told, likewise
-        return judged.doubting(rivals.chance_wrong), (0.0, high)
+        return judged.doubting(rivals.chance_wrong), (low, high)
 
     def judge(self, x: Any, y: Any) -> FloatArray:
         """Score other prepared pairs: the median of what all judges say; 0 where nothing was learned."""
@@ -106,6 +110,12 @@ class CrossFit:
     def per_pair(self, values: Array, home: PairedRows) -> Any:
         """Return what belongs to the score of each pair, given for all levels, where the pairs live."""
         return home.store.from_host(values, home.X)
+
+
+def expected_wrong(judged: Calibration, accepted: Mask) -> float:
+    """How many wrong pairs are expected among the accepted, which have the highest scores."""
+    p = float(judged.p_values[accepted].max(initial=0.0))
+    return (1 - judged.inlier_fraction) * p * judged.p_values.size
 
 
 class Teacher(Protocol):

@@ -1,30 +1,24 @@
-"""Rows that are not independent, although nobody said so: replicates, copies, failed samples, neighbours, clusters.
+"""Rows that are not independent, although nobody said so: replicates, copies, failed samples, neighbours.
 
 Let r_1 < r_2 < ... be the distances of a row to the others. Where rows are drawn independently from any smooth
 distribution in D dimensions, k D log(r_{k+1} / r_k) is an exponential variable of mean 1, whatever the density.
 Replicates are far nearer to each other than to anyone else: with m of them, the gap at k = m - 1 is many times as
 large. Only gaps that *both* tables have count: such pairs tell each other's answer. There is a gap around the mean if
 some rows carry nothing but noise: wrong pairs of such rows are not like re-pairings with anyone.
-
-Rows form clusters if there is a dip between two of them: along the line between the centres that k-means finds among
-one half of the rows, the other half is rarer midway than around both ends, as it is in no unimodal distribution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
 from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.exceptions import DependenceWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import namespace, take_rows, to_host
-from inlier.rows.null_pairs import pair_labels, re_pairings
 
 _LOOKED_AT, _MOST_LOOKED_AT = 100, 20_000  # rows whose neighbours are looked for, and rows that these may be
 _MOST_REPLICATES, _FARTHEST = 10, 21  # neighbours: at whose gap replicates are looked for, and up to which D is told by
@@ -44,12 +38,6 @@ _NEARLY = 0.5  # of the distance that only a hundredth of right rows have to the
 _RARE = 0.01
 _MOST_RIGHT = 2_000  # right rows whose nearest neighbours are looked for
 _ROWS_AT_ONCE = 500
-_MOST_CLUSTERED, _PRINCIPAL = 1_000, 5  # rows and principal directions in which clusters are looked for
-_NUMBERS_OF_CLUSTERS, _FEWEST_IN_CLUSTER = (2, 3, 5, 10), 8
-_WINDOW = 0.15  # around both centres and midway, in distances between the centres
-_BY_CHANCE = 0.02  # chance of a dip where there is none, in both tables together
-_STARTS, _ROUNDS = 2, 20  # of k-means
-_SWAPPED = 0.2  # of the pairs, inside clusters: if then more than alpha of the accepted were wrong, there is a warning
 NONE_STANDS_OUT = (
     "The pairs score higher than strangers do, but no higher than pairs like them: rows resemble each other in "
     "clusters, and inside of these nothing tells who belongs to whom. The share of real pairs is only bounded from "
@@ -179,110 +167,6 @@ def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
         return True  # where wrong pairs were swapped, re-pairings meet a true partner now and then
     lowest, half = surplus(reach / 10) / surplus(reach), surplus(reach / 2) / surplus(reach)
     return lowest > _EVENLY or not _HALF[0] < half < _HALF[1]
-
-
-def warn_of_clusters(
-    tables: tuple[Any, Any],
-    prepared: tuple[Any, Any],
-    judge: Callable[[Any, Any], FloatArray],
-    threshold: float,
-    alpha: float,
-    rng: np.random.RandomState,
-) -> bool:
-    """Say so where rows form clusters and re-pairings inside of these would be accepted; return whether they would."""
-    if not all(isinstance(table, np.ndarray) for table in tables):
-        return False
-    n = len(tables[0])
-    rows = rng.choice(n, min(n, _MOST_CLUSTERED), replace=False)
-    p, cluster = min((find_clusters(table[rows], rng) for table in tables), key=lambda found: found[0])
-    if 2 * p > _BY_CHANCE:
-        return False
-    labels = pair_labels(tables[0][rows], tables[1][rows], strata=cluster)
-    i, j = next(re_pairings(labels, 1, rng), (rows[:0], rows[:0]))  # none where all rows of a cluster are equal
-    x, y = (take_rows(side, rows[of]) for side, of in zip(prepared, (i, j), strict=True))
-    accepted = float(np.mean(judge(x, y) >= threshold)) if i.size else 0.0
-    if _SWAPPED * accepted <= alpha:
-        return False
-    warn(
-        f"Rows form clusters, about {cluster.max() + 1}, and {accepted:.0%} of the re-pairings inside of them would "
-        f"be accepted. If wrong partners come from the same cluster (a plate, a tissue), the share of wrong pairs "
-        f"among the accepted is not bounded by alpha. Then say what the clusters are: fit(X, y, strata=...), or "
-        f"--stratum COLUMN.",
-        DependenceWarning,
-    )
-    return True
-
-
-def find_clusters(table: Array, rng: np.random.RandomState) -> tuple[float, Array]:
-    """Chance of so deep a dip between two clusters of rows if there were none, and the cluster of each row."""
-    z, best = _principal(table), (1.0, np.zeros(len(table), dtype=np.int64))
-    numbers = [k for k in _NUMBERS_OF_CLUSTERS if len(z) >= _FEWEST_IN_CLUSTER * k]
-    in_half = rng.permutation(len(z)) % 2 == 0
-    for k in numbers:
-        dips: list[float] = []
-        for half in (in_half, ~in_half):
-            centres = _k_means(z[half], k, rng)
-            dips += _dips(z[~half], centres)
-        p = min(dips, default=1.0) * len(dips) * len(numbers)
-        if p < best[0]:
-            best = p, _nearest_centre(z, centres)
-    return best
-
-
-def _principal(table: Array) -> FloatArray:
-    """Rows in the first principal directions of the columns, each in units of its spread."""
-    columns = np.asarray(table, dtype=np.float64) / (np.abs(table).max(initial=0.0) or 1.0)  # squares are finite
-    columns = columns - columns.mean(axis=0)
-    spread = columns.std(axis=0)
-    columns = columns[:, spread > _SMALL * spread.max(initial=0.0)] / spread[spread > _SMALL * spread.max(initial=0.0)]
-    if len(columns) < columns.shape[1]:
-        value, vector = np.linalg.eigh(columns @ columns.T)
-        return vector[:, -_PRINCIPAL:] * np.sqrt(np.maximum(value[-_PRINCIPAL:], 0.0))
-    return np.asarray(columns @ np.linalg.eigh(columns.T @ columns)[1][:, -_PRINCIPAL:])
-
-
-def _k_means(z: FloatArray, k: int, rng: np.random.RandomState) -> FloatArray:
-    """Centres of the best of some starts, each from rows that are far from each other (k-means++)."""
-    best, lowest = z[:k], np.inf
-    for _ in range(_STARTS):
-        centres = z[rng.randint(len(z), size=1)]
-        for _ in range(k - 1):
-            square = _squares(z, centres).min(axis=1)
-            chosen = rng.choice(len(z), p=square / square.sum()) if square.any() else rng.randint(len(z))
-            centres = np.vstack([centres, z[chosen]])
-        for _ in range(_ROUNDS):
-            member = np.eye(k)[_nearest_centre(z, centres)]
-            size = member.sum(axis=0)[:, None]
-            moved = np.where(size > 0, member.T @ z / np.maximum(size, 1), centres)
-            if np.array_equal(moved, centres):
-                break
-            centres = moved
-        cost = float(_squares(z, centres).min(axis=1).sum())
-        if cost < lowest:
-            best, lowest = centres, cost
-    return best
-
-
-def _dips(z: FloatArray, centres: FloatArray) -> list[float]:
-    """For centres next to each other, the chance that so few rows lie midway, if they were as many as around an end."""
-    own, apart = _nearest_centre(z, centres), _squares(centres, centres)
-    np.fill_diagonal(apart, np.inf)
-    found = []
-    for i, j in {(min(i, j), max(i, j)) for i, j in enumerate(apart.argmin(axis=1).tolist())}:
-        line = centres[j] - centres[i]
-        place = (z[(own == i) | (own == j)] - centres[i]) @ line / max(float(line @ line), np.finfo(float).tiny)
-        start, middle, end = (int((np.abs(place - at) <= _WINDOW).sum()) for at in (0.0, 0.5, 1.0))
-        found.append(max(float(binom.cdf(middle, middle + side, 0.5)) for side in (start, end)))
-    return found
-
-
-def _nearest_centre(z: FloatArray, centres: FloatArray) -> Array:
-    return np.asarray(_squares(z, centres).argmin(axis=1))
-
-
-def _squares(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Squared distances between all rows."""
-    return np.asarray(np.maximum((a**2).sum(axis=1)[:, None] - 2 * a @ b.T + (b**2).sum(axis=1), 0.0))
 
 
 def nearly_equal(pairs: PairedRows, suspects: Array, sure: Mask) -> Array:

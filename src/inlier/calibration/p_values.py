@@ -269,7 +269,7 @@ def _chance_wrong(
     centre = _median(clear, ranks[:n_clear])
     below = int(np.searchsorted(-scores, -centre, side="right"))
     off = np.abs(clear - centre)
-    order = np.argsort(off)
+    order = np.argsort(off, kind="stable")  # it falls and rises again: two runs to be merged
     null_density, tail_scale = _null_density(scores[below:], null, null_counts)
     spread = max(_MEDIAN_TO_SIGMA * _median(off[order], np.cumsum(counts[:n_clear][order])), tail_scale)
     z = (scores[below:] - centre) / spread

@@ -1,11 +1,12 @@
 """With whom, then? Partners of the rows that are wrong, with an error rate for the names.
 
 Each suspect's x_i is tried with the y of all suspects. How far log odds speak for a pair is told by pairs that are
-right: lambda is the logarithm of how much more often they have such log odds than re-pairings do. A mix-up is seldom
-alone: a share rho of them are swaps. If y_i belongs to x_j for sure, then x_i belongs to y_j with that chance, not with
-1/m of m suspects. So the evidence for x_i with y_j is
+right: lambda is the logarithm of how much more often they have such log odds than re-pairings do. Beforehand the
+partner of a wrong row is one of the m suspects' y_j in proportion to c_j, the chance that y_j is not with its own x:
+with the chance v_j / m, v_j = c_j / mean c. A mix-up is seldom alone: a share rho of them are swaps. If y_i belongs to
+x_j, which has the chance P_ji, then x_i belongs to y_j with the chance rho. So the evidence for x_i with y_j is
 
-    t_ij = lambda_ij + log(1 - rho + rho m P_ji),   P_ji = 1 / (1 + m exp(-lambda_ji)).
+    t_ij = lambda_ij + log((1 - rho P_ji) v_j + rho m P_ji),   logit P_ji = lambda_ji + logit(c_j v_i / m).
 
 What a name is worth is told by right pairs, too, for they have their partner: the best t that *they* find among the
 same y, their own left out, is the best of m wrong partners (f0, of distribution F0); t with their own partner is what a
@@ -40,7 +41,10 @@ _LARGEST_PART = 3_000  # rows that are assigned to each other at once; of more, 
 _SWAPS = 0.8  # of mix-ups: how much x_j with y_i says about x_i with y_j
 _MOST_SURE = 3_000  # right pairs that tell what chance does
 _DRAWS = 4  # of what might stand beside a right pair
-_ROWS_FOR_ODDS = 100  # right pairs of a fold, whose re-pairings with the suspects tell what log odds are worth
+_DRAW = np.arange(_DRAWS)[:, None]
+_GOLDEN = (5**0.5 - 1) / 2  # whose multiples are spread evenly over the unit interval
+_UNLIKELY = 1e-9
+_ROWS_FOR_ODDS = 500  # right pairs whose re-pairings with the suspects tell what log odds are worth
 _TABLE = 4_096  # values that a ratio is kept at
 _SLOPE = 1e-3  # of the logarithm of a ratio, so that what is higher counts more wherever it is level
 _ROUNDS = 100  # of the iteration for the share of suspects whose partner is here
@@ -54,41 +58,48 @@ class Names:
 
     partner: Array  # number of the pair whose y it is; -1 where there is no candidate
     q_values: FloatArray
-    runner_up: Array  # the next best, -1 where there is none
+    runner_up: Array  # the next best for which there is evidence, -1 where there is none
     not_here: FloatArray  # chance that the partner is none of the candidates, given that the row is wrong
 
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """For each suspect the surely right pair that it resembles most, as a copy does."""
+    """For each suspect the right pair that it resembles most, as a copy does."""
 
     of: Array
     q_values: FloatArray
 
 
-def name_partners(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask) -> Names:
-    """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed."""
-    m = suspects.size
+def name_partners(
+    compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask, has: tuple[Mask, Mask] | None = None
+) -> Names:
+    """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed.
+
+    ``has`` says of all pairs whether they have an x, and a y.
+    """
+    m, everyone = suspects.size, np.ones(sure.size, dtype=bool)
+    has = (everyone, everyone) if has is None else has
     nobody = Names(np.full(m, -1), np.ones(m), np.full(m, -1), np.full(m, 0.5))
     if m < 2 or sure.sum() < FEWEST_SURE:
         return nobody
-    chance = _Chance.of(compared, suspects)
+    chance = _Chance.of(compared, suspects, np.where(has[1][suspects], wrong, 0.0), has)
     if chance is None:
         return nobody
     best, second = np.full((2, m), -1)
     row, column, weight = [], [], []
-    for places, onward, back in _mean_log_odds(compared, suspects):
-        evidence = chance.evidence(onward, back)
-        evidence[~compared[0].allowed(suspects[places], suspects)] = 0.0
+    for places, onward, back in _mean_log_odds(compared, suspects, suspects, has):
+        evidence = chance.evidence(onward, back, of_x=wrong[places][:, None])
         order = np.argsort(-evidence, axis=1)[:, :_MOST_CANDIDATES]
         strength = np.take_along_axis(evidence, order, axis=1)
-        best[places], second[places] = order[:, 0], order[:, min(1, order.shape[1] - 1)]
+        best[places], second[places] = np.where(strength > 0, order, -1)[:, :2].T
         r, c = np.nonzero(strength > 0)
         row.append(places[r])
         column.append(order[r, c])
         weight.append(strength[r, c])
     chosen, strength = _assigned(np.concatenate(row), np.concatenate(column), np.concatenate(weight), m)
-    is_wrong_name, not_here = chance.judge(np.where(chosen >= 0, strength, _IMPOSSIBLE_EVIDENCE), wrong)
+    is_wrong_name, not_here = chance.judge(
+        np.where(chosen >= 0, strength, _IMPOSSIBLE_EVIDENCE), np.where(has[0][suspects], wrong, 0.0)
+    )
     runner_up = np.where(best == chosen, second, best)
     partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
     return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
@@ -102,17 +113,17 @@ def _means_of_surer(chances: FloatArray) -> FloatArray:
     return means
 
 
-def find_owners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask, *, of_y: bool) -> Owners:
-    """Of which surely right pair a suspect's y is a copy (or its x): whose x (or y) it fits.
+def find_owners(compared: Sequence[AnyPairs], suspects: Array, is_right: Mask, *, of_y: bool) -> Owners:
+    """Of which right pair a suspect's y is a copy (or its x): whose x (or y) it fits.
 
-    What that is worth is told by the surely right pairs themselves, each with the best of the others.
+    What that is worth is told by the right pairs themselves, each with the best of the others.
     """
-    right = np.flatnonzero(sure)[:: max(1, int(sure.sum()) // _MOST_SURE)]
+    place = np.full(is_right.size, -1)
+    right = np.flatnonzero(is_right)[:: max(1, int(is_right.sum()) // _MOST_SURE)]
     m = suspects.size
     if m == 0 or right.size < FEWEST_SURE:
         return Owners(np.full(m, -1), np.ones(m))
     total, count, null = np.zeros((m, right.size + 1)), np.zeros((m, 1)), []
-    place = np.full(sure.size, -1)
     place[suspects] = np.arange(m)
 
     def log_odds(fold: AnyPairs, rows: Array) -> FloatArray:
@@ -132,26 +143,41 @@ def find_owners(compared: Sequence[AnyPairs], suspects: Array, sure: Mask, *, of
     return Owners(right[mean.argmax(axis=1)], np.where(fits_better, judged.q_values, 1.0))
 
 
-def _mean_log_odds(compared: Sequence[AnyPairs], suspects: Array) -> Iterator[tuple[Array, FloatArray, FloatArray]]:
-    """Log odds of x_i with all suspects' y, and of y_i with all suspects' x, some suspects i at a time.
+def _mean_log_odds(
+    compared: Sequence[AnyPairs], rows: Array, suspects: Array, has: tuple[Mask, Mask]
+) -> Iterator[tuple[Array, FloatArray, FloatArray]]:
+    """Log odds of x of rows with all suspects' y, and of y of rows with all suspects' x, some rows at a time.
 
-    Each by the maps of its own folds, the mean over the deals.
+    Each by the maps of its own folds, the mean over the deals; impossible where there is no such x or y.
     """
+    of_x, of_y = has
     place = np.full(compared[0].trusted.size, -1)
-    place[suspects] = np.arange(suspects.size)
-    for start in range(0, suspects.size, _ROWS_AT_ONCE):
-        places = np.arange(start, min(start + _ROWS_AT_ONCE, suspects.size))
+    place[rows] = np.arange(rows.size)
+    for start in range(0, rows.size, _ROWS_AT_ONCE):
+        places = np.arange(start, min(start + _ROWS_AT_ONCE, rows.size))
         total, count = np.zeros((2, places.size, suspects.size)), np.zeros((places.size, 1))
         for fold in compared:
-            rows = fold.fold.rows
-            rows = rows[(place[rows] >= start) & (place[rows] < start + places.size)]
-            if rows.size:
-                at = place[rows] - start
-                total[0, at] += fold.log_odds(rows, suspects)
-                total[1, at] += fold.log_odds(suspects, rows).T
+            mine = fold.fold.rows
+            mine = mine[(place[mine] >= start) & (place[mine] < start + places.size)]
+            if mine.size:
+                at = place[mine] - start
+                total[0, at] += fold.log_odds(mine, suspects)
+                total[1, at] += fold.log_odds(suspects, mine).T
                 count[at] += 1
-        onward, back = np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE)
-        yield places, onward, back
+        some = rows[places]
+        possible = (count > 0) & compared[0].allowed(some, suspects)
+        onward, back = total / np.maximum(count, 1)
+        onward = np.where(possible & of_x[some][:, None] & of_y[suspects], onward, IMPOSSIBLE)
+        yield places, onward, np.where(possible & of_y[some][:, None] & of_x[suspects], back, IMPOSSIBLE)
+
+
+def _mean_own_log_odds(compared: Sequence[AnyPairs], rows: Array) -> FloatArray:
+    """Log odds of pairs as they are, the mean over the deals."""
+    total, count = np.zeros((2, compared[0].trusted.size))
+    for fold in compared:
+        total[fold.fold.rows] += fold.own_log_odds(fold.fold.rows)
+        count[fold.fold.rows] += 1
+    return np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE)[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,47 +205,61 @@ class _LogRatio:
 
 
 @dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Evidence t for names, from log odds."""
+
+    lambda_: _LogRatio
+    wrong: FloatArray  # c, the chance that each suspect's y is not with its own x; 0 where it has none
+
+    def __call__(
+        self, onward: FloatArray, back: FloatArray, of_y: FloatArray | None = None, of_x: FloatArray | None = None
+    ) -> FloatArray:
+        """Evidence for x_i with y_j, from the log odds of x_i with y_j and of x_j with y_i.
+
+        ``of_y`` is the chance that pair j is wrong, by default of all suspects; ``of_x`` that of pair i, by default the
+        mean, for those who stand for a suspect.
+        """
+        m, mean = self.wrong.size, float(self.wrong.mean())
+        of_y = self.wrong if of_y is None else of_y
+        v_i, v_j = 1.0 if of_x is None else of_x / mean, of_y / mean
+        returned = expit(self.lambda_(back) + logit(np.clip(of_y * v_i / m, _UNLIKELY, 1 - _UNLIKELY)))
+        evidence = self.lambda_(onward) + np.log((1 - _SWAPS * returned) * v_j + _SWAPS * m * returned)
+        return np.where(onward > IMPOSSIBLE, evidence, _IMPOSSIBLE_EVIDENCE)
+
+
+@dataclass(frozen=True, eq=False)
 class _Chance:
     """What right pairs find among the suspects, and with their own partner."""
 
-    n_suspects: int
-    log_odds: _LogRatio  # lambda
+    evidence: _Evidence
     names: _LogRatio  # log f1 / f0
     wrong: FloatArray  # evidence of the best of m wrong partners, in rising order
     right: FloatArray  # evidence of own partners, in rising order
 
     @staticmethod
-    def of(compared: Sequence[AnyPairs], suspects: Array) -> _Chance | None:
+    def of(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, has: tuple[Mask, Mask]) -> _Chance | None:
         """Learn it from the pairs that maps were learned from; None where none of them may be with a suspect."""
-        trusted, m = compared[0].trusted, suspects.size
-        some = np.zeros_like(trusted)
-        some[np.flatnonzero(trusted)[:: max(1, int(trusted.sum()) // _MOST_SURE)]] = True
-        rows = [fold.fold.rows[some[fold.fold.rows]] for fold in compared]
-        own = np.concatenate([fold.own_log_odds(r) for fold, r in zip(compared, rows, strict=True)])
-        strangers = [_among(fold, r[:_ROWS_FOR_ODDS], suspects)[0] for fold, r in zip(compared, rows, strict=True)]
-        of_strangers = np.concatenate([s[s > IMPOSSIBLE] for s in strangers])
-        if of_strangers.size == 0:
+        rows, m = np.flatnonzero(compared[0].trusted), suspects.size
+        rows = rows[:: max(1, rows.size // _MOST_SURE)]
+        own, n = _mean_own_log_odds(compared, rows), rows.size
+        some = rows[:: max(1, n // _ROWS_FOR_ODDS)]
+        strangers = np.concatenate([onward.ravel() for _, onward, _ in _mean_log_odds(compared, some, suspects, has)])
+        strangers = strangers[strangers > IMPOSSIBLE]
+        if strangers.size == 0:
             return None
-        n, odds = own.size, _LogRatio.of(own, of_strangers, own.size * m)
-        best, beside_onward, beside_back = np.empty(n), np.empty((_DRAWS, n)), np.empty((_DRAWS, n))
-        start = 0
-        for fold, r in ((fold, part) for fold, of in zip(compared, rows, strict=True) for part in _parts_of(of)):
-            place, start = np.arange(start, start + r.size), start + r.size
-            onward, back = _among(fold, r, suspects)
-            best[place] = _evidence(odds, onward, back, m).max(axis=1)
-            for draw in range(_DRAWS):  # some suspect or other
-                other = (r * (2 * draw + 1) + draw) % m
-                beside_onward[draw, place] = onward[np.arange(r.size), other]
-                beside_back[draw, place] = back[np.arange(r.size), other]
-        another = [np.roll(own, (draw + 1) * n // (_DRAWS + 1)) for draw in range(_DRAWS)]
-        swapped = (np.arange(n) + np.arange(_DRAWS)[:, None]) % 2 == 0
-        wrong = np.maximum(best, _evidence(odds, beside_onward, np.array(another), m)).ravel()
-        right = _evidence(odds, own, np.where(swapped, another, beside_back), m).ravel()
-        return _Chance(m, odds, _LogRatio.of(right, wrong, n), np.sort(wrong), np.sort(right))
-
-    def evidence(self, onward: FloatArray, back: FloatArray) -> FloatArray:
-        """Evidence t for names, from the log odds of x_i with y_j and of x_j with y_i."""
-        return _evidence(self.log_odds, onward, back, self.n_suspects)
+        evidence = _Evidence(_LogRatio.of(own, strangers, n * m), wrong)
+        best, beside = np.empty(n), (np.arange(n) * (2 * _DRAW + 1) + _DRAW) % m  # some suspect or other
+        beside_onward, beside_back = np.empty((2, *beside.shape))
+        for place, onward, back in _mean_log_odds(compared, rows, suspects, has):
+            best[place] = evidence(onward, back).max(axis=1)
+            at = np.arange(place.size), beside[:, place]
+            beside_onward[:, place], beside_back[:, place] = onward[at], back[at]
+        another = np.stack([np.roll(own, (draw + 1) * n // (_DRAWS + 1)) for draw in range(_DRAWS)])
+        by_chance = np.maximum(best, evidence(beside_onward, another, wrong[beside])).ravel()
+        swapped = (np.arange(n) + _DRAW) % 2 == 0
+        drawn = wrong[_in_proportion(wrong, beside.size)].reshape(beside.shape)
+        right = evidence(own, np.where(swapped, another, beside_back), drawn).ravel()
+        return _Chance(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
 
     def judge(self, evidence: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chance that each name is wrong, and that a wrong row's partner is not here."""
@@ -234,20 +274,10 @@ class _Chance:
         return 1 - right / total, (1 - here) / (here * (if_right + below_right) + 1 - here)
 
 
-def _evidence(odds: _LogRatio, onward: FloatArray, back: FloatArray, m: int) -> FloatArray:
-    returned = m * expit(odds(back) - np.log(m))
-    return np.where(onward > IMPOSSIBLE, odds(onward) + np.log1p(_SWAPS * (returned - 1)), _IMPOSSIBLE_EVIDENCE)
-
-
-def _among(fold: AnyPairs, rows: Array, suspects: Array) -> tuple[FloatArray, FloatArray]:
-    """Log odds of x of these rows with the suspects' y, and of the suspects' x with y of these rows."""
-    possible = fold.allowed(rows, suspects)
-    onward, back = fold.log_odds(rows, suspects), fold.log_odds(suspects, rows).T
-    return np.where(possible, onward, IMPOSSIBLE), np.where(possible, back, IMPOSSIBLE)
-
-
-def _parts_of(rows: Array) -> list[Array]:
-    return [rows[start : start + _ROWS_AT_ONCE] for start in range(0, rows.size, _ROWS_AT_ONCE)]
+def _in_proportion(weights: FloatArray, size: int) -> Array:
+    """Numbers of weights, each as often as it weighs, in an order that has nothing to do with anything."""
+    at = np.arange(size) * _GOLDEN % 1 * weights.sum()
+    return np.minimum(np.searchsorted(np.cumsum(weights), at), weights.size - 1)
 
 
 def _assigned(row: Array, column: Array, weight: FloatArray, m: int) -> tuple[Array, FloatArray]:

@@ -8,6 +8,12 @@ A^T W B = U S V^T, rows are compared as a U S^1/2 and b V S^1/2: directions coun
 side: a row that is near everybody is nobody's partner.
 
 No matrix of all rows with all rows is kept: 10^5 x 10^5 takes as much memory as 10^5 x 100.
+
+*Names.* A row is compared with all candidates by what was learned from a dictionary without the entries of its own
+fold, so that a row that was matched by mistake does not confirm its mistake. The null of a name is "the best of all
+wrong partners": the same for pairs that are sure, with their own partner taken away. If N rows are looked up, at most
+N F(s) wrong names have scores of s or more, F the null's upper tail, whether their partner is there or not; so q-values
+need no share of rows that have one.
 """
 
 from __future__ import annotations
@@ -18,12 +24,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier._typing import Array, FloatArray
+from inlier.calibration.p_values import calibrate, p_values
 from inlier.rows import principal_directions, summarise_columns
+from inlier.rows.null_pairs import row_hashes
 
 NEIGHBOURS = 10  # whose mean cosine says how crowded it is around a row; Conneau et al. take ten
 _BLOCK = 2**24  # cosines that are held at a time, 64 MiB of them
 _SOFTNESS = 0.1  # of the coordinates that proposals are compared in: on its way from 3 to 0 nothing is gained any more
 _TINY = 1e-300
+_FOLDS = 5
+_MOST_SURVEYED = 20_000  # rows that principal directions are found from
+_MOST_AROUND = 10_000  # rows of x that say how crowded it is around a candidate
+_MOST_SURE = 2_000  # pairs whose best wrong partners are the null
+_FEWEST_ENTRIES = 2 * _FOLDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +150,75 @@ def mutual_neighbours(x: FloatArray, y: FloatArray) -> tuple[Array, Array]:
         of_y[higher], highest[higher] = first[higher] + some.start, values[higher]
     i = np.flatnonzero(of_y[of_x] == np.arange(len(x)))
     return i, of_x[i]
+
+
+@dataclass(frozen=True, eq=False)
+class Proposer:
+    """What was learned from a dictionary, once for each fold without it, and the pairs that make the null."""
+
+    sides: tuple[Side, Side]
+    alignments: tuple[Alignment, ...]
+    around: FloatArray  # rows of x, in principal directions, that candidates are near to
+    sure_x: FloatArray  # rows of pairs that are sure
+    sure_y: FloatArray
+
+    @staticmethod
+    def of(
+        x: FloatArray,
+        y: FloatArray,
+        entries: tuple[Array, Array, FloatArray],
+        sure: tuple[Array, Array],
+        rng: np.random.RandomState,
+    ) -> Proposer | None:
+        """Learn from entries: rows i of x, rows j of y and what they count for; None where there are too few."""
+        i, j, weights = entries
+        if np.count_nonzero(weights) < _FEWEST_ENTRIES:
+            return None
+        sides = (
+            Side.of(x[_some(len(x), _MOST_SURVEYED, rng)]),
+            Side.of(y[_some(len(y), _MOST_SURVEYED, rng)]),
+        )
+        a, b, fold = sides[0](x[i]), sides[1](y[j]), _fold_of(x[i])
+        alignments = tuple(
+            Alignment.of(sides, a[fold != own], b[fold != own], weights[fold != own]) for own in range(_FOLDS)
+        )
+        around = sides[0](x[_some(len(x), _MOST_AROUND, rng)])
+        some = _some(sure[0].size, _MOST_SURE, rng)
+        return Proposer(sides, alignments, around, x[sure[0][some]], y[sure[1][some]])
+
+    def find(self, x: FloatArray, candidates: FloatArray, k: int) -> tuple[Array, FloatArray, FloatArray, FloatArray]:
+        """Rows of the candidates for each x, the best first; scores, p-values and q-values: shapes (n, k)."""
+        b, fold, sure_fold = self.sides[1](candidates), _fold_of(x), _fold_of(self.sure_x)
+        of_sure, of_candidates = row_hashes(self.sure_y), row_hashes(candidates)
+        k = min(k, len(candidates))
+        rows, scores = np.zeros((len(x), k), dtype=np.int64), np.zeros((len(x), k))
+        null: list[FloatArray] = [np.empty(0)]
+        for own, alignment in enumerate(self.alignments):
+            y = alignment.y(b)
+            around_y = crowding(y, alignment.x(self.around))
+            looked_up = np.flatnonzero(fold == own)
+            queries = alignment.x(self.sides[0](x[looked_up]))
+            rows[looked_up], scores[looked_up] = best_partners(queries, y, around_y, k)
+            sure = sure_fold == own
+            queries = alignment.x(self.sides[0](self.sure_x[sure]))
+            own_partner = np.concatenate([of_sure[sure], of_candidates])
+            null.append(best_partners(queries, y, around_y, 1, own_partner)[1].ravel())
+        null_scores = np.concatenate(null)
+        null_scores = np.sort(null_scores[np.isfinite(null_scores)])
+        if null_scores.size == 0:  # no pair is sure, so nothing tells how often such names are wrong
+            return rows, scores, np.ones_like(scores), np.ones_like(scores)
+        p = np.stack([p_values(column, null_scores) for column in scores.T], axis=1)
+        q = np.stack([calibrate(column, null_scores, (1.0, 0.0)).q_values for column in scores.T], axis=1)
+        return rows, scores, p, q
+
+
+def _fold_of(x: FloatArray) -> Array:
+    """Fold of each row, by its values alone: the same row is always in the same fold."""
+    return (row_hashes(x) % np.uint64(_FOLDS)).astype(np.int64)
+
+
+def _some(n: int, most: int, rng: np.random.RandomState) -> Array:
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _mean_of_largest(table: FloatArray, k: int) -> FloatArray:

@@ -96,6 +96,7 @@ class Learner:
         self._largest = _MOST_GROWTH * self._size
         self._coordinates: list[Coordinates] | None = None
         self._n_in_vain = 0
+        self._of_anchors: float | None = None  # Berk-Jones statistic, beside a ridge
         self.ridge_is_better = False  # than maps, by far or where pairs are few: then no other model is learned
 
     by_pairs_alone = True
@@ -135,8 +136,9 @@ class Learner:
         if found is None or found.significance.berk_jones < clear or self.pairs_are_few:
             found = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
             if isinstance(found, RidgeMap) and found.significance.berk_jones >= _BEYOND_CHANCE:
-                self.ridge_is_better = True
-                return found
+                self.ridge_is_better = self._is_no_worse_than_anchors(found, x, y, points)
+                if self.ridge_is_better:
+                    return found
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
         other = self._other_model(x, y, points)
@@ -172,9 +174,16 @@ class Learner:
         self._shared_ridge = self._shared_ridge or SharedRidge(*self._prepared)
         return self._shared_ridge.learn(rows, self._rng, points)
 
+    def _is_no_worse_than_anchors(self, ridge: RidgeMap, x: Any, y: Any, points: Array) -> bool:
+        """Whether inner products do not tell far more, of the first of such folds: a few rotated pairs among many."""
+        if self._of_anchors is None:
+            found = next(self._anchors(x, y, points, np.random.RandomState(0)), None)
+            self._of_anchors = 0.0 if found is None else found.significance.berk_jones
+        return ridge.significance.berk_jones >= _AS_GOOD_A_RIDGE * self._of_anchors
+
     def _other_model(self, x: Any, y: Any, points: Array) -> PairScorer | None:
         best: PairScorer | None = None
-        for found in chain(self._maps_from_consensus(x, y, points), self._anchors(x, y, points)):
+        for found in chain(self._maps_from_consensus(x, y, points), self._anchors(x, y, points, self._rng)):
             best = _better(best, found)
             if self._is_clear(best, points.shape[1]):
                 break
@@ -201,13 +210,13 @@ class Learner:
         model = MapModel("orthogonal", x.shape[1])
         return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
 
-    def _anchors(self, x: Any, y: Any, points: Array) -> Iterator[AnchorPairs | None]:
+    def _anchors(self, x: Any, y: Any, points: Array, rng: np.random.RandomState) -> Iterator[AnchorPairs | None]:
         """Pairs whose inner products agree."""
         if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_ANCHORS:
             return
         if self._coordinates is None:
             self._coordinates = candidate_coordinates(self._pairs, *_on_host(x, y, _SEARCHED))
-        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, self._rng, points)
+        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, rng, points)
 
 
 def _better(found: PairScorer | None, other: PairScorer | None, ahead: float | None = None) -> PairScorer | None:

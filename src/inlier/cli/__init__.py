@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +21,36 @@ _COMMANDS = {
 
 
 class _LazyCommands(click.Group):
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        run: Callable[[], Any] = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
+        if not standalone_mode:
+            return run()
+        from inlier.cli._common import INTERRUPTED
+        from inlier.cli._streams import usable_streams
+
+        with usable_streams():
+            try:
+                code = run()  # of `Context.exit`, or nothing
+            except click.ClickException as error:
+                error.show()
+                code = error.exit_code
+            except (click.Abort, KeyboardInterrupt):  # for which click itself would end with 1
+                code = INTERRUPTED
+        raise SystemExit(code or 0)
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        from inlier.cli._common import answering
+
+        with answering():  # --help and --version print here
+            return super().make_context(*args, **settings)
+
     def invoke(self, context: click.Context) -> Any:
         from inlier.cli._common import answering
 

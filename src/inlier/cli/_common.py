@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain, print_csv, say
+from inlier.cli._streams import let_go_of
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 
 if TYPE_CHECKING:
@@ -35,15 +36,17 @@ _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
 _SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
+_ARGUMENT = re.compile(r" \((?:key|columns)=\)|fit\(X, y, \w+=\.\.\.\), or ")  # Python's word beside the option
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
 
 
 def sentence_of(error: Exception) -> str:
     """What went wrong, in words; the system's own errors name the file."""
     if isinstance(error, OSError) and error.strerror:
-        where = "Standard output" if error.filename is None else error.filename
+        nameless = "The current folder" if isinstance(error, FileNotFoundError) else "Standard output"
+        where = nameless if error.filename is None else error.filename
         return f"{where} could not be written or read: {error.strerror}."
-    return str(error)
+    return _ARGUMENT.sub("", str(error))
 
 
 @contextmanager
@@ -52,11 +55,11 @@ def answering() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:  # whoever read our output has had enough
-        _let_go_of_stdout()
+        let_go_of(sys.stdout)
         raise SystemExit(0) from None
     except (ValueError, ImportError, OSError) as error:
         if isinstance(error, OSError) and error.filename is None:
-            _let_go_of_stdout()
+            let_go_of(sys.stdout)
         raise BadInput(sentence_of(error)) from error
     except MemoryError as error:
         raise BadInput("There is not enough memory for so many numbers; use fewer columns or --splits.") from error
@@ -72,16 +75,6 @@ def answering() -> Iterator[None]:
             f"inlier made a mistake of its own: {type(error).__name__}: {error}. Please report it, with what it prints "
             f"when the environment variable INLIER_TRACEBACK is 1."
         ) from error
-
-
-def _let_go_of_stdout() -> None:
-    """Send what is still to be printed nowhere: what could not be written would fail again as Python ends."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    except (OSError, ValueError):  # no file behind it, as under a test
-        pass
 
 
 def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -146,6 +139,8 @@ class Job:
 
         if self.output == STDOUT and self.as_json:
             raise BadInput("-o - and --json both print to standard output. Give -o a file, or leave one of them out.")
+        if sys.stdout is None and (self.output == STDOUT or self.as_json):
+            raise BadInput("Standard output is closed. Open it, or give -o a file.")
         if self.output is not None and self.output.suffix.lower() not in (".json", ".npy"):
             check_can_hold_columns(Path("stdout.csv") if self.output == STDOUT else self.output)
         if self.report is not None:
@@ -173,7 +168,7 @@ class Job:
     def in_words(self, said: Exception | str) -> str:
         """What the library says, with files and options instead of arguments."""
         if not isinstance(said, (ParameterError, ParameterWarning)):
-            return _SETTING.sub(self._as_option, str(said))
+            return _SETTING.sub(self._as_option, _ARGUMENT.sub("", str(said)))
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
         tables = dict(
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)

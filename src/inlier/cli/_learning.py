@@ -87,7 +87,7 @@ class Wanted:
         if self.new_file is None:
             return {}
         assert pairing.rows_y is not None
-        return {"unpaired": (_others(first, pairing.rows)[1], _others(second, pairing.rows_y)[1])}
+        return {"unpaired": (others_of(first, pairing.rows)[1], others_of(second, pairing.rows_y)[1])}
 
     def columns(self, first: Table, second: Table) -> Any:
         """What the matcher takes for columns that correspond: their numbers, where they have names."""
@@ -116,7 +116,7 @@ class Wanted:
             write_table(self.map_file, matrix)
         if self.new_file is not None:
             assert pairing.rows_y is not None
-            rows, values = _others(first, pairing.rows)
+            rows, values = others_of(first, pairing.rows)
             partners = matcher.find_partners(values, among=second.values)
             best = partners.rows[:, 0]
             columns = {
@@ -130,7 +130,7 @@ class Wanted:
             write_table(self.new_file, {name: column[order] for name, column in columns.items()})
 
 
-def _others(table: Table, rows: Array) -> tuple[Array, Array]:
+def others_of(table: Table, rows: Array) -> tuple[Array, Array]:
     """Numbers and values of the rows that no pair names."""
     import numpy as np
 

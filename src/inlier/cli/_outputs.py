@@ -21,8 +21,6 @@ from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
     from inlier._typing import Array
-    from inlier.estimators.repair import Repair
-    from inlier.io import Pairing
 
 BAD_INPUT = 2
 _HEAD = 4096  # bytes in which the mark of a page or a picture stands
@@ -50,8 +48,8 @@ class BadInput(click.ClickException):
     exit_code = BAD_INPUT
 
     def format_message(self) -> str:
-        """The sentence; control characters that came from a file are shown, not sent to the terminal."""
-        return plain(self.message)
+        """The sentence, in one line; control characters that came from a file are shown, not sent to the terminal."""
+        return plain(self.message).replace("\n", "\\n")
 
 
 def plain(text: str) -> str:
@@ -141,6 +139,8 @@ def check_place(path: Path) -> None:
     if path.exists() and not path.is_dir() and not path.is_file():
         raise BadInput(f"{path} is a device or a pipe, not a file. Choose another name.")
     place = Path(os.path.realpath(path)) if path.is_symlink() else path.absolute()
+    if place.is_symlink():
+        raise BadInput(f"{path} is a link that leads in a circle. Choose another name.")
     _check_nearest(path, place.parents)
 
 
@@ -190,13 +190,6 @@ def is_pairs(path: Path) -> bool:
     return {"row", "inlier"} < names <= _PAIR_COLUMNS and bool(names & {"score", "residual"})
 
 
-def is_repaired(path: Path) -> bool:
-    """Whether it is a table that was put right: it begins with what became of each row."""
-    from inlier.io import column_names
-
-    return {"verdict", "partner", "q_value", "probability"} < set(column_names(path))
-
-
 def is_transformation(path: Path) -> bool:
     """Whether it is the matrix of a transformation, whose last row is 0 ... 0 1, or all about one as JSON.
 
@@ -241,29 +234,6 @@ def _head(path: Path) -> bytes:
 
 
 # ---- what is written
-
-
-def write_repaired(path: Path, repair: Repair, pairing: Pairing, names: tuple[str, ...] | None) -> None:
-    """Write verdict, partner, q-value and probability per row of X, and the columns of Y of its partner."""
-    import numpy as np
-
-    from inlier.io import write_table
-
-    rows = pairing.rows if pairing.rows_y is None else pairing.rows_y
-    found = repair.partner >= 0
-    columns: dict[str, Array] = {"row": pairing.rows}
-    if pairing.keys is None:
-        columns["partner"] = np.where(found, rows[repair.partner], -1)
-    else:
-        columns["key"] = pairing.keys
-        columns["partner"] = np.where(found, pairing.keys[repair.partner], "")
-    columns |= {"verdict": repair.kind, "q_value": repair.q_values, "probability": repair.probability}
-    fixed = repair.apply(np.asarray(pairing.Y))
-    taken = set(columns)
-    for number, column in enumerate(fixed.T):
-        name = str(number) if names is None else names[number]
-        columns[f"{name} of y" if name in taken else name] = column
-    write_table(path, columns)
 
 
 def print_csv(blocks: Iterable[Mapping[str, Array]]) -> None:

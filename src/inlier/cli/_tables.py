@@ -83,6 +83,8 @@ def _copy_stdin(path: Path) -> None:
     """Keep standard input in a file, as far as there is room for it once it is read."""
     from inlier.io.limits import most_unpacked_bytes
 
+    if sys.stdin is None:
+        raise BadInput("Standard input is closed. Give a file, or open it.")
     left = most_unpacked_bytes()
     stream = sys.stdin.buffer
     with path.open("wb") as copy:
@@ -127,7 +129,17 @@ def column_headings(source: str) -> list[str]:
 # ---- values that cannot be meant
 
 
-def noting_odd_values(table: Table, job: Job, *, drop: bool = False) -> Table:
+AS_GAPS = "They count as missing; if they are meant, take logarithms or ranks first."
+AS_NUMBERS = (
+    "They are compared like any other number, and one such row can hide all real pairs: if they are mistakes, leave "
+    "those rows or columns out."
+)
+AS_POINTS = (
+    "If they are codes or mistakes, leave those rows or columns out."  # far ones are left out of the search anyway
+)
+
+
+def noting_odd_values(table: Table, job: Job, becomes: str) -> Table:
     """Note values that cannot be meant, by the names of rows and columns; return the table, without them if so said."""
     import numpy as np
 
@@ -139,15 +151,9 @@ def noting_odd_values(table: Table, job: Job, *, drop: bool = False) -> Table:
     if odd is None:
         return table
     n, keys = int(odd.sum()), None if table.keys is None else [f"id {key}" for key in table.keys]
-    end = (
-        "They count as missing; if they are meant, take logarithms or ranks first."
-        if drop
-        else "They are compared like any other number, and one such row can hide all real pairs: if they are mistakes, "
-        "leave those rows or columns out."
-    )
     values = f"{n:,} value{'' if n == 1 else 's'} of {table.source}"
-    job.notes.append(f"{values} {describe(odd, table.values, keys, table.columns)} {end}")
-    return replace(table, values=np.where(odd, np.nan, table.values)) if drop else table
+    job.notes.append(f"{values} {describe(odd, table.values, keys, table.columns)} {becomes}")
+    return replace(table, values=np.where(odd, np.nan, table.values)) if becomes == AS_GAPS else table
 
 
 # ---- tables with a column per sample
@@ -341,6 +347,11 @@ class Reading:
         """Whether the files have to be read as a whole for it."""
         return bool(self.keys or self.labels or self.codes or self.transpose or self.pairs is not None)
 
+    @property
+    def only_keys(self) -> bool:
+        """Whether nothing but columns of ids was named: one that a table has not may be its header."""
+        return bool(self.keys) and not (self.columns or self.labels or self.pairs is not None)
+
     def read(self, job: Job) -> tuple[Table, Table]:
         """Read both tables; turned over where that was asked for, or where their ids say so."""
         if self.transpose:
@@ -351,7 +362,7 @@ class Reading:
                 raise UnusableFileError("rows have names without a name for them")
             return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
         except UnusableFileError:
-            turned = None if given else seem_transposed(job.sources)
+            turned = seem_transposed(job.sources) if not given or self.only_keys else None
             if turned is None:
                 return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
         which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]

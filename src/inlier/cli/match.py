@@ -23,9 +23,10 @@ from inlier.cli._common import (
     without_codes,
 )
 from inlier.cli._learning import Wanted, learning_options
-from inlier.cli._outputs import BadInput, Output, is_repaired, print_csv, write_repaired
+from inlier.cli._outputs import BadInput, Output, print_csv
 from inlier.cli._progress import bytes_read, stages
-from inlier.cli._tables import Reading, format_option, noting_odd_values, standard_input
+from inlier.cli._repairing import Repairing, is_repaired
+from inlier.cli._tables import AS_GAPS, AS_NUMBERS, Reading, format_option, noting_odd_values, standard_input
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -119,6 +120,11 @@ class _Settings:
     metavar="FIXED",
     help="Also say with whom wrong rows belong, and write Y in the order of X to this file (calibrated).",
 )
+@click.option(
+    "--unmatched",
+    is_flag=True,
+    help="With --repair and --key: look for partners among rows whose id only one file has, too, and for them.",
+)
 @learning_options
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
@@ -136,6 +142,7 @@ def match(
     stratum: str | None,
     missing: str | None,
     repair: Path | None,
+    unmatched: bool,
     map_file: Path | None,
     new_file: Path | None,
     same_columns: bool,
@@ -172,27 +179,33 @@ def match(
         wanted = Wanted(map_file, new_file, same_columns)
         job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *others))
         how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
-        _check_repair(chosen, repair, pairs)
+        _check_repair(chosen, how, repair, unmatched)
         _check_options(context, chosen, how)
         wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
         stored = None if how.needs_all or wanted or repair else _stored_tables(chosen, job, columns)
-        summary = _match(chosen, job, how, wanted, repair) if stored is None else _match_stored(chosen, job, stored)
+        summary = (
+            _match(chosen, job, how, wanted, (repair, unmatched))
+            if stored is None
+            else _match_stored(chosen, job, stored)
+        )
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
-def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, fixed: Path | None) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repair: tuple[Path | None, bool]) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.report.match_summary import summarise
 
+    fixed, unmatched = repair
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = how.read(job)
         takes_gaps = chosen.method == "calibrated" and chosen.splits == 1
         codes = list(how.codes)
-        first, second = (noting_odd_values(without_codes(table, codes), job, drop=takes_gaps) for table in tables)
+        becomes = AS_GAPS if takes_gaps else AS_NUMBERS
+        first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
         tables, pairing = (first, second), how.pair(first, second)
         job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
@@ -206,18 +219,15 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, fixed: Pat
         matcher.fit(pairing.X, pairing.Y, **given)
         job.notes.extend(_on_maps(matcher))
         wanted.write(matcher, first, second, pairing)
-        repaired = None
+        repairing = None
         if fixed is not None:
-            from inlier.estimators.calibrated import CalibratedMatcher
-
-            assert isinstance(matcher, CalibratedMatcher)  # `_check_repair` saw to that
             stage("looking for partners")
-            repaired = matcher.repair(pairing.X, pairing.Y, given.get("groups"), given.get("strata"))
+            repairing = Repairing.of(matcher, tables, pairing, given, unmatched=unmatched)
     facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
-    summary = summarise(matcher, **facts, repair=repaired)
+    summary = summarise(matcher, **facts, repair=None if repairing is None else repairing.repair)
     job.write_pairs(summary)
-    if fixed is not None and repaired is not None:
-        write_repaired(fixed, repaired, pairing, tables[1].columns)
+    if fixed is not None and repairing is not None:
+        repairing.write(fixed)
     return summary
 
 
@@ -317,13 +327,15 @@ def _most_at_once(method: str) -> int:
     return MOST_ONE_BY_ONE
 
 
-def _check_repair(chosen: _Settings, repair: Path | None, pairs: str | None) -> None:
+def _check_repair(chosen: _Settings, how: Reading, repair: Path | None, unmatched: bool) -> None:
     """Refuse, before the work is done, a repair that could not be made or written."""
+    if unmatched and (repair is None or not (how.keys or how.transpose) or how.labels):
+        raise BadInput("--unmatched belongs to --repair, with ids to join on (--key), without --group and --stratum.")
     if repair is None:
         return
     from inlier.io import check_can_hold_columns
 
-    if chosen.method != "calibrated" or chosen.splits > 1 or pairs is not None:
+    if chosen.method != "calibrated" or chosen.splits > 1 or how.pairs is not None:
         raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
     check_can_hold_columns(repair)
 

@@ -19,7 +19,7 @@ from inlier.cli._common import (
 )
 from inlier.cli._outputs import BadInput, Output, is_transformation, never, say
 from inlier.cli._progress import stages
-from inlier.cli._tables import noting_odd_values, read_ends
+from inlier.cli._tables import AS_POINTS, noting_odd_values, read_ends
 from inlier.cli.raw_clouds import are_clouds, check_columns, check_no_pair_options, conclude, fit_clouds, summary_of
 from inlier.exceptions import UnusableFileError
 
@@ -155,7 +155,7 @@ def register(
             _check_fits(problem, job.sources, settings["model"], moved)
             job.notes.extend(problem.pairing.notes)
             for table in (problem.source, problem.target):
-                noting_odd_values(table, job)
+                noting_odd_values(table, job, AS_POINTS)
             stage(f"registering {len(problem.pairing):,} pairs")
             registration = _register(job, problem, **settings)
         summary = _summary(registration, problem, job)

@@ -14,7 +14,8 @@ import numpy as np
 
 from inlier.rows.compiled import compiled, inlined
 
-TILE = 256
+TILE = 1024  # numbers of a row: all that is needed of it stays in a first-level cache
+_SUMMED = 256  # pairs whose products are added up before the sums of others are
 CAUTION = 2.0  # times that a wrong match may lie near more often than a re-pairing: features look alike nearby
 TIE_BREAK = 1e-3  # where the most that chance can do explains all, what it does for this map decides
 _MOST_SWEEPS, _TURNED = 30, 1e-28  # of turns of two axes; square of the sine of the largest, where they end
@@ -73,8 +74,8 @@ def near_moments(linear, shift, x, y, step, weights, reach, sharpness, scattered
     """
     d_y, d_x = linear.shape
     near = 0
-    for first in range(start, stop, TILE):
-        count = stop - first if stop - first < TILE else TILE
+    for first in range(start, stop, _SUMMED):
+        count = stop - first if stop - first < _SUMMED else _SUMMED
         w, product = room[0, :count], room[1, :count]
         squared_residuals(linear, shift, x, y, step, first, first + count, room, w)
         trust, total = weights[first : first + count], 0.0

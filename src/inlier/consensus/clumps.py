@@ -49,8 +49,7 @@ _ROUNDS, _GIVEN_UP = 12, (3, 0.25)  # of fits to bisectors; after so many, the s
 _NEARLY_ALL, _HARDLY_NEARER = 0.9, 0.5
 _RIDGE = 1e-3  # of the mean information about a coefficient
 _TINY = float(np.finfo(np.float64).tiny)
-_COINCIDENCE_LOOK, _COINCIDENCE_SCALES = 1_200, 0.5 ** np.arange(6)  # pairs that are looked at, and how finely
-_COINCIDENCE_RE_PAIRINGS, _COINCIDENCE_DEVIATIONS = 12, 2.3  # orders of y, and what may be chance
+_REPETITION_LOOK, _REPETITION_RE_PAIRINGS, _REPETITION_REACHES = 1_200, 8, 4  # pairs, orders of y, doublings
 _COMPARED = 700  # pairs that are compared each with each; of more, every so many
 _STEPS = 30  # distances that are tried, four an octave, down from the largest there is
 _CLEARLY = 4.0  # sqrt(V): independent errors of a fit hardly get there (benchmarks/uncertainty.py)
@@ -117,39 +116,83 @@ def _shells(x: Array, y: Array, widest: float = np.inf) -> FloatArray:
 
 
 def _joint_within(
-    x: Array, y: Array, ends: FloatArray, re_pairings: int, rng: np.random.Generator, shared: bool = False
+    x: Array, y: Array, ends: FloatArray, re_pairings: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """How many joint neighbours there are within each of these distances, and how many among re-pairings.
 
-    Those that share a point are left out unless ``shared``: they say nothing about clumps.
+    Those that share a point are left out: they say nothing about clumps.
     """
     of_x, squared = pdist(x, "sqeuclidean"), ends**2
-    is_near = of_x <= squared.max()
-    near = np.flatnonzero(is_near if shared else is_near & (of_x > 0))
+    near = np.flatnonzero((of_x > 0) & (of_x <= squared.max()))
     i, j = _members(near, len(x))
 
     def within(partners: Array) -> FloatArray:
         step = partners[i] - partners[j]
         of_y = np.einsum("ij,ij->i", step, step)
         joint = np.maximum(of_x[near], of_y)
-        return np.searchsorted(np.sort(joint if shared else joint[of_y > 0]), squared, side="right").astype(np.float64)
+        return np.searchsorted(np.sort(joint[of_y > 0]), squared, side="right").astype(np.float64)
 
     expected = np.mean([within(y[rng.permutation(len(y))]) for _ in range(re_pairings)], axis=0)
     return within(y), expected
 
 
-def coincidence(X: Array, Y: Array, reach: float, rng: np.random.Generator) -> float:
-    """How much more often than re-pairings two pairs coincide on both sides; 1 where that may be chance.
+def repetition(
+    images: FloatArray, Y: Array, votes: FloatArray, reach: float, clear: float, apart: float, rng: np.random.Generator
+) -> float:
+    """How much more often than among re-pairings a map with another shift joins two places: 1 at least.
 
-    Looked at up to ``reach`` and finer. Above 1 where structure repeats: the corner of a window is always taken for the
-    same corner of some window.
+    Above 1 where structure repeats. The corner of a window is always taken for the same corner of some window, so the
+    steps y_i - T x_i from the images are those from window to window: they coincide for pairs that lie far from each
+    other, and any one of these shifts, that of T as well, has so many times the support that independent mistakes give.
+
+    Parameters
+    ----------
+    images, Y : ndarray of shape (n, d)
+        Images T x_i of points, and their partners.
+    votes : ndarray of shape (n,)
+        How much each pair counts.
+    reach : float
+        Steps no farther apart coincide; doubled, a few times, where re-pairings hardly ever do.
+    clear : float
+        Shorter steps say nothing: they may be near misses of T itself.
+    apart : float
+        Images no farther apart say nothing: they may be of one clump.
+    rng : Generator
+        Draws the pairs that are looked at, and re-pairings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.consensus.clumps import repetition
+    >>> rng = np.random.default_rng(0)
+    >>> corner = rng.integers(2, size=600)
+    >>> X, Y = (rng.integers(20, size=(600, 2)) + 0.3 * corner[:, None] for _ in range(2))
+    >>> round(repetition(X, Y, np.ones(600), 0.01, 0.05, 0.05, rng), 1)
+    2.9
+    >>> repetition(X, rng.permutation(Y), np.ones(600), 0.01, 0.05, 0.05, rng) < 1.2
+    True
     """
-    some = rng.permutation(len(X))[:_COINCIDENCE_LOOK]
-    x, y = X[some], Y[some]
-    ends = reach * _COINCIDENCE_SCALES
-    seen, expected = _joint_within(x, y, ends, _COINCIDENCE_RE_PAIRINGS, rng, shared=True)
-    is_chance = (seen - expected <= _COINCIDENCE_DEVIATIONS * np.sqrt(expected + 1)) | (expected < 1)
-    return float(np.where(is_chance, 1.0, (seen + 0.5) / (expected + 0.5)).max())
+    far = np.flatnonzero(np.linalg.norm(Y - images, axis=1) > clear)
+    some = rng.permutation(far)[:_REPETITION_LOOK]
+    images, Y, votes, n_two = images[some], Y[some], votes[some], some.size * (some.size - 1) / 2
+    orders = [rng.permutation(some.size) for _ in range(_REPETITION_RE_PAIRINGS)]
+    for _ in range(_REPETITION_REACHES):
+        share = np.mean([_coinciding(images, Y[order], votes, reach, clear, apart) for order in orders])
+        if n_two * share >= _ENOUGH_EXPECTED:
+            break
+        reach *= 2
+    seen = _coinciding(images, Y, votes, reach, clear, apart)
+    return max(float((n_two * seen + 0.5) / (n_two * share + 0.5)), 1.0)
+
+
+def _coinciding(images: FloatArray, Y: Array, votes: FloatArray, reach: float, clear: float, apart: float) -> float:
+    """Share of all pairs of pairs, each with its votes, whose steps coincide though their images are apart."""
+    steps = Y - images
+    far = np.linalg.norm(steps, axis=1) > clear
+    steps, images, votes = steps[far], images[far], votes[far]
+    i, j = cKDTree(steps).query_pairs(reach, output_type="ndarray").T
+    together = (votes[i] * votes[j])[np.linalg.norm(images[i] - images[j], axis=1) > apart].sum()
+    return float(2 * together / max(votes.sum() ** 2 - votes @ votes, _TINY))
 
 
 def are_nearest_neighbours(X: Array, Y: Array) -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus.clumps import JointNeighbours, clump_length, coincidence, looks_clumped
-from inlier.consensus.evidence import count_places
+from inlier.consensus.clumps import JointNeighbours, clump_length, looks_clumped, repetition
+from inlier.consensus.evidence import count_places, log_likelihood_ratio
 from inlier.consensus.hold_out import HoldOutTest
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import Candidate, Certainty, Consensus, fall_off
@@ -33,8 +33,7 @@ _LOOKED_AT = 6_000  # pairs, at most, that the hold-out test is made on
 _MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
 _ONE_VOTE = 0.15  # of the correlation length: joint neighbours within share a vote in the last fit
 _SCARCE = -40.0  # log of the false alarms above which repeated structure might explain them
-_COINCIDE = 4.0  # bounds within which two pairs are the same twice
-_BEFORE = 2.0  # by which a map must be ahead of the same one with another shift, as logarithms of false alarms
+_COINCIDE = 4.0  # bounds within which two pairs may be the same twice
 
 
 def find_consensus(
@@ -114,25 +113,22 @@ def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Maps | None
     certainty = Certainty(evidence.log_false_alarms, float(evidence.n_supporting))
     if not model.keeps_distances or setting.pairs.is_wide or _is_beyond_suspicion(setting, found):
         return certainty, None
-    some, length, best = setting.sample(_LOOKED_AT), 0.0, None
+    some, length = setting.sample(_LOOKED_AT), 0.0
     far = some.take(np.flatnonzero(_is_far(some, found)))
     if far.n_pairs >= _FEWEST_FAR and looks_clumped(far.x.T, far.y.T, rng):
         length = clump_length(far.x.T, far.y.T, rng)
     if length == 0 and evidence.is_significant and _is_in_few_places(some, found):
         length = _COINCIDE * evidence.bound
     if length > 0:
-        certainty, best = _by_places(setting, found, some, length)
-        found = start_from(setting, best)[1] if best is not None else found
-        far = some.take(np.flatnonzero(_is_far(some, found)))
-    if certainty.is_sure and _is_scarce(found) and far.n_pairs >= _FEWEST_FAR:
-        log_p = max(certainty.log_p_value, _beside_repeats(setting, found, far))
-        certainty = replace(certainty, log_p_value=log_p)
-    return certainty, best if certainty.is_sure else None
+        return _by_places(setting, found, some, length)
+    if evidence.is_significant and _is_scarce(found) and far.n_pairs >= _FEWEST_FAR:
+        certainty = replace(certainty, log_p_value=_beside_repeats(found, far, rng))
+    return certainty, None
 
 
 def _is_scarce(found: Candidate) -> bool:
     """Whether so little speaks for a map that repeated structure might have done it."""
-    return found.evidence.is_significant and found.evidence.log_false_alarms > _SCARCE
+    return found.evidence.log_false_alarms > _SCARCE
 
 
 def _is_beyond_suspicion(setting: Setting, found: Candidate) -> bool:
@@ -143,25 +139,23 @@ def _is_beyond_suspicion(setting: Setting, found: Candidate) -> bool:
     few_places = found.evidence.is_significant and _is_in_few_places(some, found)
     if far.size < _FEWEST_FAR:
         return not (few_places and _neighbours_miss_alike(some, found))
-    if few_places or _is_scarce(found):
+    if few_places or (found.evidence.is_significant and _is_scarce(found)):
         return False
     return found.has_clear_majority or not looks_clumped(some.x.T[far], some.y.T[far], rng)
 
 
-def _beside_repeats(setting: Setting, found: Candidate, far: ColumnPairs) -> float:
+def _beside_repeats(found: Candidate, far: ColumnPairs, rng: np.random.Generator) -> float:
     """The log of the false alarms where little speaks for a map, and repeated structure may have done it.
 
-    There pairs that do not follow the map coincide on both sides more often than re-pairings, by a factor g, and so may
-    each of its k supporters by chance: g^k. And other shifts of the same map find support: by as much as they exceed
-    what independent mistakes let them find, twice over, the map is worth less.
+    There the map with another shift joins pairs that do not follow it g times as often as re-pairings, and so, by
+    chance, does the map itself: g p instead of p.
     """
-    evidence, steps = found.evidence, far.y.T - far.x.T @ found.map.linear[0].T - found.map.shift[0]
-    excess = coincidence(far.x.T, far.y.T, _COINCIDE * evidence.bound, setting.rng)
-    support = cKDTree(steps).query_ball_point(steps, evidence.bound, return_length=True)
-    elsewhere = Setting(setting.model, far, setting.noise_bound, setting.rng).stage()
-    moved = elsewhere.refined(replace(found.map, shift=found.map.shift + steps[np.argmax(support)]))
-    beside = min(moved.evidence.log_false_alarms, 0.0)
-    return min(evidence.log_false_alarms + evidence.n_supporting * math.log(excess) - _BEFORE * beside, 0.0)
+    evidence, images = found.evidence, far.x.T @ found.map.linear[0].T + found.map.shift[0]
+    apart = _COINCIDE * evidence.bound
+    times = repetition(images, far.y.T, np.ones(far.n_pairs), evidence.bound, 0.0, apart, rng)
+    rates = evidence.by_chance * np.array([1.0, times])
+    by_itself, beside = log_likelihood_ratio(evidence.n_supporting, evidence.n_pairs, rates)
+    return min(evidence.log_false_alarms + float(by_itself - beside), 0.0)
 
 
 def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: float) -> tuple[Certainty, Maps | None]:
@@ -182,6 +176,8 @@ def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: fl
         length = clump_length(some.x.T[far], some.y.T[far], setting.rng) or length
         test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
     certainty = test.judge(*best)
+    if certainty.is_sure and _is_scarce(start_from(setting, best[0])[1]):
+        certainty = replace(certainty, log_p_value=test.log_p_value_beside_repeats(*best))
     if certainty.is_sure:
         certainty = replace(certainty, runner_up=test.runner_up(*best))
     return certainty, best[0] if certainty.is_sure else None

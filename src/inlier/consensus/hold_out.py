@@ -6,15 +6,16 @@ mistakes have a correlation length l > 0:
 
 1. Maps are looked for among all pairs, and among pairs that are no joint neighbours of each other; the best is the one
    with the least likely number of votes (one vote a clump) within some bound.
-2. Space is cut into blocks of side 3 l, which are dealt out to eight folds, twice. For each fold the map is looked for
-   anew among the pairs of the *other* folds; the map that is found, with its bound, is shown to the pairs of the fold.
-   Those count that are no joint neighbours, within l / 4, of a supporter elsewhere: so no clump speaks twice.
+2. Space is cut into blocks of side 3 l, which are dealt out to eight folds, up to four times, until it is clear. For
+   each fold the map is looked for anew among the pairs of the *other* folds; the map that is found, with its bound, is
+   shown to the pairs of the fold. Those count that are no joint neighbours, within l / 4, of a supporter elsewhere: so
+   no clump speaks twice.
 3. K is the number of votes that the fold's pairs give to a map that is the same as the best one, over all folds;
    lambda is the number that re-pairings of them would give to the maps that were found, the same or not. The map has
    never seen these pairs, so no choice has to be paid for: were all pairs wrong, K would have the mean lambda at most.
    A sum of votes of clumps, none of which has more than about one, varies no more than a Poisson number, so
 
-       p = P(Poisson(lambda) >= K)   (the mean of both deals; lambda counts as 1 at least).
+       p = P(Poisson(lambda) >= K)   (the mean of the deals; lambda counts as 1 at least).
 
 4. And it must be found again in nearly all folds: a false map depends on the few clumps that suggested it.
 """
@@ -29,14 +30,14 @@ import numpy as np
 from scipy.special import gammainc
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus.clumps import JointNeighbours, folds_of_blocks
+from inlier.consensus.clumps import JointNeighbours, folds_of_blocks, repetition
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import Certainty
 from inlier.progress import track
 from inlier.transforms.least_squares import Maps
 
-_FOLDS, _DEALS = 8, 2
-_MUST_AGREE = 14  # of 16 folds: right maps are found again in 7 of 8 or more, false ones seldom in so many
+_FOLDS = 8
+_MAY_DIFFER = (2, 2, 3, 4)  # folds so far, in each deal: right maps are found again in 7 of 8, false ones seldom
 # The rest are shares of the correlation length l.
 _BLOCK = 3.0  # side of the blocks: wide enough for most clumps to lie in one
 _GUARD = 0.25  # held-out pairs nearer to a supporter elsewhere do not count
@@ -50,7 +51,7 @@ _RARE = 0.03  # share of re-pairings within a bound, for it to be one
 _RE_PAIRINGS = 40_000  # that rates are counted from
 _FEWEST_EXPECTED = 1.0  # votes, so that a few are never a wonder
 _SAME_ORDER = 0.5  # of the votes for the best map, that make another one worth a word
-_HOPELESS, _CLEAR = -0.7, -60.0  # logarithm of p after the first deal that ends the test
+_HOPELESS, _CLEAR = -0.7, -30.0  # logarithm of p that ends the test; further deals take the luck out of it
 
 Look = Callable[[ColumnPairs], Maps | None]  # the search: the map that some pairs agree on, if that is significant
 
@@ -65,6 +66,7 @@ class HoldOutTest:
         self._x, self._y = (np.ascontiguousarray(side.T) for side in (pairs.x, pairs.y))
         self._bounds = np.unique(np.minimum(length * _BOUNDS, np.inf if noise_bound is None else noise_bound))
         self._neighbours = JointNeighbours.within(self._x, self._y, _NEIGHBOURS * length)
+        self._tally = 0.0, 0.0  # votes for the map that was judged, and those expected by chance: means of the deals
 
     def best(self, known: Maps | None) -> tuple[Maps, float] | None:
         """Return the map with the least likely votes, of all that are found, and its bound; None if there is none."""
@@ -78,7 +80,7 @@ class HoldOutTest:
         votes, expected, n_agree, n_folds, log_p = 0.0, 0.0, 0, 0, 0.0
         n_places = self._n_places(best, bound)
         supporters = self._x[self._residuals(best) <= bound]
-        for n_deals in range(1, _DEALS + 1):
+        for n_deals, may_differ in enumerate(_MAY_DIFFER, start=1):
             for fold in track("hold-out test", self._deal()):
                 n_folds += 1
                 again = self._least_likely(self._first_found(~fold), ~fold)
@@ -87,12 +89,24 @@ class HoldOutTest:
                     expected += by_chance
                     if _gap(supporters, best, again[0]) <= _SAME * self._length:
                         votes, n_agree = votes + here, n_agree + 1
-                if n_folds - n_agree > _DEALS * _FOLDS - _MUST_AGREE:
+                if n_folds - n_agree > may_differ:
                     return Certainty(0.0, n_places, self._length)
-            log_p = log_poisson_tail(votes / n_deals, max(expected / n_deals, _FEWEST_EXPECTED))
+            self._tally = votes / n_deals, expected / n_deals
+            log_p = self._log_p_value()
             if not _CLEAR < log_p < _HOPELESS:
                 break
         return Certainty(log_p, n_places, self._length)
+
+    def log_p_value_beside_repeats(self, best: Maps, bound: float) -> float:
+        """The same where repeated structure may have done it: chance then gives more votes, as other shifts tell."""
+        images, reach = self._x @ best.linear[0].T + best.shift[0], _ONE_VOTE * self._length
+        votes, clear = self._neighbours.nearer(reach).votes(), _SAME * self._length
+        return self._log_p_value(repetition(images, self._y, votes, bound, clear, self._length, self._rng))
+
+    def _log_p_value(self, times: float = 1.0) -> float:
+        """log P(Poisson >= votes), if so many times as many are expected as among re-pairings."""
+        votes, expected = self._tally
+        return log_poisson_tail(votes, max(times * expected, _FEWEST_EXPECTED))
 
     def runner_up(self, best: Maps, bound: float) -> tuple[Maps, float] | None:
         """Another map, found among pairs that are far from the best one, if it is of the same order, and its votes.

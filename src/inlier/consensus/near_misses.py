@@ -17,6 +17,7 @@ The residual up to which a pair is twice as likely core as anything else is the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,15 +170,17 @@ def fit_mixture(found: Residuals, bound: float, near_misses: bool = True) -> Mix
     kinds = np.stack([found.background] * 3)
     for _ in range(_MOST_ROUNDS):
         u = squared / width**2
-        kinds[0] = found.octaves * u ** (d / 2) * (1 + u / v) ** (-(v + d) / 2)
-        kinds[1] = found.octaves * u ** (d / 2) * (1 + u / _WIDTH**2) ** (-(1 + d) / 2)
+        volumes = found.octaves * u ** (d / 2)
+        kinds[0] = volumes * (1 + u / v) ** (-(v + d) / 2)
+        if near_misses:
+            kinds[1] = volumes * (1 + u / _WIDTH**2) ** (-(1 + d) / 2)
         numbers = (shares / kinds.sum(axis=1))[:, None] * kinds
         total = np.maximum(numbers.sum(axis=0), _TINY)
         expected = numbers * (counts / total)
         moved, shares = shares, expected.sum(axis=1) / n
         # The core's width is the root mean square of its residuals a dimension, far ones counting less.
-        spread = expected[0] @ (squared * (v + d) / (v + u)) / max(d * shares[0] * n, _TINY)
-        before, width = width, float(np.clip(np.sqrt(spread), _NARROWEST * bound, _WIDEST * bound))
+        spread = float(expected[0] @ (squared * (v + d) / (v + u)) / max(d * shares[0] * n, _TINY))
+        before, width = width, min(max(math.sqrt(spread), _NARROWEST * bound), _WIDEST * bound)
         if abs(width - before) < _SETTLED * width and np.abs(shares - moved).max() < _SETTLED:
             break
     return Mixture(before, n * numbers, float(counts @ np.log(total)))

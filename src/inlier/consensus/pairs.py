@@ -333,6 +333,20 @@ class ColumnPairs:
         return chosen
 
 
+def every_kth(chosen: Mask, enough: int) -> tuple[Array, int]:
+    """Of the rows that are chosen, every k-th, k as large as leaves ``enough`` of them; and how many were chosen.
+
+    Block by block, since memory for a list of all rows is new to the cache.
+    """
+    count = int(np.count_nonzero(chosen))
+    k, passed, rows = max(1, count // enough), 0, []
+    for block in row_blocks(chosen.size, 1):
+        found = chosen[block].nonzero()[0]
+        rows.append(found[-passed % k :: k] + block.start)
+        passed += found.size
+    return np.concatenate(rows), count
+
+
 def _all_differ(values: FloatArray) -> bool:
     rising = np.sort(values)
     return bool((rising[1:] > rising[:-1]).all())

@@ -10,7 +10,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.consensus.evidence import MOST_FALSE_ALARMS, Chance, Evidence, count_places
-from inlier.consensus.pairs import ColumnPairs
+from inlier.consensus.pairs import ColumnPairs, every_kth
 from inlier.transforms import SimilarityTransformation
 from inlier.transforms.least_squares import MapModel, Maps, Moments, rank_and_uniqueness
 
@@ -121,15 +121,14 @@ class Refiner:
     def polish(self, pairs: ColumnPairs, found: Candidate) -> Maps:
         """Weigh near pairs more than far ones (Geman and McClure): nearer to the truth than all or nothing."""
         maps, bound = found.map, found.evidence.bound
-        nearby, step = pairs, 1
+        nearby, is_part = pairs, False
         in_vain = (1 - found.evidence.inlier_fraction) * pairs.n_pairs
         if in_vain > _POLISHED_ON or pairs.n_pairs > 2 * _POLISHED_ON:
-            near = pairs.is_near(maps, NEAR * bound).nonzero()[0]
-            step = max(1, near.size // _POLISHED_ON)
-            nearby = pairs.take(near[::step])
+            some, n_near = every_kth(pairs.is_near(maps, NEAR * bound), _POLISHED_ON)
+            nearby, is_part = pairs.take(some), some.size < n_near
         reach, sharpness = fall_off(bound)
         maps = nearby.refit(self.model, maps, reach, np.full(_MOST_ROUNDS, sharpness), _STEADY)
-        for _ in range(_LAST_ROUNDS if step > 1 else 0):
+        for _ in range(_LAST_ROUNDS if is_part else 0):
             maps, _ = pairs.fit_near(self.model, maps, reach, sharpness)
         return maps
 
@@ -174,12 +173,13 @@ class NearPairs:
         X: Array, Y: Array, weights: FloatArray, residuals: FloatArray, bound: float, cluster_side: float = 0.0
     ) -> NearPairs:
         """Copy every k-th of the pairs that are near."""
-        is_near = residuals <= NEAR * bound
-        near = (is_near if weights.all() else is_near & (weights > 0)).nonzero()[0]
-        rows = near[:: max(1, near.size // _ENOUGH)]
-        stands_for = np.full(rows.size, near.size / max(rows.size, 1))
-        if rows.size < near.size and np.ptp(weights) > 0:
-            rows, stands_for = _heavy_and_some(near, weights)
+        is_near, lightest = residuals <= NEAR * bound, weights.min()
+        if lightest == 0:
+            is_near &= weights > 0
+        rows, n_near = every_kth(is_near, _ENOUGH)
+        stands_for = np.full(rows.size, n_near / max(rows.size, 1))
+        if rows.size < n_near and lightest < weights.max():
+            rows, stands_for = _heavy_and_some(is_near.nonzero()[0], weights)
         return NearPairs(
             X.take(rows, axis=0), Y.take(rows, axis=0), weights.take(rows), stands_for, bound, cluster_side
         )

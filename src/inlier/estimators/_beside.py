@@ -14,9 +14,9 @@ from inlier.calibration.cross_fit import Teacher
 from inlier.calibration.same_columns import LearnerWithColumns
 from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer
-from inlier.estimators._base import ModelPairs, column_names
+from inlier.estimators._base import ModelPairs, column_names, row_labels
 from inlier.exceptions import ParameterError
-from inlier.rows import as_table
+from inlier.rows import PairedRows, as_table
 from inlier.rows.backend import to_host
 from inlier.rows.gaps import fill_gaps
 
@@ -42,7 +42,7 @@ class Beside:
         return _MOST_DEALS if self.unpaired is None else _DEALS_OF_POOLS
 
     def helper(
-        self, prepared: ModelPairs, labels: Array, rng: np.random.RandomState
+        self, prepared: PairedRows, labels: Array, rng: np.random.RandomState
     ) -> Callable[[Learner], Teacher] | None:
         """What makes of a learner one that knows this; None where there is nothing to know."""
         if self.trust is None and self.unpaired is None and self.columns is None:
@@ -51,6 +51,7 @@ class Beside:
         def helped(learner: Learner) -> Teacher:
             teacher: Teacher = learner
             if self.unpaired is not None:
+                assert isinstance(prepared, ModelPairs)
                 rest = (prepared.later.x(self.unpaired[0]), prepared.later.y(self.unpaired[1]))
                 teacher = SelfLearner(teacher, prepared, *rest, rng)
             if self.columns is not None:
@@ -85,7 +86,7 @@ def read_beside(
     """Check what was given besides the pairs, which are known as they were given and as tables."""
     n = int(tables[0].shape[0])
     trust = _read_trust(sample_weight, n)
-    rest = None if unpaired is None else _read_unpaired(unpaired, tables)
+    rest = None if unpaired is None else _filled(read_unpaired(unpaired, tables))
     columns = _read_columns(given, tables, same_columns)
     for name, value in (("sample_weight", trust), ("unpaired", rest), ("same_columns=True", columns)):
         if value is not None and n > most:
@@ -131,7 +132,13 @@ def _read_trust(sample_weight: Any, n: int) -> FloatArray | None:
     return None if (trust == 1).all() else trust
 
 
-def _read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[FloatArray, FloatArray]:
+def _filled(tables: tuple[Array, Array]) -> tuple[FloatArray, FloatArray]:
+    x, y = (np.asarray(fill_gaps(table).values, dtype=np.float64) for table in tables)
+    return x, y
+
+
+def read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Check rows without a partner, which have the columns of the tables."""
     if not isinstance(unpaired, (tuple, list)) or len(unpaired) != 2:
         raise ParameterError("unpaired", "must be two tables, of rows without a partner: (X_rest, y_rest).")
     rest = []
@@ -141,7 +148,7 @@ def _read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[FloatArr
             raise ParameterError(
                 "unpaired", f"has rows of {table.shape[1]} columns for {name}, which has {like.shape[1]}."
             )
-        rest.append(np.asarray(fill_gaps(table).values, dtype=np.float64))
+        rest.append(table)
     return rest[0], rest[1]
 
 
@@ -189,3 +196,18 @@ def _by_number(same_columns: Sequence[Any], tables: tuple[Array, Array]) -> tupl
                 "same_columns", f"names column {side.max()} of {name}, which has {table.shape[1]}, counted from 0."
             )
     return numbers[0], numbers[1]
+
+
+def labels_of_both(X: Any, y: Any) -> tuple[Any, Any] | None:
+    """Labels of the rows of two data frames, if both have any."""
+    labels = row_labels(X), row_labels(y)
+    return None if any(of is None for of in labels) else labels
+
+
+def labels_with_rest(labels: tuple[Any, Any] | None, unpaired: Any) -> tuple[Any, Any] | None:
+    """The same with those of rows without a partner behind them, if all have any."""
+    rest = labels_of_both(*unpaired)
+    if labels is None or rest is None:
+        return None
+    of_x, of_y = (of.append(others) for of, others in zip(labels, rest, strict=True))
+    return of_x, of_y

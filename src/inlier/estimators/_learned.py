@@ -16,7 +16,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
 from inlier.calibration.p_values import Calibration, evenly_spaced, p_values
 from inlier.calibration.pair_map import PairMap, fit_pair_map
-from inlier.calibration.proposals import Proposer
+from inlier.calibration.retrieval import Proposer
 from inlier.calibration.self_learning import MOST_POOLED, Pools, learn_dictionary
 from inlier.calibration.significance import Significance
 from inlier.estimators._base import Preparation, linear_rows

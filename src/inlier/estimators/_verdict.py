@@ -89,6 +89,11 @@ class Verdict:
             inlier_fraction_error_=float(np.hypot(np.sqrt(core * (1 - core) / n), misses / 2)),
         )
 
+    def within_bound(self, share: float) -> Verdict:
+        """The same where mistakes come in clumps, and lie nearer than re-pairings: real are those within a bound."""
+        error = float(np.sqrt(share * (1 - share) / self.residuals_.size))
+        return replace(self, inlier_fraction_=share, inlier_fraction_error_=error)
+
     def of_copies(self, numbers: Array) -> Verdict:
         """The same for a table in which pair k of this one stands wherever ``numbers`` is k."""
         per_pair = ("residuals_", "scores_", "p_values_", "q_values_", "inlier_mask_", "near_miss_mask_")
@@ -150,9 +155,12 @@ class Verdict:
         return replace(self, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
 
 
-def set_aside(X: Array, Y: Array, weights: FloatArray) -> Mask | None:
-    """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it."""
-    of_both = [far for far in (far_points(X), far_points(Y)) if far is not None]
+def set_aside(X: Array, Y: Array, weights: FloatArray, lengths: tuple[float, float]) -> Mask | None:
+    """Pairs with a point so far from all others that it would outweigh them: set aside, with a word about it.
+
+    ``lengths`` are those of the ranges of all coordinates of X and of Y.
+    """
+    of_both = [far for far in map(far_points, (X, Y), lengths) if far is not None]
     far = np.logical_or.reduce(of_both) if of_both else None
     if far is None or not weights[~far].any():
         return None
@@ -187,7 +195,7 @@ def warn_about(found: Consensus, X: Array, Y: Array) -> None:
 
 def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None) -> str:
     """Say of n pairs that they agree on nothing, how near they came, and what to try."""
-    model, evidence, listed = found.model, found.evidence, ""
+    model, evidence, listed, cure = found.model, found.evidence, "", _CURE
     if copies is not None:
         listed = f" Of the {copies.size} pairs, {n} differ; one that is listed more than once counts once."
     if n <= model.fewest_pairs + 1:
@@ -195,12 +203,15 @@ def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None
             f"{n} pairs are too few to tell: any {model.fewest_pairs} fit some {model.name} transformation of "
             f"{model.dimension}-dimensional points. Give several more, to see whether they agree with it.{listed}"
         )
+    if found.is_flat:
+        flat = "in a plane: the motion within it" if model.dimension == 3 else "on a line: the motion along it"
+        cure = f"The points that agree lie {flat} is not determined. {_CURE}"
     if certainty.clump_length > 0:
         return (
             f"The {n} pairs do not agree on any {model.name} transformation beyond what clumps of mistakes explain: "
             f"wrong pairs come together, neighbours here matched to neighbours there up to {certainty.clump_length:.3g}"
             f" apart. The best one found is supported in about {certainty.n_places:.0f} places, and pairs elsewhere do "
-            f"not confirm it. {_CURE}{listed}"
+            f"not confirm it. {cure}{listed}"
         )
     how_near = "None that was found brings more of them together than it brings wrong pairs."
     if evidence.by_chance <= _NEAR_ANYWAY:
@@ -209,4 +220,4 @@ def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None
             f"The best one found brings {evidence.n_supporting} of them within {evidence.bound:.3g}; among wrong "
             f"pairs one would expect {alarms:.2g} transformations with as much support."
         )
-    return f"The {n} pairs do not agree on any {model.name} transformation. {how_near} {_CURE}{listed}"
+    return f"The {n} pairs do not agree on any {model.name} transformation. {how_near} {cure}{listed}"

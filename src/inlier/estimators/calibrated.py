@@ -14,18 +14,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
+from inlier.calibration.clusters import warn_of_clusters
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, warn_of_clusters, warn_of_dependence
+from inlier.calibration.dependence import blank_rows, warn_of_dependence
 from inlier.calibration.p_values import Calibration, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
 from inlier.calibration.strategy import prepared_rows
 from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
-from inlier.estimators._beside import Beside, read_beside, read_labels
+from inlier.estimators._beside import (
+    Beside,
+    labels_of_both,
+    labels_with_rest,
+    read_beside,
+    read_labels,
+    read_unpaired,
+)
 from inlier.estimators._learned import Learned
 from inlier.estimators._new_pairs import LearnedMap
-from inlier.estimators.repair import Repair, repair_pairs
-from inlier.exceptions import DependenceWarning, ParameterWarning
+from inlier.estimators._repairing import Rows, repair_pairs
+from inlier.estimators.repair import Repair
+from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.gaps import crossed, gap_classes, mostly_missing, without_gaps
 from inlier.rows.null_pairs import pair_labels
@@ -213,7 +222,15 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             self._hint_at_logarithms(table, name)
         return self
 
-    def repair(self, X: Any, y: Any, groups: Any = None, strata: Any = None, alpha: float | None = None) -> Repair:
+    def repair(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        strata: Any = None,
+        alpha: float | None = None,
+        unpaired: Any = None,
+    ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
         Estimators keep no rows, so the tables are given again, as they were to `fit`.
@@ -224,6 +241,9 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             The same tables and labels.
         alpha : float, optional
             Largest expected share of wrong names among those given; that of the matcher by default.
+        unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
+            Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
+            them, and for them, too. They are counted behind the others. Not together with groups or strata.
 
         Returns
         -------
@@ -245,7 +265,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         """
         check_is_fitted(self, "q_values_")
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
-        labels = _row_labels(X, y)
+        labels, given = labels_of_both(X, y), (X, y)
         X, Y = self._read_pairs(X, y)
         n = X.shape[0]
         if self.q_values_.shape != (n,):
@@ -254,19 +274,29 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
                 f"Give the tables that it was fitted to."
             )
         groups, strata = self._read_labels(n, groups, strata)
+        beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
+        rows = Rows(n)
+        if unpaired is not None:
+            if groups is not None or strata is not None:
+                raise ParameterError("unpaired", "rows have no group and no stratum: leave these out, or the rows.")
+            rest = read_unpaired(unpaired, (X, Y))
+            rows = Rows(n, *map(len, rest))
+            X, Y = rows.stacked(X, Y, rest)
+            labels = labels_with_rest(labels, unpaired)
         with catch_warnings():  # of what `fit` has said already
             simplefilter("ignore")
             filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
-        gaps = np.zeros(n, dtype=np.int64)
+        gaps = np.zeros(rows.n_all, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
         pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
 
-        def common(rows: Array) -> Array:
-            near = pairs.near(rows)
-            return pair_labels(near.X, near.Y, *(None if of is None else of[rows] for of in (groups, strata)))
+        def common(some: Array) -> Array:
+            near = pairs.near(some)
+            found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
+            return rows.set_apart(found, some)
 
-        return repair_pairs(self, pairs, common, gaps, alpha, labels)
+        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""
@@ -338,9 +368,9 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.inlier_mask_ = fit.per_pair(accepted, pairs)
         lowest = fit.levels[accepted].min() if accepted.any() else np.nextafter(fit.highest(pairs), np.inf)
         self.threshold_ = float(lowest)
-        if groups is None and strata is None and accepted.any() and rows is not None:
-            self._look_for_clusters(X, Y, rows, fit)
         self.inlier_fraction_ = judged.inlier_fraction
+        if groups is None and strata is None and accepted.any() and rows is not None:
+            self._look_for_clusters(X, Y, rows, fit, float(accepted.mean()))
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
@@ -382,11 +412,19 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
         return doubtful, maps.labels
 
-    def _look_for_clusters(self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit) -> None:
+    def _look_for_clusters(
+        self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit, share_accepted: float
+    ) -> None:
         """Warn of swaps inside clusters of rows, if they would be accepted and nothing has been said of the kind."""
         low, high = self.inlier_fraction_interval_
-        rng = check_random_state(self.random_state)
-        if low > 0 and warn_of_clusters((X, Y), rows, fit.judge, float(self.threshold_), self.alpha, rng):
+        if low == 0:
+            return
+        found = min(share_accepted / max(self.inlier_fraction_, low), 1.0)
+
+        def accept(x: Any, y: Any) -> Mask:
+            return fit.judge(x, y) >= self.threshold_
+
+        if warn_of_clusters((X, Y), rows, accept, found, self.alpha, check_random_state(self.random_state)):
             self.inlier_fraction_interval_ = 0.0, high
 
     def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
@@ -418,9 +456,3 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""
         return prepare_model_pairs(X, Y, whiten=self.whiten)
-
-
-def _row_labels(X: Any, y: Any) -> tuple[Any, Any] | None:
-    """Labels of the rows of two data frames, if both have any."""
-    indexes = [getattr(table, "index", None) for table in (X, y)]
-    return None if any(index is None or callable(index) for index in indexes) else (indexes[0], indexes[1])

@@ -198,10 +198,10 @@ class Registration(TransformerMixin, NewPairs):
         """
         self._names_y, self._null_residuals = RowNames.of(y), None
         X, y = self._read_pairs(X, y)
-        self._check(X, y)
+        lengths = self._check(X, y)
         self.n_outputs_ = y.shape[1]
         weights, copies = self._read_weights(sample_weight, len(X)), None
-        everyone, far = (X, y), set_aside(X, y, weights)
+        everyone, far = (X, y), set_aside(X, y, weights, lengths)
         if far is not None:
             X, y, weights = X[~far], y[~far], weights[~far]
         found = self._find(X, y, weights)
@@ -306,7 +306,8 @@ class Registration(TransformerMixin, NewPairs):
             )
         return weights / weights.max()  # so that their unit does not matter
 
-    def _check(self, X: Array, Y: Array) -> None:
+    def _check(self, X: Array, Y: Array) -> tuple[float, float]:
+        """Refuse what cannot be fitted; how long the ranges of all coordinates of X and of Y are."""
         check_model(self.model, X, Y, self.reflection)
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.reflection, "reflection")
@@ -315,8 +316,7 @@ class Registration(TransformerMixin, NewPairs):
             raise ParameterError("noise_bound", "must be positive; leave it out to have it found from the data.")
         if self.noise_bound is not None:
             check_magnitude(float(self.noise_bound), "noise_bound")
-        check_coordinates(X, "X")
-        check_coordinates(Y, "y")
+        return check_coordinates(X, "X"), check_coordinates(Y, "y")
 
     def _find(self, X: Array, Y: Array, weights: FloatArray) -> Consensus | CalibratedMatcher:
         """Search by distances; in many dimensions, match by a linear map where that leaves doubts. More pairs win."""
@@ -359,6 +359,9 @@ class Registration(TransformerMixin, NewPairs):
             return Verdict.of_failure(len(X), certainty)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
+        q_values = calibration.q_values
+        if q_values.min() < certainty.p_value:  # no pair is surer than that there is any
+            np.maximum(q_values, certainty.p_value, out=q_values)
         n_real = evidence.n_supporting - evidence.by_chance * evidence.n_pairs
         judged = Verdict(
             success_=True,
@@ -367,7 +370,7 @@ class Registration(TransformerMixin, NewPairs):
             noise_bound_=float(self.noise_bound or evidence.bound),
             scores_=-residuals,
             p_values_=calibration.p_values,
-            q_values_=np.maximum(calibration.q_values, certainty.p_value, out=calibration.q_values),
+            q_values_=q_values,
             inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
             near_miss_mask_=np.zeros(len(X), dtype=bool),
             detection_p_value_=certainty.p_value,
@@ -387,6 +390,8 @@ class Registration(TransformerMixin, NewPairs):
             rate = float(sum(others) / max(n_real + sum(others), 1.0))
         elif near_misses is not None:
             judged = replace(judged, near_miss_mask_=near_misses.among(residuals, judged.noise_bound_))
+        elif certainty.clump_length > 0 and not evidence.is_coarse:
+            judged = judged.within_bound(evidence.inlier_fraction)
         verdict = judged.decided(self.alpha, self.noise_bound, 0.0 if evidence.is_coarse else n_real, rate)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), certainty)

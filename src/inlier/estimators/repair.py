@@ -1,34 +1,17 @@
-"""Repair: the rows that are wrong, and with whom they belong instead."""
+"""The answer of a repair: which rows are wrong, and with whom they belong instead."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.any_pairs import AnyPairs, compare_any
-from inlier.calibration.dependence import nearly_equal
-from inlier.calibration.partners import Names, Owners, find_owners, name_partners
-from inlier.calibration.suspects import chance_wrong, own_rank_scores
-from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 
-if TYPE_CHECKING:
-    from inlier.estimators.calibrated import CalibratedMatcher
-
 KINDS = ("kept", "swapped", "moved", "copy", "lost", "poor", "doubtful")
-KEPT, SWAPPED, MOVED, COPY, LOST, POOR, DOUBTFUL = range(len(KINDS))
-_MORE_LIKELY = 0.5  # chance from which a row is a suspect, or lost
-_CANDIDATE = 0.25  # chance of being wrong from which a row is tried with others
-_SURE = 0.05  # chance of being wrong up to which a pair tells what right pairs do
-_MOST_LOOKED_AT = 5_000  # pairs up to which all are looked at; of more, those not accepted, and so many beside them
-_BESIDE_THEM = 3_000
-_CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
-_AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
-_FEWEST_TRUSTED = 20  # pairs that are learned from; if the fit trusts fewer, all are
+MORE_LIKELY = 0.5  # chance from which a row is a suspect, or lost
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,13 +25,14 @@ class Repair:
         (its y, or its x, is a near-copy of that of the pair ``copy_of``); ``lost`` (its partner is not here); ``poor``
         (its own partner fits best, but badly); ``doubtful``.
     partner : ndarray of int, shape (n,)
-        Row of y that belongs to each row of X; -1 where it is not here, or cannot be told.
+        Row of y that belongs to each row of X; -1 where it is not here, or cannot be told. Rows that were given without
+        a partner are counted behind the others, of X as of y.
     q_values : ndarray of shape (n,)
         Smallest ``alpha`` at which the partner is named; of kept rows, that of the pair.
     probability : ndarray of shape (n,)
         Chance that what is said of the row is right: that this is its partner, or that it has none here.
     chance_wrong : ndarray of shape (n,)
-        Chance that the row is not with its partner as the tables are.
+        Chance that the row is not with its partner as the tables are; NaN where it was given without one.
     own_rank : ndarray of int, shape (n,)
         Place of the row's own partner among all y that it was compared with, 1 if it fits best; 0 if not compared.
     runner_up : ndarray of int, shape (n,)
@@ -87,11 +71,17 @@ class Repair:
     gaps: Array
     alpha: float
     labels: tuple[Any, Any] | None = None  # of the rows of X and y, where they have any
+    n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
+
+    @property
+    def n_rows_y(self) -> int:
+        """How many rows of y there are, with and without a partner."""
+        return int(self.partner.size - self.n_unpaired[0] + self.n_unpaired[1])
 
     @property
     def suspects(self) -> Mask:
         """Rows that are more likely wrong than right as the tables are."""
-        return self.chance_wrong > _MORE_LIKELY
+        return self.chance_wrong > MORE_LIKELY
 
     @property
     def n_innocent(self) -> float:
@@ -111,7 +101,7 @@ class Repair:
         if not suspects and not named:
             return f"None of the {self.kind.size:,} rows seems to be with a wrong partner."
         others = {
-            "copies": n["copy"],
+            "copy" if n["copy"] == 1 else "copies": n["copy"],
             "without their partner here": n["lost"],
             "poor": n["poor"],
             "doubtful": n["doubtful"],
@@ -122,6 +112,9 @@ class Repair:
             f"{innocent} innocent. "
             f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
         )
+        found = int((self.kind[self.kind.size - self.n_unpaired[0] :] == "moved").sum())
+        if sum(self.n_unpaired):
+            text += f" {found:,} of the {self.n_unpaired[0]:,} rows that were given without a partner have one now."
         if any(others.values()):
             text += " " + ", ".join(f"{number:,} {what}" for what, number in others.items() if number) + "."
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
@@ -135,8 +128,9 @@ class Repair:
 
         Parameters
         ----------
-        y : array-like or data frame with a row per row of X
-            The table that was matched, or any other in the same order.
+        y : array-like or data frame
+            The table that was matched, or any other in the same order; where rows without a partner were given, these
+            behind it.
 
         Returns
         -------
@@ -144,14 +138,15 @@ class Repair:
             A data frame where ``y`` is one, else a NumPy array, wherever ``y`` lives.
         """
         y = y if hasattr(y, "iloc") else to_host(y)
-        if len(y) != self.partner.size:
-            raise ValueError(
-                f"y has {len(y)} rows, but {self.partner.size} were repaired. Give the y that was matched."
-            )
+        if len(y) != self.n_rows_y:
+            raise ValueError(f"y has {len(y)} rows, but {self.n_rows_y} were repaired. Give the y that was matched.")
         gone = self.partner < 0
         if hasattr(y, "iloc"):
             moved = y.iloc[np.where(gone, 0, self.partner)].copy()
-            moved.index = y.index if self.labels is None else self.labels[0]
+            if self.labels is not None:
+                moved.index = self.labels[0]
+            elif self.n_unpaired == (0, 0):
+                moved.index = y.index
             return moved.mask(gone) if moved.ndim == 1 else moved.mask(np.repeat(gone[:, None], moved.shape[1], axis=1))
         moved = y[self.partner]
         if gone.any():
@@ -188,155 +183,3 @@ class Repair:
             found[columns[name] < 0] = None
             columns[name] = found
         return pandas.DataFrame(columns, index=self.labels[0])
-
-
-def repair_pairs(
-    matcher: CalibratedMatcher, pairs: PairedRows, pair_labels: Any, gaps: Array, alpha: float, labels: Any = None
-) -> Repair:
-    """Say of each row whether it is with its partner, and if not, with whom it belongs.
-
-    ``pairs`` are prepared; ``pair_labels`` makes what pairs have in common, of some rows of them.
-    """
-    rng = check_random_state(matcher.random_state)
-    q = np.asarray(to_host(matcher.q_values_), dtype=np.float64)
-    looked_at = _rows_to_look_at(matcher, rng)
-    near, common = pairs.near(looked_at), pair_labels(looked_at)
-    trusted = q[looked_at] <= _MORE_LIKELY
-    if trusted.sum() < _FEWEST_TRUSTED:
-        trusted[:] = True
-    # first: who is a suspect, by the rank of the own partner; then learn without all suspects, and ask again
-    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng), looked_at.size)
-    suspects = np.flatnonzero(wrong > _CANDIDATE)
-    aside = (wrong > _CANDIDATE) | (q[looked_at] > _MORE_LIKELY)
-    if (~aside).sum() >= _FEWEST_TRUSTED:
-        trusted = ~aside
-    compared = compare_any(near, common, trusted, matcher.n_folds, rng)
-    wrong_again, rank = _judged(compared, looked_at.size)
-    sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
-    for fold in compared:
-        fold.weigh()
-    perhaps = np.flatnonzero(aside & (rank != 1))
-    found = _Found(
-        name_partners(compared, suspects, wrong_again[suspects], sure),
-        suspects,
-        find_owners(compared, perhaps, sure, of_y=True),
-        find_owners(compared, perhaps, sure, of_y=False),
-        nearly_equal(near, perhaps, sure),
-        perhaps,
-    )
-    verdict = _Verdict(q[looked_at], wrong_again, rank, found, alpha)
-    return verdict.repair(looked_at, q, gaps, alpha, labels)
-
-
-def _rows_to_look_at(matcher: CalibratedMatcher, rng: np.random.RandomState) -> Array:
-    mask = to_host(matcher.inlier_mask_)
-    if mask.size <= _MOST_LOOKED_AT:
-        return np.arange(mask.size)
-    accepted = np.flatnonzero(mask)
-    beside = rng.choice(accepted, min(_BESIDE_THEM, accepted.size), replace=False)
-    return np.union1d(np.flatnonzero(~mask), beside)
-
-
-def _judged(compared: list[AnyPairs], n: int) -> tuple[FloatArray, Array]:
-    """Chance that each pair is wrong, and the rank of its own partner."""
-    if not compared:
-        return np.ones(n), np.zeros(n, dtype=np.int64)
-    z, share, least = own_rank_scores(compared, n)
-    rank = np.where(np.isfinite(share), 1 + np.round(np.nan_to_num(share) * (n - 1)), 0)
-    return chance_wrong(z, least)[0], rank.astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What was found about the suspects."""
-
-    names: Names
-    suspects: Array
-    owners_of_y: Owners
-    owners_of_x: Owners
-    equal: Array  # a row of y nearly equal to that of each that may be a copy, -1 where there is none
-    perhaps: Array  # rows that may be copies
-
-
-@dataclass(frozen=True, eq=False)
-class _Verdict:
-    """What is said of each pair that was looked at."""
-
-    q: FloatArray
-    wrong: FloatArray
-    rank: Array
-    found: _Found
-    alpha: float
-
-    def repair(self, looked_at: Array, q: FloatArray, gaps: Array, alpha: float, labels: Any) -> Repair:
-        """The same for all pairs: those that were not looked at are kept."""
-        n = q.size
-        kind, partner, copy_of, runner_up = np.full(n, KEPT), np.arange(n), np.full(n, -1), np.full(n, -1)
-        chance, probability, rank = np.minimum(q, alpha), 1 - np.minimum(q, 1.0), np.zeros(n, dtype=np.int64)
-        q = q.copy()
-        numbers = np.append(looked_at, -1)
-        of = self._of_rows()
-        kind[looked_at], q[looked_at], probability[looked_at] = of["kind"], of["q"], of["probability"]
-        chance[looked_at], rank[looked_at] = of["wrong"], self.rank
-        for all_rows, some in ((partner, of["partner"]), (copy_of, of["copy_of"]), (runner_up, of["runner_up"])):
-            all_rows[looked_at] = numbers[some]
-        names = np.array(KINDS)[kind]
-        return Repair(names, partner, q, probability, chance, rank, runner_up, copy_of, gaps, alpha, labels)
-
-    def _of_rows(self) -> dict[str, Array]:
-        n, found, s = self.q.size, self.found, self.found.suspects
-        names = found.names
-        wrong, partner, q = self.wrong.copy(), np.arange(n), self.q.copy()
-        copy_of, runner_up = np.full(n, -1), np.full(n, -1)
-        runner_up[s] = names.runner_up
-        named = np.zeros(n, dtype=bool)
-        named[s] = (names.q_values <= self.alpha) & (names.partner >= 0)
-        partner[s] = np.where(named[s], names.partner, s)
-        q[s] = np.where(named[s], names.q_values, np.maximum(q[s], names.q_values))
-        probability = 1 - wrong
-        probability[s] = np.where(named[s], 1 - np.minimum(_AT_THE_EDGE * names.q_values, 1.0), probability[s])
-        given_away = np.zeros(n, dtype=bool)
-        given_away[partner[named]] = True  # its y belongs to another x
-        wrong[named | given_away] = np.maximum(wrong, 1 - self.alpha)[named | given_away]
-        is_wrong = wrong > _MORE_LIKELY
-        kind = self._unnamed(is_wrong, named, probability, wrong)
-        cycle = partner[partner] == np.arange(n)
-        kind[named] = np.where(cycle[named], SWAPPED, MOVED)
-        self._mark_copies(kind, named, copy_of, partner, q, is_wrong)
-        partner[~named & is_wrong & (partner == np.arange(n))] = -1
-        return {
-            "kind": kind,
-            "partner": partner,
-            "q": q,
-            "probability": np.clip(probability, 0.0, 1.0),
-            "wrong": wrong,
-            "copy_of": copy_of,
-            "runner_up": runner_up,
-        }
-
-    def _unnamed(self, is_wrong: Mask, named: Mask, probability: FloatArray, wrong: FloatArray) -> Array:
-        """Verdicts of rows without a name; the chance that a suspect's partner is not here is its probability."""
-        s, not_here = self.found.suspects, np.zeros(self.q.size)
-        not_here[s] = self.found.names.not_here * wrong[s]
-        accepted = self.q <= self.alpha
-        poor = ~accepted & ~is_wrong & ((wrong <= _CANDIDATE) | (self.rank == 1))
-        kind = np.where(accepted & ~is_wrong, KEPT, np.where(poor, POOR, DOUBTFUL))
-        lost = is_wrong & (not_here > _MORE_LIKELY)
-        kind[lost] = LOST
-        without_name = is_wrong & ~named
-        probability[without_name] = np.maximum(not_here, wrong * (1 - not_here))[without_name]
-        return kind
-
-    def _mark_copies(
-        self, kind: Array, named: Mask, copy_of: Array, partner: Array, q: FloatArray, is_wrong: Mask
-    ) -> None:
-        """Suspects without a name whose y, or x, is that of a right pair; an x so has its owner's partner."""
-        s, equal = self.found.perhaps, self.found.equal
-        of_y, of_x = self.found.owners_of_y, self.found.owners_of_x
-        x_copy = ~named[s] & is_wrong[s] & (of_x.q_values <= self.alpha) & (of_x.of >= 0)
-        y_copy = ~named[s] & ~x_copy & (((of_y.q_values <= _CALLED_COPY) & (of_y.of >= 0)) | (equal >= 0))
-        owner = np.where(equal >= 0, equal, of_y.of)
-        copy_of[s[y_copy]], copy_of[s[x_copy]] = owner[y_copy], of_x.of[x_copy]
-        partner[s[x_copy]], q[s[x_copy]] = of_x.of[x_copy], of_x.q_values[x_copy]
-        kind[s[x_copy | y_copy]] = COPY
-        partner[s[y_copy]] = -1

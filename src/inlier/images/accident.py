@@ -5,11 +5,14 @@ photos differs; it is moved by a fraction of a pixel, as far as photos are never
 two photos have between them. Every step of the comparison is then the same as for the two photos, so that whatever the
 steps do to the evidence (saturation, textures, borders) is in the twins' evidence too.
 
-A photo holds about as many independent places as its evidence has local maxima, the peaks. The highest fifth of the
-twins' peaks is fitted by a generalised Pareto distribution whose scale is its shape times its start, that is
-P(peak > z) = share (z / start)^(-1 / shape). If the photos' own lower peaks are higher than those of the twins, as they
-are where photos differ in ways that twins do not, the tail is stretched by as much. A peak's p-value is that tail;
-q-values over all peaks of the photo (Benjamini and Hochberg) bound the share of accidents among what is reported.
+A photo holds about as many independent places as its evidence has local maxima, the peaks. The tail of accident starts
+where the highest fifth of the twins' peaks does. Evidence is a logarithm of power in units of the noise: if the photos
+are some times as noisy as the twins, as they are where they differ in ways that twins do not, the evidence is higher by
+a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
+power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
+generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
+scale falls with the start. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
+bound the share of accidents among what is reported.
 """
 
 from __future__ import annotations
@@ -19,39 +22,33 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import ndimage
-from scipy.stats import false_discovery_control, genpareto
+from scipy.stats import false_discovery_control
 
 from inlier._typing import FloatArray
 from inlier.images.rasters import Field, gaussian, gradient_power, resample
 
 # the twins
 _MISALIGNED = 0.25  # working pixels, standard deviation: what alignment leaves
-_LIGHT_RANK = 0.8  # of the places: light differs by more than its strength in a fifth of the photo
 _LEAST_LIGHT = 0.02  # no two photos are lit alike
-_CLOUDS = 0.12  # of the longer side: how far shades and smooth light extend; what varies over a sixth of it is noise
+_CLOUDS = 0.12  # of the longer side: how far shades and smooth light extend
 _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 
 # the tail
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
-_LOWER_PEAKS = 0.35  # quantile that is compared: untouched while less than two thirds of the peaks are of changes
-_SHAPE = 0.25  # of the tail. Twins alone have about 0.2; real photos differ in more ways than twins do
+_LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
+_SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
+_SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
 _NO_NOISE = 0.05  # evidence where there is nothing, not even noise
 
 
 def unchanged_pairs(
-    before: Field, after: Field, rest: Field, rng: np.random.Generator
+    before: Field, after: Field, light: float, rng: np.random.Generator
 ) -> Iterator[tuple[Field, Field]]:
-    """Yield each photo with its twin, in values of 0 .. 1.
-
-    ``rest`` is the difference of the photos' log colours that one map of the colours leaves.
-    """
-    size = max(before.shape[:2])
+    """Yield each photo with its twin, in values of 0 .. 1; ``light`` is how much light varies between the photos."""
     noise = noise_between(before, after)
-    varies = np.abs(gaussian(rest.mean(axis=-1), _CLOUDS / 6 * size))
-    light = max(_LEAST_LIGHT, float(np.quantile(varies, _LIGHT_RANK)))
     for photo in (before, after):
-        yield photo, _twin(photo, noise, light, rng)
+        yield photo, _twin(photo, noise, max(_LEAST_LIGHT, light), rng)
 
 
 def noise_between(before: Field, after: Field) -> float:
@@ -94,15 +91,14 @@ def _spread(values: Field) -> float:
 
 @dataclass(frozen=True, eq=False)
 class AccidentTail:
-    """How high peaks are where nothing has changed: a fifth of them above ``start``, generalised Pareto."""
+    """How high peaks are where nothing has changed: a fifth of them above ``start``, exponential from there."""
 
     start: float
-    shape: float
 
     def p_values(self, peaks: FloatArray) -> FloatArray:
         """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
-        above = np.maximum(peaks - self.start, 0)
-        return np.asarray(_TAIL_SHARE * genpareto.sf(above, self.shape, scale=self.shape * self.start))
+        scale = min(_SCALE, _SCALE_OF_START * self.start)
+        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
 
 
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:
@@ -119,10 +115,9 @@ def find_peaks(evidence: Field, valid: Field) -> FloatArray:
 
 
 def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
-    """Fit where the tail starts to peaks of unchanged pairs, stretched to the photos' own lower peaks."""
-    stretch = float(np.quantile(peaks, _LOWER_PEAKS) / np.quantile(by_accident, _LOWER_PEAKS))
-    start = max(1.0, stretch) * float(np.quantile(by_accident, 1 - _TAIL_SHARE))
-    return AccidentTail(start, _SHAPE)
+    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are."""
+    moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
+    return AccidentTail(max(_NO_NOISE, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

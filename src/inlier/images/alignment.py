@@ -10,18 +10,16 @@ what depth leaves over.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from PIL import Image
 from scipy import fft, ndimage
 
 from inlier._typing import FloatArray
-from inlier.estimators.registration import Registration
+from inlier.images.features import NoFeaturesError, map_by_features
 from inlier.images.rasters import (
     GRID,
     WORKING_SIZE,
@@ -49,9 +47,6 @@ _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a ph
 _OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
 _GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
-_MOST_FEATURES = 4000  # of a photo: seconds, not minutes
-_CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
-_FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
 
 _STAY = np.eye(3)
 
@@ -172,10 +167,10 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     best = max((_refine(x, y, start) for start in (_STAY, shift)), key=_by_agreement)
     if best.agreement < _SAME_VIEW:
         with suppress(NoFeaturesError):
-            start = _scaled(_match_features(before, after, random_state), 1 / scale)
+            start = _scaled(map_by_features(before, after, _FINE_SIZE, random_state), 1 / scale)
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
     if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
-        return replace(best, same_scene=False).scaled(scale)
+        return Alignment(_STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
     if best.moved and larger_y.shape > y.shape:
         finer = larger_y.shape[0] / y.shape[0]
         best = _settled(larger_x, larger_y, best.scaled(finer)).scaled(1 / finer)
@@ -357,51 +352,3 @@ def _translation(x: Field, y: Field) -> FloatArray:
     row, column = np.unravel_index(int(peak.argmax()), peak.shape)
     signed = [int(place) - n if place > n // 2 else int(place) for place, n in zip((row, column), size, strict=True)]
     return np.array([[1.0, 0.0, signed[1]], [0.0, 1.0, signed[0]], [0.0, 0.0, 1.0]])
-
-
-class NoFeaturesError(ValueError):
-    """The photos cannot be matched by features."""
-
-
-def _match_features(before: Photo, after: Photo, random_state: int) -> FloatArray:
-    """Map places (column, row) in ``after`` to places in ``before``, as a homogeneous matrix."""
-    try:
-        import cv2
-    except ImportError as error:
-        raise ImportError(
-            "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
-            "pip install opencv-python-headless, or pass --no-align (align=False) to compare them as they are."
-        ) from error
-    (places, vectors), (other_places, other_vectors) = (_features(cv2, photo) for photo in (after, before))
-    if vectors is None or other_vectors is None or min(len(vectors), len(other_vectors)) < _FEWEST_MATCHES:
-        raise NoFeaturesError("The photos show too few features to be aligned.")
-    nearest = cv2.BFMatcher(cv2.NORM_L2).knnMatch(vectors, other_vectors, k=2)
-    kept = [pair[0] for pair in nearest if len(pair) == 2 and pair[0].distance < _CLEARER_THAN_NEXT * pair[1].distance]
-    if len(kept) < _FEWEST_MATCHES:
-        raise NoFeaturesError(f"Only {len(kept)} features of the two photos match.")
-    rows, partners = [match.queryIdx for match in kept], [match.trainIdx for match in kept]
-    return _fit_map(places[rows], other_places[partners], random_state)
-
-
-def _features(cv2: Any, photo: Photo) -> tuple[FloatArray, Any]:
-    factor = min(1.0, _FINE_SIZE / max(photo.shape[:2]))
-    grey = cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY)
-    if factor < 1:
-        grey = cv2.resize(grey, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
-    points, vectors = cv2.SIFT_create(nfeatures=_MOST_FEATURES).detectAndCompute(grey, None)
-    places = np.array([point.pt for point in points], float).reshape(-1, 2)
-    return (places + 0.5) / factor - 0.5, vectors
-
-
-def _fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
-    """Fit an affine map to matches of which many are wrong."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # how sure each single match is does not matter here
-        found = Registration("affine", random_state=random_state, raise_on_failure=False).fit(x, y)
-    if found.transformation_ is None or found.inlier_mask_.sum() < _FEWEST_MATCHES:
-        raise NoFeaturesError(f"The {len(x)} matched features of the two photos do not agree on one movement.")
-    if np.linalg.det(np.asarray(found.transformation_.matrix)[:2, :2]) <= 0:
-        raise NoFeaturesError("The matched features are mirrored, and no camera sees a scene so.")
-    if not found.transformation_.determined:
-        raise NoFeaturesError("The matched features lie on a line.")
-    return np.asarray(found.transformation_.matrix)

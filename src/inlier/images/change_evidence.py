@@ -11,8 +11,10 @@ amplify noise there). The model is var = k0 + k1 |gradient|^2 + k2 / (c + value)
 residuals count little.
 
 There are two kinds of evidence. Edges: what the residual has at fine scales beyond its own mean nearby. Things have
-outlines and textures, and light seldom has, so that this decides whether anything has changed. Surfaces: the residual
-itself, at all scales, which also fills plain things and tells how far they reach.
+outlines and textures, and light seldom has, so that this decides whether anything has changed. Shadows have outlines
+too, but within them and around them brightness differs evenly: its median nearby, which follows a step, is taken off
+first, as far as light varies in the photo. Surfaces: the residual itself, at all scales, which also fills plain things
+and tells how far they reach.
 """
 
 from __future__ import annotations
@@ -32,6 +34,10 @@ _WINDOWS = (0.04, 0.1)  # of the local colour maps, as shares of the longer side
 _SCALES = ((1.0, 1), (2.0, 1), (4.0, 2), (8.0, 4))  # Gaussian in working pixels, and the step it allows
 _EDGE_SCALES = _SCALES[:2]  # those at which things have outlines and light has none
 _EDGE_REACH = _SCALES[2][0]  # what varies over more is no edge
+_SHADOW_WIDTH = 10  # working pixels: what is wider, and differs in brightness alone, may be a sharp shadow
+_SHADOW_DEPTH = 2.0  # times as much as light varies in the photo
+_LIGHT_RANK = 0.8  # of the places: light differs by more than its strength in a fifth of the photo
+_GRAIN = 0.02  # of the longer side: what varies over less is noise
 _ANTIALIAS = 0.7  # Gaussian over the photos, in working pixels: edges never match to a fraction of a pixel
 _BORDER = 5  # working pixels around the edge of the frame that the other photo does not show cleanly
 _SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
@@ -78,9 +84,11 @@ class Comparison:
         return max(self.valid.shape) / WORKING_SIZE
 
     @property
-    def unexplained(self) -> Field:
-        """Differences that one map of the colours leaves: light that varies, and changes."""
-        return (self.y - self.prediction) * self.valid[..., None]
+    def light(self) -> float:
+        """How much light varies: what brightness differs by beyond one map of the colours; a fifth is higher."""
+        unexplained = (self.y - self.prediction).mean(axis=-1) * self.valid
+        varies = np.abs(gaussian(unexplained, _GRAIN * max(self.valid.shape)))
+        return float(np.quantile(varies, _LIGHT_RANK))
 
     def residual(self, window: float) -> Field:
         """Differences that light does not explain, even if it varies from window to window."""
@@ -100,8 +108,19 @@ def compare(before: Field, after: Field, valid: Field, rng: np.random.Generator)
 def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
     """Evidence per pixel of outlines and textures that only one of the photos has."""
     residual = pair.residual(_WINDOWS[-1])
-    beyond = residual - gaussian(residual, _EDGE_REACH * pair.unit)
+    evenly_lit = without_shadows(residual, _SHADOW_WIDTH * pair.unit, _SHADOW_DEPTH * pair.light)
+    beyond = evenly_lit - gaussian(evenly_lit, _EDGE_REACH * pair.unit)
     return _lowered(over_scales(beyond, pair.y - residual, pair, _EDGE_SCALES, rng), pair)
+
+
+def without_shadows(residual: Field, width: float, depth: float) -> Field:
+    """Take off the median brightness nearby, which ends as sharply as a shadow does; textures and hues are left.
+
+    At most ``depth`` is taken off: where light hardly varies, a thing that is brighter or darker is no shadow.
+    """
+    side = 2 * round(width / 2) + 1
+    along_rows = ndimage.median_filter(residual.mean(axis=-1), (1, side))
+    return residual - np.clip(ndimage.median_filter(along_rows, (side, 1)), -depth, depth)[..., None]
 
 
 def surface_evidence(pair: Comparison, rng: np.random.Generator) -> Field:

@@ -172,7 +172,7 @@ def _calibrated(before: Photo, after: Photo, valid: Field, alpha: float, seed: i
     edges = _smooth(outlines)
     peaks = find_peaks(edges, seen)
     by_accident = []
-    for photo, twin in unchanged_pairs(x, y, pair.unexplained, rng):
+    for photo, twin in unchanged_pairs(x, y, pair.light, rng):
         by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
     tail = fit_tail(np.concatenate(by_accident), peaks)
     q = q_values(tail.p_values(peaks))

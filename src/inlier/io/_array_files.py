@@ -18,7 +18,7 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
-from inlier.io._zarr_store import check_store
+from inlier.io._zarr_store import check_store, is_node
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
 from inlier.io.limits import DEFLATE_RATIO, check_unpacked_size, deflated_size, most_unpacked_bytes, survives
 from inlier.io.table import Content, Request, check_numeric, listed
@@ -167,7 +167,7 @@ class Zarr(_Store):
         zarr = load("zarr", "zarr")
         check_store(request.path)
         node = zarr.open(str(request.path), mode="r")
-        return {request.inside or "": node} if isinstance(node, zarr.Array) else _arrays_of_group(node)
+        return {request.inside or "": node} if isinstance(node, zarr.Array) else _arrays_of_group(node, request.path)
 
     def write(self, path: Path, content: Content) -> None:
         zarr = load("zarr", "zarr")
@@ -197,10 +197,17 @@ def _check_room(path: Path, n_bytes: int) -> None:
     path.unlink()
 
 
-def _arrays_of_group(group: Any, prefix: str = "") -> dict[str, Any]:
-    arrays = {f"{prefix}{name}": array for name, array in sorted(group.arrays())}
-    for name, inner in sorted(group.groups()):
-        arrays |= _arrays_of_group(inner, f"{prefix}{name}/")
+def _arrays_of_group(group: Any, folder: Path, prefix: str = "") -> dict[str, Any]:
+    """Arrays by name, those of inner groups last, opened one by one: zarr opens all at once, and prints what fails."""
+    arrays, inner = {}, {}
+    for part in sorted(path for path in folder.iterdir() if path.is_dir() and is_node(path)):
+        node = group[part.name]
+        if hasattr(node, "shape"):
+            arrays[f"{prefix}{part.name}"] = node
+        else:
+            inner[part] = node
+    for part, node in inner.items():
+        arrays |= _arrays_of_group(node, part, f"{prefix}{part.name}/")
     return arrays
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from mmap import ACCESS_READ, mmap
@@ -116,7 +117,10 @@ def as_arrow(content: Content) -> Any:
 def _check_types(schema: Any, names: list[str], request: Request) -> None:
     """Refuse what is neither numbers, text nor moments before any of it is read: lists, bytes, types of extensions."""
     types = load("pyarrow.types", "parquet")
+    times = Counter(schema.names)
     for name in names:
+        if times[name] > 1:
+            raise UnusableFileError(f"{request.path} has more than one column named {name!r}. Give each its own name.")
         kind = schema.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
         is_text = types.is_string(kind) or types.is_large_string(kind)

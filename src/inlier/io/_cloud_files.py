@@ -310,7 +310,9 @@ def _check_pcd(path: Path) -> None:
     n_points = max(n_points, prod(int(words.get(side, ["0"])[0]) for side in ("WIDTH", "HEIGHT")), 1)
     if min([n_points, *counts, *sizes], default=0) < 0 or sum(counts) > _MOST_FIELDS:
         raise UnusableFileError(f"{path} has a header with a number that cannot be. Save it again.")
-    kind = words.get("DATA", [""])[0]
+    kind = " ".join(words.get("DATA", ["nothing"]))
+    if kind not in ("ascii", "binary", "binary_compressed", "binaryscompressed"):  # the last is what pypcd4 writes
+        raise UnusableFileError(f"{path} has a header that calls its data {kind[:40]!r}, which is no kind of pcd.")
     if "compressed" in kind:
         check_unpacked_size(path, n_points * width, _UNPACK_PCD)
         with path.open("rb") as stream:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,18 @@ class Tiff(Picture):
 
 
 def _check_strips(path: Path, page: Any) -> None:
-    """Count what large deflated strips unpack to: they may hold more than the picture needs."""
-    most = most_unpacked_bytes()
-    for start, length in zip(page.dataoffsets, page.databytecounts, strict=True):
+    """Refuse strips or tiles that are not there, which would be read as zeros, or that unpack to more than they should.
+
+    Those of no length are left out on purpose.
+    """
+    most, there = most_unpacked_bytes(), path.stat().st_size
+    strips = list(zip(page.dataoffsets, page.databytecounts, strict=True))
+    if len(strips) != prod(page.chunked) or any(length and start + length > there for start, length in strips):
+        raise UnusableFileError(
+            f"{path} was cut short, or its header is wrong: some of its {prod(page.chunked):,} strips or tiles are not "
+            f"there. Copy or save it again."
+        )
+    for start, length in strips:
         if int(page.compression) in _DEFLATE and length * DEFLATE_RATIO > most:
             with path.open("rb") as stream:
                 stream.seek(start)

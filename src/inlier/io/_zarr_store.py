@@ -22,6 +22,11 @@ _PLAIN = {
 _PLACES = ("codecs", "index_codecs", "filters", "compressor")  # of codecs in metadata, one or a list of them
 
 
+def is_node(folder: Path) -> bool:
+    """Whether a folder is an array or a group: it has metadata."""
+    return any((folder / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup"))
+
+
 def check_store(folder: Path) -> None:
     """Refuse a store with codecs that are not known to do nothing but pack numbers, with links, or with bombs."""
     most, packing, large = most_unpacked_bytes(), set(), []

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from inlier.io._zarr_store import is_node
+
 try:
     import fcntl
 except ImportError:  # not on Windows, where nothing is cleared away
@@ -78,21 +80,17 @@ def _check_replaceable(place: Path, path: Path) -> None:
 
 def first_foreign(folder: Path) -> Path | None:
     """What lies in a folder and is no part of a zarr store there; None where all is."""
-    return next(folder.iterdir() if not _is_node(folder) else _foreign_in(folder), None)
+    return next(folder.iterdir() if not is_node(folder) else _foreign_in(folder), None)
 
 
 def _foreign_in(folder: Path) -> Iterator[Path]:
-    is_node = _is_node(folder)
+    may_hold_others = is_node(folder)
     for item in folder.iterdir():
         is_part = bool(_CHUNK.fullmatch(item.name) or _STORE_FILES.fullmatch(item.name))
-        if item.is_symlink() or not (is_part or (is_node and item.is_dir() and _is_node(item))):
+        if item.is_symlink() or not (is_part or (may_hold_others and item.is_dir() and is_node(item))):
             yield item
         elif item.is_dir():
             yield from _foreign_in(item)
-
-
-def _is_node(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup"))
 
 
 def _take_the_place(beside: Path, place: Path, old: Path) -> None:

@@ -153,7 +153,9 @@ def wanted_columns(request: Request, names: list[str]) -> list[str]:
     key = [] if request.key is None else [request.key]
     for name in (*(request.columns or ()), *request.left_out, *key):
         if name not in names:
-            raise NoSuchColumnError(f"{request.path} has no column named {name!r}; it has {listed(names)}.")
+            nameless = " Its first column has no name, as R writes row names: that is --key ''." if "" in names else ""
+            has = listed([other for other in names if other])
+            raise NoSuchColumnError(f"{request.path} has no column named {name!r}; it has {has}.{nameless}")
     if request.columns is not None:
         return list(dict.fromkeys([*request.columns, *key]))
     return [name for name in _named(names, request) if name in key or name not in request.left_out]

@@ -93,9 +93,13 @@ def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
     rows = np.flatnonzero(repair.kind != "kept")
     rows = rows[np.lexsort((repair.q_values[rows], np.array([order[kind] for kind in repair.kind[rows]])))]
     names = summary.rows.astype(str) if summary.keys is None else summary.keys
+    of_x, of_y = (names, names) if repair.labels is None else repair.labels
 
     def name(row: int) -> str:
-        return "-" if row < 0 else str(names[row])
+        return "-" if row < 0 else str(of_x[row])
+
+    def name_of_y(row: int) -> str:
+        return "-" if row < 0 else str(of_y[row])
 
     return {
         "n_rows": rows.size,
@@ -103,17 +107,17 @@ def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
             {
                 "name": name(row),
                 "kind": str(repair.kind[row]),
-                "partner": name(repair.partner[row]),
+                "partner": name_of_y(repair.partner[row]),
                 "q_value": float(repair.q_values[row]),
                 "probability": float(repair.probability[row]),
                 "own_rank": int(repair.own_rank[row]),
-                "runner_up": name(repair.runner_up[row]),
+                "runner_up": name_of_y(repair.runner_up[row]),
                 "copy_of": name(repair.copy_of[row]),
                 "gaps": int(repair.gaps[row]),
             }
             for row in rows[:_REPAIRED_SHOWN]
         ],
-        "chains": _chains(repair, name),
+        "chains": _chains(repair, name, name_of_y),
         "error_rate": repair.suspects_error_rate,
         "n_suspects": int(repair.suspects.sum()),
         "n_innocent": repair.n_innocent,
@@ -121,21 +125,22 @@ def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
     }
 
 
-def _chains(repair: Repair, name: Callable[[int], str]) -> list[str]:
-    """Who has whose partner, as arrows: a -> b means that the partner of a is with b."""
+def _chains(repair: Repair, name: Callable[[int], str], name_of_y: Callable[[int], str]) -> list[str]:
+    """Who has whose partner, as arrows: a -> b means that the partner of a is with b, or is b, which is with nobody."""
+    n_pairs = repair.kind.size - repair.n_unpaired[0]
     named = np.isin(repair.kind, ("swapped", "moved"))
     left, chains = set(np.flatnonzero(named).tolist()), []
-    ends = set(left) - set(repair.partner[named].tolist())
+    ends = set(left) - set(repair.partner[named & (repair.partner < n_pairs)].tolist())
     for start in [*sorted(ends), *sorted(left - ends)]:
         if start not in left:
             continue
         chain = [start]
-        while chain[-1] in left:
+        while chain[-1] in left and (len(chain) == 1 or chain[-1] < n_pairs):
             left.discard(chain[-1])
             chain.append(int(repair.partner[chain[-1]]))
         arrow = " \N{LEFT RIGHT ARROW} " if len(chain) == 3 and chain[0] == chain[2] else " \N{RIGHTWARDS ARROW} "
         shown = chain[:2] if arrow == " \N{LEFT RIGHT ARROW} " else chain
-        chains.append(arrow.join(map(name, shown)))
+        chains.append(arrow.join([*map(name, shown[:-1]), name_of_y(shown[-1])]))
     return chains[:_REPAIRED_SHOWN]
 
 

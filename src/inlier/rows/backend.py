@@ -128,7 +128,9 @@ def count_from(first: int, bins: Array, fewest: int) -> Array:
     ``bins`` are numbered from there afterwards.
     """
     bins -= first
-    return np.bincount(np.maximum(bins, 0, out=bins), minlength=fewest)
+    if bins.min(initial=0) < 0:
+        np.maximum(bins, 0, out=bins)
+    return np.bincount(bins, minlength=fewest)
 
 
 @cache

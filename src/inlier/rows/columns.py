@@ -49,6 +49,11 @@ class ColumnSummary:
         return np.maximum(np.abs(self.minimum), np.abs(self.maximum))
 
     @property
+    def rounded(self) -> FloatArray:
+        """Largest absolute value of each column that takes part in rounding: a constant one is centred exactly."""
+        return np.where(self.minimum < self.maximum, self.magnitude, 0.0)
+
+    @property
     def spread(self) -> FloatArray:
         """Largest distance of each column's values from its mean."""
         return np.maximum(self.maximum - self.mean, self.mean - self.minimum)
@@ -121,7 +126,7 @@ def principal_directions(X: Any, summary: ColumnSummary, column_scale: FloatArra
         # Fewer rows than columns: few enough to bring here.
         eigenvalues, directions = _directions_of_wide_rows(store_of(X).take(X, slice(0, n_rows)), summary, scale)
     input_rounding = rounding_of(X)
-    noise = n_rows * float(np.max(input_rounding * summary.magnitude / scale)) ** 2
+    noise = n_rows * float(np.max(input_rounding * summary.rounded / scale)) ** 2
     cut = eigenvalues[-1] * max(n_rows, n_columns) * np.finfo(np.float64).eps + noise
     kept = eigenvalues > min(cut, eigenvalues[-1] / 2)  # the strongest direction is kept whatever happens
     return eigenvalues[kept] / n_rows, _signed(directions[:, kept])
@@ -171,24 +176,21 @@ def _scaled_columns(X: Array, summary: ColumnSummary, scale: FloatArray, columns
     return block
 
 
-def check_coordinates(table: Array, name: str) -> None:
-    """Refuse NaN, infinity, equal rows and numbers whose powers overflow; warn about columns that say nothing."""
-    if _is_sound(table):
-        return  # a quick look says so; what is wrong takes a closer one
-    summary = summarise_columns(table)
-    check_finite(table, summary, name)
-    check_varies(summary, name)
-    check_size(summary, name)
+def check_coordinates(table: Array, name: str) -> float:
+    """Refuse NaN, infinity, equal rows and numbers whose powers overflow; warn about columns that say nothing.
 
-
-def _is_sound(table: Array) -> bool:
-    """Whether the range of all numbers, and the first rows, leave no doubt that there is nothing to refuse."""
-    first = table[:16]  # columns that vary usually do so here
-    if not (first != first[0]).any(axis=0).all():
-        return False
+    Return how far the largest of all numbers is above the least.
+    """
     line = table.reshape(-1) if table.flags.c_contiguous else table
     lowest, highest = float(line.min()), float(line.max())  # NaN, if there is one
-    return lowest >= -_LARGEST and highest <= _LARGEST and max(highest, -lowest) >= _SMALLEST
+    first = table[:16]  # columns that vary usually do so here
+    in_range = lowest >= -_LARGEST and highest <= _LARGEST and max(highest, -lowest) >= _SMALLEST
+    if not (in_range and (first != first[0]).any(axis=0).all()):  # what may be wrong takes a closer look
+        summary = summarise_columns(table)
+        check_finite(table, summary, name)
+        check_varies(summary, name)
+        check_size(summary, name)
+    return highest - lowest
 
 
 def check_size(summary: ColumnSummary, name: str) -> None:
@@ -240,7 +242,7 @@ def check_varies(summary: ColumnSummary, name: str) -> None:
         warn(
             ParameterWarning(
                 name,
-                f"hold a single value (column {shown}). "
+                f"hold a single value, or none (column {shown}). "
                 f"They say nothing about which pairs match and are ignored; drop them to silence this.",
                 before=f"{constant.size} of the {total} columns of ",
             )

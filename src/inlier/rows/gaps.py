@@ -15,7 +15,7 @@ import numpy as np
 
 from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
-from inlier.exceptions import ParameterWarning
+from inlier.exceptions import ParameterError, ParameterWarning
 from inlier.rows.odd_values import describe, odd_values
 
 _RANKS = (0, 1, 2, 4, 8, 16, 32)  # numbers of directions that are tried; 0 is the column means
@@ -42,14 +42,25 @@ class Filled:
 
 
 def without_gaps(table: Any, name: str) -> Filled:
-    """Fill the gaps of a table in memory; values that cannot be meant count as gaps, with a note."""
+    """Fill the gaps of a table in memory; values that cannot be meant count as gaps, with a note.
+
+    A table that holds nothing else is refused.
+    """
     if not isinstance(table, np.ndarray):
         return Filled(table)
     odd = odd_values(table)
     if odd is not None:
         reason = f"{describe(odd, table)} They count as missing; if they are meant, take logarithms or ranks first."
         warn(ParameterWarning(name, reason, before=f"{int(odd.sum())} value(s) of "))
-    return fill_gaps(table, odd)
+    filled = fill_gaps(table, odd)
+    if filled.missing is not None and filled.missing.all():
+        rows, columns = table.shape
+        raise ParameterError(
+            name,
+            f"has no values: in all {rows:,} rows and {columns:,} columns they are missing. Check that the right "
+            f"columns were read.",
+        )
+    return filled
 
 
 def fill_gaps(table: Array, unusable: Mask | None = None) -> Filled:

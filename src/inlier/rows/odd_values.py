@@ -103,10 +103,11 @@ def _odd(column: FloatArray, middle: float, typical: float) -> Mask:
     return codes | far if far.sum() <= max(1.0, _RARE * column.size) else codes
 
 
-def far_points(points: Array) -> Mask | None:
+def far_points(points: Array, length: float | None = None) -> Mask | None:
     """Which points lie over a thousand times as far from the median point as is typical; None if none or many do.
 
     Unlike a look at each column, this does not depend on how the points are turned, and a flat scene is no exception.
+    ``length`` is that of the range of all coordinates, from the least to the largest, where it is known.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def far_points(points: Array) -> Mask | None:
     >>> np.flatnonzero(far_points(points)).tolist()
     [7]
     """
-    if len(points) < _FEWEST_POINTS or _is_compact(points):
+    if len(points) < _FEWEST_POINTS or _is_compact(points, length):
         return None
     some = np.asarray(points[:: max(1, len(points) // _POINTS_FOR_MEDIANS)], dtype=np.float64)
     middle = np.median(some, axis=0)
@@ -133,7 +134,7 @@ def far_points(points: Array) -> Mask | None:
     return far if 0 < np.count_nonzero(far) <= max(1.0, _MOST_FAR * len(points)) else None
 
 
-def _is_compact(points: Array) -> bool:
+def _is_compact(points: Array, length: float | None) -> bool:
     """Whether the range of all numbers, beside the distances of some points, leaves no doubt that none is far away.
 
     Half of the points lie within a typical distance r of the median point, and so within 2 r of any one of them: the
@@ -146,6 +147,5 @@ def _is_compact(points: Array) -> bool:
         squared = (steps * steps).sum(axis=2)
         squared.partition(k // 4)
         quartile = squared[:, k // 4].min()
-        line = points.reshape(-1) if points.flags.c_contiguous else points
-        length = np.float64(line.max()) - np.float64(line.min())
+        length = np.float64(points.max()) - np.float64(points.min()) if length is None else length
         return bool(points.shape[1] * length**2 <= (_ABSURDLY_FAR / 2) ** 2 * quartile)

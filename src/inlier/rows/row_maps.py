@@ -90,7 +90,7 @@ def identity_rows(n_columns: int) -> RowMap:
 def unit_rows(summary: ColumnSummary) -> RowMap:
     """Centre the columns, then scale each row to unit length: step 1 of Algorithms 1-3."""
     scale = _safe_scale(summary)
-    shortest = float(_ROUNDING_SLACK * np.linalg.norm(scale * summary.magnitude))
+    shortest = float(_ROUNDING_SLACK * np.linalg.norm(scale * summary.rounded))
     return RowMap(summary.mean.size, summary.mean, scale, unit_length=True, shortest=shortest)
 
 
@@ -104,7 +104,7 @@ def whitened_rows(summary: ColumnSummary, X: Any) -> RowMap:
     column_scale = _column_scale(summary)
     variances, directions = principal_directions(X, summary, column_scale)
     linear = directions / np.sqrt(variances * summary.n_rows) / column_scale[:, None]
-    shortest = float(_ROUNDING_SLACK * np.linalg.norm(summary.magnitude @ np.abs(linear)))
+    shortest = float(_ROUNDING_SLACK * np.linalg.norm(summary.rounded @ np.abs(linear)))
     return RowMap(variances.size, summary.mean, linear=linear, unit_length=True, shortest=shortest)
 
 
