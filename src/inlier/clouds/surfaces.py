@@ -28,9 +28,10 @@ _MOST_NEIGHBOURS = 12  # of each point of a dense cloud, for its normal
 
 def cell_numbers(points: FloatArray, side: float) -> Array:
     """The number of the cell that each point lies in."""
-    cells = np.floor((points - points.min(axis=0)) / side).astype(np.int64)
-    extent = cells.max(axis=0) + 1
-    numbers: Array = (cells[:, 0] * extent[1] + cells[:, 1]) * extent[2] + cells[:, 2]
+    numbers: Array = np.zeros(len(points), dtype=np.int64)
+    for column in points.T:  # one after the other: extremes of columns side by side take NumPy twenty times as long
+        cells = np.floor((column - column.min()) / side).astype(np.int64)
+        numbers = numbers * (cells.max() + 1) + cells
     return numbers
 
 
@@ -62,7 +63,7 @@ def thin(points: FloatArray, side: float) -> FloatArray:
 def side_for(clouds: tuple[FloatArray, FloatArray], n_points: int) -> float:
     """The side of cells of which the two clouds together occupy twice as many, or half as many as they have points."""
     samples = [cloud[:: max(1, len(cloud) // _MOST_COUNTED)] for cloud in clouds]
-    widest = max(float(np.ptp(cloud, axis=0).max()) for cloud in samples)
+    widest = max(float(np.ptp(column)) for cloud in samples for column in cloud.T)
     n_different = sum(count_cells(cloud, widest / _MOST_ALONG) for cloud in samples)  # copies are one point
     wanted = min(2 * n_points, max(n_different // _POINTS_PER_CELL, 2))
     side = widest / np.sqrt(n_points)
