@@ -102,3 +102,18 @@ def test_with_strata_given_none_of_them_is_accepted():
     assert (accepted & ~real).sum() / accepted.sum() < 0.015
     assert (accepted & real).sum() / real.sum() > 0.99
     assert matcher.inlier_fraction_ == pytest.approx(real.mean(), abs=0.03)
+
+
+def test_where_no_pair_stands_out_of_its_stratum_the_share_is_bounded_from_above_alone():
+    rng = np.random.default_rng(0)
+    n, X = 600, rng.normal(size=(600, 10))
+    for t in range(1, n):
+        X[t] = 0.8 * X[t - 1] + 0.6 * X[t]
+    real = np.arange(n) % 300 < 200
+    Y = X + 0.3 * rng.normal(size=X.shape)
+    Y[~real] = np.roll(Y, 1, axis=0)[~real]  # off by one: nearer than the other rows of ten are
+    matcher = CalibratedMatcher(random_state=0).fit(X, Y, strata=np.arange(n) // 10)
+    assert not matcher.inlier_mask_.any()
+    low, high = matcher.inlier_fraction_interval_
+    assert low == 0
+    assert high >= real.mean()

@@ -72,7 +72,8 @@ class CrossFit:
         stand_out = some_stand_out(judged.p_values, self.counts)
         if not stand_out:
             warn(NONE_STANDS_OUT, DependenceWarning)
-        if self.rows_depend or not stand_out:
+        none_inside_strata = has_strata and not judged.accepted(alpha).any()
+        if self.rows_depend or not stand_out or none_inside_strata:
             low = 0.0  # what is better than strangers need not be real: a bound from above
         if rivals is None:
             return judged, (low, high)

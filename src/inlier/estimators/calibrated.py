@@ -86,7 +86,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         cover the bias that remains where the scores of real and wrong pairs overlap, as the interval does).
     inlier_fraction_interval_ : (float, float)
         95 % interval of that share. Its upper end is 1 where nothing was detected, and its lower end 0 where wrong
-        partners seem to resemble the right ones: then the share is only bounded from one side.
+        partners seem to resemble the right ones, or no pair stands out of its stratum: then the share is only bounded
+        from one side.
     n_maps_ : int
         Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
         the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
