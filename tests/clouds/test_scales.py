@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from inlier.clouds import scales
+from inlier.clouds.octaves import Finding, _united
 from inlier.clouds.scales import likely_scales, size_of, voted_scale
-from inlier.clouds.search import Finding, _united
 from inlier.clouds.suggestions import compared, level_of, witnesses
 from inlier.datasets import make_scans
 

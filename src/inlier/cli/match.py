@@ -25,7 +25,7 @@ from inlier.cli._common import (
 from inlier.cli._learning import Wanted, learning_options
 from inlier.cli._outputs import BadInput, Output, print_csv
 from inlier.cli._progress import bytes_read, stages
-from inlier.cli._repairing import Repairing, is_repaired
+from inlier.cli._repair_files import Repairing, is_repaired
 from inlier.cli._tables import AS_GAPS, AS_NUMBERS, Reading, format_option, noting_odd_values, standard_input
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_choice, check_flag, warn
 from inlier._typing import Array, FloatArray
+from inlier.clouds.octaves import Clock, Finding, search
 from inlier.clouds.refinement import Motion, errors_of, polish
 from inlier.clouds.scales import likely_scales, size_of
-from inlier.clouds.search import Clock, Finding, search
 from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.surfaces import thin_both
 from inlier.consensus import as_generator
