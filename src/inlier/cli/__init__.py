@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -55,6 +56,7 @@ class _LazyCommands(click.Group):
         from inlier.cli._common import answering
 
         with answering():  # whatever a command lets through
+            Path.cwd()  # fails where that folder is gone: Python 3.13 cannot even import there
             return super().invoke(context)
 
     def list_commands(self, context: click.Context) -> list[str]:
