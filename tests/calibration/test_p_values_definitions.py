@@ -24,8 +24,14 @@ class TestInterval:
 
     def test_p_values_at_the_ends_of_the_middle(self):
         assert calibration([0.01] * 50 + [0.9] * 50).interval()[1] == pytest.approx(0.4 + 1.96 * 0.02)
-        upper_end = calibration([0.5] * 50 + [0.9] * 50).interval()[1]
-        assert upper_end == pytest.approx(0.4 + 1.96 * 0.02 + 0.5 - 0.6 * 0.49)
+        upper_end = calibration([0.5] * 40 + [0.9] * 60).interval()[1]
+        assert upper_end == pytest.approx(0.4 + 1.96 * 0.02 + 0.4 - 0.6 * 0.49)
+
+    def test_where_more_than_a_third_of_the_real_pairs_are_on_their_way_there_is_no_upper_end(self):
+        # 0.4 are real, and n_middle % - 0.6 * 49 % of all are on their way: a third of 0.4 from 43 on
+        for n_middle, is_told in ((42, True), (43, False)):
+            p = [0.5] * n_middle + [0.9] * (100 - n_middle)
+            assert (calibration(p).interval()[1] < 1) == is_told
 
     def test_counts_say_how_often_each_occurs(self):
         few, counts = calibration([0.001, 0.2, 0.8]), np.array([40, 30, 30])

@@ -24,6 +24,9 @@ _LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) 
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
+_MOST_ON_THEIR_WAY = (
+    1 / 3
+)  # of the real pairs; where more are, scores hardly part real from wrong, and hide as many again
 _FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
@@ -85,15 +88,16 @@ class Calibration:
         """95 % interval of the share of real pairs, wide enough for another estimate with its error, if there is one.
 
         Some real pairs may be hidden among the wrong ones: the upper end is raised by as many as are seen on their way
-        there, with p-values that are neither small nor those of wrong pairs. It is 1 where nothing was detected, for
-        then the scores do not say how many there are.
+        there, with p-values that are neither small nor those of wrong pairs. It is 1 where those are a large part of
+        the real pairs, or where nothing was detected: then the scores do not say how many there are.
         """
         estimates = [(self.inlier_fraction, self.inlier_fraction_error), *([] if other is None else [other])]
         low = min(share - _TWO_SIDED * error for share, error in estimates)
         high = max(share + _TWO_SIDED * error for share, error in estimates)
         between = np.average((self.p_values > _NOT_SMALL) & (self.p_values <= _MIDDLE), weights=counts)
         hidden = max(float(between) - (1 - self.inlier_fraction) * (_MIDDLE - _NOT_SMALL), 0.0)
-        return max(low, 0.0), min(high + hidden, 1.0) if self.detection_p_value <= _DETECTED else 1.0
+        tells = self.detection_p_value <= _DETECTED and hidden <= _MOST_ON_THEIR_WAY * self.inlier_fraction
+        return max(low, 0.0), min(high + hidden, 1.0) if tells else 1.0
 
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""

@@ -409,7 +409,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         if lost > 0:
             low, high = self.inlier_fraction_interval_
             error = (lost / accepted.size) ** 0.5 + doubtful.inlier_fraction_error
-            self.inlier_fraction_interval_ = max(low - lost - 2 * error, 0.0), max(high - lost + 2 * error, 0.0)
+            # The upper end stays: where a relation bends, what follows another map is real all the same.
+            self.inlier_fraction_interval_ = max(low - lost - 2 * error, 0.0), high
             doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
         return doubtful, maps.labels
 

