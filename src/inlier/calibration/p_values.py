@@ -9,6 +9,7 @@ bins are judged by the same lines. Scores fall and null scores rise: the most co
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.rows.backend import bins_of, count_from, namespace, to_host
 
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
-_LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate
+_LAMBDAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of Storey's estimate
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
@@ -185,12 +186,12 @@ def calibrate_distances(
     first = max(min(int(bins.min()), int(null_bins.min())), last - (_MOST_BINS - 1))
     counts, null_counts = (count_from(first, some, last - first + 1) for some in (bins, null_bins))
     scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
-    used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
+    used, null_used = counts.nonzero()[0], null_counts.nonzero()[0][::-1]
     null, null_counts_used = scores[null_used], null_counts[null_used]
-    p = (1.0 + np.cumsum(null_counts)[used]) / (1.0 + null_bins.size)
+    p = (1.0 + null_counts.cumsum()[used]) / (1.0 + null_bins.size)
     found = _calibrate_histograms(scores[used], counts[used], p, null, null_counts_used)
     of_bins = np.empty((2, counts.size))
-    of_bins[:, used] = p, found.q_values
+    of_bins[0, used], of_bins[1, used] = p, found.q_values
     null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bins.size)
     return replace(found, p_values=of_bins[0].take(bins), q_values=of_bins[1].take(bins)), null_scores
 
@@ -223,15 +224,17 @@ def _step_up(p: FloatArray, ranks: Array) -> FloatArray:
 
 def _storey(p: FloatArray, ranks: Array) -> tuple[float, float]:
     """Storey's estimate of the share of wrong pairs, and its standard error (see `estimate_null_fraction`)."""
-    n = int(ranks[-1])
-    beyond = n - np.append(0, ranks)[np.searchsorted(p, _LAMBDAS, side="right")]
-    left = n * (1 - _LAMBDAS)
-    share = np.minimum((beyond + 1) / left, 1.0)
-    # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
-    error = np.sqrt(share * left * _LAMBDAS + 1) / left
-    lowest_later = np.minimum.accumulate((share + 2 * error)[::-1])[::-1]
-    chosen = int(np.argmax(share <= lowest_later))
-    return float(share[chosen]), _ERROR_INFLATION * float(error[chosen])
+    n, up_to = int(ranks[-1]), p.searchsorted(_LAMBDAS, side="right").tolist()
+    chosen, lowest_later = (1.0, 0.0), math.inf
+    for limit, k in zip(_LAMBDAS[::-1], up_to[::-1], strict=True):
+        beyond, left = n - (int(ranks[k - 1]) if k else 0), n * (1 - limit)
+        share = min((beyond + 1) / left, 1.0)
+        # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
+        error = math.sqrt(share * left * limit + 1) / left
+        lowest_later = min(lowest_later, share + 2 * error)
+        if share <= lowest_later:
+            chosen = share, error
+    return chosen[0], _ERROR_INFLATION * chosen[1]
 
 
 def _falling_density(p: FloatArray, ranks: Array) -> FloatArray:
@@ -281,11 +284,11 @@ def _chance_wrong(
 
 def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[FloatArray, float]:
     """Density of the null at falling scores, a histogram between quantiles and an exponential tail; its scale."""
-    reached = np.cumsum(counts)
+    reached = counts.cumsum()
     n = int(reached[-1])
     n_tail = min(max(int(_TAIL_SHARE * n), _FEWEST_IN_TAIL), n)
     ranks = np.arange(_QUANTILES + 1) * (n - n_tail) // _QUANTILES
-    at = np.searchsorted(reached, ranks, side="right")
+    at = reached.searchsorted(ranks, side="right")
     edges, start = null[at], null[at[-1]]
     smallest = 1e-9 * max(1.0, abs(null[0]), abs(null[-1]))  # step between scores that count as different
     scale = max(float((null[at[-1] :] - start) @ counts[at[-1] :]) / n_tail, smallest)
@@ -379,7 +382,7 @@ def _as_scores(values: Any, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a list of at least one number; got shape {array.shape}.")
-    if not np.isfinite([array.min(), array.max()]).all():  # NaN is the minimum if there is one
+    if not (math.isfinite(array.min()) and math.isfinite(array.max())):  # NaN is the minimum if there is one
         raise ValueError(f"{name} holds NaN or infinity in {int((~np.isfinite(array)).sum())} place(s).")
     return array
 

@@ -15,10 +15,8 @@ from inlier.consensus._kernels_pairs import (
     TILE,
     UPPER_ENDS,
     count_residuals,
-    fit_rotation,
-    near_moments,
-    squared_residuals,
-    support_within,
+    fit_near,
+    residuals_within,
 )
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import row_blocks, rows_per_block, rows_per_narrow_range, run_in_threads
@@ -115,15 +113,9 @@ class ColumnPairs:
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
-        squared = np.empty(self.n_pairs)
-        linear, shift = _first_of(maps)
-        run_in_threads(
-            self.n_pairs,
-            lambda rows: squared_residuals(
-                linear, shift, self.x, self.y, 0, rows.start, rows.stop, np.empty((1, TILE)), squared[rows]
-            ),
-        )
-        return squared
+        squared, maps = np.empty((1, self.n_pairs)), _first_of(maps)
+        run_in_threads(self.n_pairs, lambda rows: self._write_squares(maps, (0, 1), rows.start, squared[:, rows]))
+        return squared[0]
 
     def near(self, maps: Maps, bound: float) -> ColumnPairs:
         """The pairs that the first map brings within the bound."""
@@ -131,14 +123,14 @@ class ColumnPairs:
 
     def is_near(self, maps: Maps, bound: float) -> Mask:
         """Which pairs these are; block by block, for memory for all residuals is new to the cache."""
-        (linear, shift), limit, near = _first_of(maps), bound**2, np.empty(self.n_pairs, dtype=bool)
+        maps, limit, near = _first_of(maps), bound**2, np.empty(self.n_pairs, dtype=bool)
 
         def compare(rows: slice) -> None:
-            room, squared = np.empty((1, TILE)), np.empty(rows_per_block(4))
-            for start in range(rows.start, rows.stop, squared.size):
-                stop = min(start + squared.size, rows.stop)
-                squared_residuals(linear, shift, self.x, self.y, 0, start, stop, room, squared)
-                np.less_equal(squared[: stop - start], limit, out=near[start:stop])
+            squared = np.empty((1, min(rows_per_block(4), rows.stop - rows.start)))
+            for start in range(rows.start, rows.stop, squared.shape[1]):
+                here = squared[:, : rows.stop - start]
+                self._write_squares(maps, (0, 1), start, here)
+                np.less_equal(here[0], limit, out=near[start : start + here.shape[1]])
 
         run_in_threads(self.n_pairs, compare)
         return near
@@ -163,9 +155,8 @@ class ColumnPairs:
 
     def _within(self, maps: Maps, unit: float, steps: tuple[int, int]) -> Array:
         """How many residuals of x_i and y_(i + step), for a range of steps, lie within each bound."""
-        linear, shift = _first_of(maps)
+        (linear, shift), per_unit = _coefficients_of(maps), 1 / max(unit**2, _TINY)
         x, y = (self.x, self.y) if steps[1] == 1 else self.around
-        per_unit = 1 / max(unit**2, _TINY)
 
         def count(rows: slice) -> Array:
             counts, room = np.zeros(N_BINS + 1, dtype=np.int64), np.empty((2, TILE))
@@ -197,22 +188,28 @@ class ColumnPairs:
 
     def _re_paired_squares(self, maps: Maps, re_pairings: int) -> FloatArray:
         """Squared residuals of x_i and y_(i + step), a row for each step."""
-        linear, shift = _first_of(maps)
-        n, room, (x, y) = self.n_pairs, np.empty((1, TILE)), self.around
-        squared = np.empty((self._shifts(re_pairings), n))
-        for step, row in enumerate(squared, start=1):
-            squared_residuals(linear, shift, x, y, step, 0, n, room, row)
+        squared = np.empty((self._shifts(re_pairings), self.n_pairs))
+        self._write_squares(_first_of(maps), (1, len(squared) + 1), 0, squared)
         return squared
+
+    def _write_squares(self, first: Maps, steps: tuple[int, int], start: int, squared: FloatArray) -> None:
+        """Write squared residuals of x_i and y_(i + step) under one map, i from ``start`` on, a row for each step."""
+        x, y = (self.x, self.y) if steps[1] == 1 else self.around
+        bounds = np.empty((0, 1))  # none to be counted within
+        residuals_within(first.linear, first.shift, x, y, steps, start, bounds, np.empty((1, TILE)), squared, bounds)
 
     def _shifts(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
 
-    def support(self, maps: Maps, bounds: FloatArray, steps: tuple[int, ...]) -> FloatArray:
-        """How many x_i each map (columns) brings within each of its bounds (rows) of y_(i + step), for all steps."""
-        found, squared, room = np.zeros(bounds.shape), np.empty(self.n_pairs), np.empty((1, TILE))
+    def support(self, maps: Maps, bounds: FloatArray, steps: tuple[int, int]) -> FloatArray:
+        """How many x_i each map (columns) brings within its bounds (rows) of y_(i + step), for a range of steps."""
+        found, squared, room = (
+            np.zeros(bounds.shape),
+            np.empty((steps[1] - steps[0], self.n_pairs)),
+            np.empty((1, TILE)),
+        )
         linear, shift = np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift)
-        for step in steps:
-            support_within(linear, shift, *self.around, step, 0, bounds**2, room, squared, found)
+        residuals_within(linear, shift, *self.around, steps, 0, bounds**2, room, squared, found)
         return found
 
     def row_sums(self, centred: bool) -> FloatArray:
@@ -274,28 +271,22 @@ class ColumnPairs:
         self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
     ) -> tuple[Maps, int, FloatArray]:
         """The same with each sharpness in turn, for rotations."""
-        linear, shift, n_near = maps.linear[0].copy(), maps.shift[0].copy(), 0
-        d, has_shift, reach = len(self.x), model.has_shift, reach**2
-        sums, room, work = np.empty((2 * d + 1, d + 1)), np.empty((3, TILE)), np.empty((4, d, d))
-        x, y, weights, n = self.x, self.y, self.weights, self.n_pairs
-        for sharpness in sharpnesses.tolist():
-            sums.fill(0.0)
-            n_near = near_moments(linear, shift, x, y, 0, weights, reach, sharpness, False, 0, n, room, sums)
-            if fit_rotation(linear, shift, sums, has_shift, work) < steady:
-                break
+        linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), len(self.x)
+        sums, kind = np.empty((2 * d + 1, d + 1)), (True, model.has_shift, False)
+        how = reach**2, sharpnesses, steady, kind, 0, self.n_pairs, np.empty((3, TILE)), sums, np.empty((4, d, d))
+        n_near = fit_near(linear, shift, self.x, self.y, 0, self.weights, *how)
         return Maps(linear[None], shift[None]), n_near, sums
 
     def _near_sums(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
         """The sums of w z (1, x)^T, z = (1, x, y), that those are, and how many pairs are within reach."""
-        scattered = model.name == "affine"
-        linear, shift = _first_of(maps)
-        size = 1 + len(self.x) + len(self.y)
+        linear, shift = _coefficients_of(maps)
+        size, kind = 1 + len(self.x) + len(self.y), (False, model.has_shift, model.name == "affine")
+        at, no_work = np.array([sharpness]), np.empty((0, 0, 0))
 
         def add_up(rows: slice) -> tuple[FloatArray, int]:
-            sums = np.zeros((size, 1 + len(self.x)))
-            how = reach**2, sharpness, scattered, rows.start, rows.stop, np.empty((3, TILE)), sums
-            n_near = near_moments(linear, shift, self.x, self.y, 0, self.weights, *how)
-            return sums, n_near
+            sums = np.empty((size, 1 + len(self.x)))
+            how = reach**2, at, 0.0, kind, rows.start, rows.stop, np.empty((3, TILE)), sums, no_work
+            return sums, fit_near(linear, shift, self.x, self.y, 0, self.weights, *how)
 
         parts = run_in_threads(self.n_pairs, add_up)
         return sum(sums for sums, _ in parts), sum(n_near for _, n_near in parts)
@@ -382,5 +373,10 @@ def _copy_columns(table: Array, columns: FloatArray, centred: bool) -> FloatArra
     return mean
 
 
-def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
+def _first_of(maps: Maps) -> Maps:
+    return Maps(np.ascontiguousarray(maps.linear[:1]), np.ascontiguousarray(maps.shift[:1]))
+
+
+def _coefficients_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
+    """Of the first one."""
     return np.ascontiguousarray(maps.linear[0]), np.ascontiguousarray(maps.shift[0])
