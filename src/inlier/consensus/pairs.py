@@ -346,7 +346,8 @@ def _all_differ(values: FloatArray) -> bool:
 def spread_of(points: FloatArray) -> float:
     """Root mean square of columns about their mean; 1 where they are all one."""
     steps = _about_mean(points)
-    return math.sqrt(float(np.vdot(steps, steps)) / points.shape[1]) or 1.0
+    # Not by BLAS, which would wake its threads for so little.
+    return math.sqrt(float(np.einsum("ij,ij->", steps, steps)) / points.shape[1]) or 1.0
 
 
 def _about_mean(points: FloatArray) -> FloatArray:
