@@ -9,6 +9,7 @@ from scipy.stats import false_discovery_control, norm
 
 from inlier.calibration.dependence import some_stand_out
 from inlier.calibration.p_values import (
+    _evenly_spaced_among,
     _step_up,
     calibrate,
     calibrate_distances,
@@ -113,6 +114,13 @@ def test_evenly_spaced_values_are_the_first_the_last_and_as_many_as_asked(most):
     if 1 < most < 200:
         assert ranks[-1] == 199
         assert np.ptp(np.diff(ranks)) <= 1
+
+
+@given(arrays(np.int64, st.integers(1, 30), elements=st.integers(1, 9)), st.integers(1, 60))
+def test_of_values_that_occur_many_times_the_same_are_kept(counts, most):
+    values = np.arange(float(counts.size))
+    kept = _evenly_spaced_among(values, counts, most)
+    np.testing.assert_array_equal(kept, evenly_spaced(np.repeat(values, counts), most))
 
 
 def mixture(rng, n, share_real, distance):

@@ -354,7 +354,9 @@ def evenly_spaced(rising_values: Array, most: int = KEPT_NULL_SCORES) -> Array:
     """All of them, or of more as many as draw the same picture: those of evenly spaced ranks."""
     if rising_values.size <= most:
         return rising_values
-    return rising_values[_evenly_spaced_ranks(rising_values.size, most)]
+    # j (n - 1) / (most - 1), rounded
+    n, gaps = rising_values.size, max(most - 1, 1)
+    return rising_values[(2 * (n - 1) * np.arange(most) + gaps) // (2 * gaps)]
 
 
 def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) -> FloatArray:
@@ -362,13 +364,11 @@ def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) ->
     reached = np.cumsum(counts)
     if reached[-1] <= most:
         return np.repeat(rising_values, counts)
-    n_kept = _evenly_spaced_ranks(int(reached[-1]), most).searchsorted(reached)  # ranks below each
+    n, gaps = int(reached[-1]), max(most - 1, 1)
+    # How many of those ranks lie below each that is reached, r: all j < (2 r - 1) (most - 1) / (2 (n - 1)).
+    n_kept = np.minimum(-((1 - 2 * reached) * gaps // (2 * (n - 1))), most)
     n_kept[1:] -= n_kept[:-1].copy()
     return rising_values.repeat(n_kept)
-
-
-def _evenly_spaced_ranks(n: int, most: int) -> Array:
-    return np.linspace(0, n - 1, most).round().astype(np.int64)
 
 
 def _inverse(order: Array) -> Array:

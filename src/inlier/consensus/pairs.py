@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus._kernels_pairs import (
@@ -171,8 +170,7 @@ class ColumnPairs:
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
         n, (x, y), squared = self.n_pairs, self.around, self._re_paired_squares(maps, re_pairings)
-        following = (as_strided(side[0, 1:], squared.shape, (side.itemsize, side.itemsize)) for side in (x, y))
-        if not any((there == side[0, :n]).any() for there, side in zip(following, (x, y), strict=True)):  # as usual
+        if _all_differ(self.x[0]) and _all_differ(self.y[0]):  # as usual
             return np.sqrt(squared, out=squared).reshape(-1)
         apart = [
             (x[:, :n] != x[:, step : step + n]).any(axis=0) & (y[:, :n] != y[:, step : step + n]).any(axis=0)
@@ -346,8 +344,8 @@ def _all_differ(values: FloatArray) -> bool:
 def spread_of(points: FloatArray) -> float:
     """Root mean square of columns about their mean; 1 where they are all one."""
     steps = _about_mean(points)
-    # Not by BLAS, which would wake its threads for so little.
-    return math.sqrt(float(np.einsum("ij,ij->", steps, steps)) / points.shape[1]) or 1.0
+    # Row by row: for all at once, BLAS would wake its threads, which takes longer.
+    return math.sqrt(sum(float(row @ row) for row in steps) / points.shape[1]) or 1.0
 
 
 def _about_mean(points: FloatArray) -> FloatArray:
