@@ -10,7 +10,6 @@ from scipy.stats import false_discovery_control, norm
 from inlier.calibration.dependence import some_stand_out
 from inlier.calibration.p_values import (
     _evenly_spaced_among,
-    _step_up,
     calibrate,
     calibrate_distances,
     estimate_null_fraction,
@@ -31,11 +30,14 @@ def test_p_values_are_ranks_among_the_null(scores, null):
     np.testing.assert_allclose(p_values(scores, null), expected)
 
 
-@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(0.001, 1)), st.integers(1, 3))
-def test_the_step_up_is_that_of_benjamini_and_hochberg(p, times):
-    p = np.sort(p)
-    expected = false_discovery_control(np.repeat(p, times))[::times]
-    np.testing.assert_allclose(np.minimum(_step_up(p, times * np.arange(1, p.size + 1)), 1.0), expected)
+@given(score_lists, score_lists, st.integers(1, 3))
+def test_the_step_up_is_that_of_benjamini_and_hochberg(scores, null, times):
+    found = calibrate(scores, null, null_fraction=(1.0, 0.0), counts=np.full(scores.size, times))
+    expected = false_discovery_control(np.repeat(found.p_values, times))[::times]
+    assert found.detection_p_value == pytest.approx(min(expected.min(), 1.0))
+    assert (found.q_values >= expected - 1e-12).all()
+    sure = found.q_values < 0.5  # beyond, a pair may be more likely wrong than real
+    np.testing.assert_allclose(found.q_values[sure], expected[sure])
 
 
 @given(arrays(np.float64, st.integers(1, 60), elements=st.sampled_from(np.linspace(0.02, 1, 50))))

@@ -18,7 +18,8 @@ from scipy.optimize import isotonic_regression
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.backend import bins_of, count_from, namespace, to_host
+from inlier.rows.backend import namespace, to_host
+from inlier.rows.compiled import compiled
 
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
 _LAMBDAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of Storey's estimate
@@ -180,19 +181,21 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    given = {"distances": distances, "null_distances": null_distances}
-    bins, null_bins = (bins_of(_as_scores(values, name), _DROPPED_BITS) for name, values in given.items())
-    last = max(int(bins.max()), int(null_bins.max()))
-    first = max(min(int(bins.min()), int(null_bins.min())), last - (_MOST_BINS - 1))
-    counts, null_counts = (count_from(first, some, last - first + 1) for some in (bins, null_bins))
+    given = _as_scores(distances, "distances"), _as_scores(null_distances, "null_distances")
+    bits, null_bits = (np.ascontiguousarray(values).view(np.int64) for values in given)  # they rise with the values
+    last = max(int(bits.max()), int(null_bits.max())) >> _DROPPED_BITS
+    first = max(min(int(bits.min()), int(null_bits.min())) >> _DROPPED_BITS, last - (_MOST_BINS - 1))
+    bins, (counts, null_counts) = np.empty_like(bits), np.zeros((2, last - first + 1), np.int64)
+    _count_bins(bits, first, bins, counts)
+    _count_bins(null_bits, first, np.empty_like(null_bits), null_counts)
     scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
     used, null_used = counts.nonzero()[0], null_counts.nonzero()[0][::-1]
     null, null_counts_used = scores[null_used], null_counts[null_used]
-    p = (1.0 + null_counts.cumsum()[used]) / (1.0 + null_bins.size)
+    p = (1.0 + null_counts.cumsum()[used]) / (1.0 + null_bits.size)
     found = _calibrate_histograms(scores[used], counts[used], p, null, null_counts_used)
     of_bins = np.empty((2, counts.size))
     of_bins[0, used], of_bins[1, used] = p, found.q_values
-    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bins.size)
+    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bits.size)
     return replace(found, p_values=of_bins[0].take(bins), q_values=of_bins[1].take(bins)), null_scores
 
 
@@ -205,21 +208,42 @@ def _calibrate_histograms(
     null_fraction: tuple[float, float] | None = None,
 ) -> Calibration:
     """Judge falling scores, with the p-values that they have, by rising null scores; each with how often it occurs."""
-    ranks = np.cumsum(counts)
+    ranks = counts.cumsum()
     share, error = _storey(p, ranks) if null_fraction is None else null_fraction
     most_wrong = min(1.0, share + error)
-    stepped_up = _step_up(p, ranks)
-    detection = min(float(stepped_up[0]), 1.0)
-    # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
-    q = np.maximum(np.minimum(most_wrong * stepped_up, 1.0), detection)
-    wrong = _chance_wrong(scores, p, counts, ranks, null, null_counts, most_wrong)
-    q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
+    q = _chance_wrong(scores, p, counts, ranks, null, null_counts, most_wrong)
+    detection = _step_up(p, ranks, most_wrong, q)
     return Calibration(p, q, 1.0 - share, error, detection)
 
 
-def _step_up(p: FloatArray, ranks: Array) -> FloatArray:
-    """Benjamini and Hochberg, for rising p: min over k >= rank of n p_(k) / k; times the share of wrong pairs, q."""
-    return np.minimum.accumulate((ranks[-1] * p / ranks)[::-1])[::-1]
+@compiled
+def _count_bins(bits: Array, first: int, bins: Array, counts: Array) -> None:
+    """Number the bins of distances, given as bits, from ``first`` on, and count them; what lies before counts there."""
+    for i in range(bits.size):
+        k = (bits[i] >> _DROPPED_BITS) - first
+        k = k if k > 0 else 0
+        bins[i] = k
+        counts[k] += 1
+
+
+@compiled
+def _step_up(p: FloatArray, ranks: Array, null_fraction: float, wrong: FloatArray) -> float:
+    """Replace the chance that a pair is wrong by its q-value, for rising p-values; the detection p-value.
+
+    By Benjamini and Hochberg: the share of wrong pairs times min over k >= rank of n p_(k) / k. A pair cannot be surer
+    than that there is any pair, and is not accepted when it is more likely wrong.
+    """
+    lowest = 1.0
+    for k in range(p.size - 1, -1, -1):
+        here = ranks[-1] * p[k] / ranks[k]
+        lowest = here if here < lowest else lowest
+        q = null_fraction * lowest
+        wrong[k] = wrong[k] if wrong[k] > _MOST_LIKELY_WRONG and wrong[k] > q else q
+    highest = lowest
+    for k in range(p.size):
+        highest = wrong[k] if wrong[k] > highest else highest
+        wrong[k] = highest
+    return lowest
 
 
 def _storey(p: FloatArray, ranks: Array) -> tuple[float, float]:

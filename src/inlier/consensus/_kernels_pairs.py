@@ -83,27 +83,6 @@ def squared_residuals(linear, shift, x, y, step, start, stop, room, out):
 
 
 @compiled
-def fit_near(linear, shift, x, y, step, weights, reach, sharpnesses, steady, kind, start, stop, room, sums, work):
-    """`near_moments` with each sharpness in turn; where maps turn only, `fit_rotation` to them before the next.
-
-    Until coefficients change by less than ``steady``. ``kind`` says whether it turns only, whether it shifts, and
-    whether moments are to be scattered. Return how many pairs are within reach.
-    """
-    turns_only, has_shift, scattered = kind
-    near = 0
-    for k in range(sharpnesses.size):
-        for a in range(sums.shape[0]):
-            for b in range(sums.shape[1]):
-                sums[a, b] = 0.0
-        near = near_moments(
-            linear, shift, x, y, step, weights, reach, sharpnesses[k], scattered, start, stop, room, sums
-        )
-        if turns_only and fit_rotation(linear, shift, sums, has_shift, work) < steady:
-            break
-    return near
-
-
-@inlined
 def near_moments(linear, shift, x, y, step, weights, reach, sharpness, scattered, start, stop, room, sums):
     """Add up w z (1, x)^T over the pairs whose squared residual e is at most ``reach``, z = (1, x, y), into ``sums``.
 
@@ -149,7 +128,7 @@ def _dot(tile, values):
     return total
 
 
-@inlined
+@compiled
 def fit_rotation(linear, shift, sums, has_shift, work):
     """Replace a rotation and shift by those of least squares for the sums of `near_moments`; the largest change."""
     d, cross = linear.shape[0], work[3]

@@ -14,7 +14,8 @@ from inlier.consensus._kernels_pairs import (
     TILE,
     UPPER_ENDS,
     count_residuals,
-    fit_near,
+    fit_rotation,
+    near_moments,
     residuals_within,
 )
 from inlier.rows.null_pairs import distinct_pairs
@@ -269,22 +270,28 @@ class ColumnPairs:
         self, model: MapModel, maps: Maps, reach: float, sharpnesses: FloatArray, steady: float = 0.0
     ) -> tuple[Maps, int, FloatArray]:
         """The same with each sharpness in turn, for rotations."""
-        linear, shift, d = maps.linear[0].copy(), maps.shift[0].copy(), len(self.x)
-        sums, kind = np.empty((2 * d + 1, d + 1)), (True, model.has_shift, False)
-        how = reach**2, sharpnesses, steady, kind, 0, self.n_pairs, np.empty((3, TILE)), sums, np.empty((4, d, d))
-        n_near = fit_near(linear, shift, self.x, self.y, 0, self.weights, *how)
+        linear, shift, n_near = maps.linear[0].copy(), maps.shift[0].copy(), 0
+        d, has_shift, reach = len(self.x), model.has_shift, reach**2
+        sums, room, work = np.empty((2 * d + 1, d + 1)), np.empty((3, TILE)), np.empty((4, d, d))
+        x, y, weights, n = self.x, self.y, self.weights, self.n_pairs
+        for sharpness in sharpnesses.tolist():
+            sums.fill(0.0)
+            n_near = near_moments(linear, shift, x, y, 0, weights, reach, sharpness, False, 0, n, room, sums)
+            if fit_rotation(linear, shift, sums, has_shift, work) < steady:
+                break
         return Maps(linear[None], shift[None]), n_near, sums
 
     def _near_sums(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
         """The sums of w z (1, x)^T, z = (1, x, y), that those are, and how many pairs are within reach."""
+        scattered = model.name == "affine"
         linear, shift = _coefficients_of(maps)
-        size, kind = 1 + len(self.x) + len(self.y), (False, model.has_shift, model.name == "affine")
-        at, no_work = np.array([sharpness]), np.empty((0, 0, 0))
+        size = 1 + len(self.x) + len(self.y)
 
         def add_up(rows: slice) -> tuple[FloatArray, int]:
-            sums = np.empty((size, 1 + len(self.x)))
-            how = reach**2, at, 0.0, kind, rows.start, rows.stop, np.empty((3, TILE)), sums, no_work
-            return sums, fit_near(linear, shift, self.x, self.y, 0, self.weights, *how)
+            sums = np.zeros((size, 1 + len(self.x)))
+            how = reach**2, sharpness, scattered, rows.start, rows.stop, np.empty((3, TILE)), sums
+            n_near = near_moments(linear, shift, self.x, self.y, 0, self.weights, *how)
+            return sums, n_near
 
         parts = run_in_threads(self.n_pairs, add_up)
         return sum(sums for sums, _ in parts), sum(n_near for _, n_near in parts)
