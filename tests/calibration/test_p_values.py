@@ -9,7 +9,7 @@ from scipy.stats import false_discovery_control, norm
 
 from inlier.calibration.dependence import some_stand_out
 from inlier.calibration.p_values import (
-    _step_up,
+    _evenly_spaced_among,
     calibrate,
     calibrate_distances,
     estimate_null_fraction,
@@ -30,11 +30,14 @@ def test_p_values_are_ranks_among_the_null(scores, null):
     np.testing.assert_allclose(p_values(scores, null), expected)
 
 
-@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(0.001, 1)), st.integers(1, 3))
-def test_the_step_up_is_that_of_benjamini_and_hochberg(p, times):
-    p = np.sort(p)
-    expected = false_discovery_control(np.repeat(p, times))[::times]
-    np.testing.assert_allclose(np.minimum(_step_up(p, times * np.arange(1, p.size + 1)), 1.0), expected)
+@given(score_lists, score_lists, st.integers(1, 3))
+def test_the_step_up_is_that_of_benjamini_and_hochberg(scores, null, times):
+    found = calibrate(scores, null, null_fraction=(1.0, 0.0), counts=np.full(scores.size, times))
+    expected = false_discovery_control(np.repeat(found.p_values, times))[::times]
+    assert found.detection_p_value == pytest.approx(min(expected.min(), 1.0))
+    assert (found.q_values >= expected - 1e-12).all()
+    sure = found.q_values < 0.5  # beyond, a pair may be more likely wrong than real
+    np.testing.assert_allclose(found.q_values[sure], expected[sure])
 
 
 @given(arrays(np.float64, st.integers(1, 60), elements=st.sampled_from(np.linspace(0.02, 1, 50))))
@@ -113,6 +116,13 @@ def test_evenly_spaced_values_are_the_first_the_last_and_as_many_as_asked(most):
     if 1 < most < 200:
         assert ranks[-1] == 199
         assert np.ptp(np.diff(ranks)) <= 1
+
+
+@given(arrays(np.int64, st.integers(1, 30), elements=st.integers(1, 9)), st.integers(1, 60))
+def test_of_values_that_occur_many_times_the_same_are_kept(counts, most):
+    values = np.arange(float(counts.size))
+    kept = _evenly_spaced_among(values, counts, most)
+    np.testing.assert_array_equal(kept, evenly_spaced(np.repeat(values, counts), most))
 
 
 def mixture(rng, n, share_real, distance):

@@ -23,6 +23,7 @@ from inlier.consensus.refine import (
     better_of,
     closeness,
     closeness_slope,
+    narrowed,
     support_and_places,
 )
 from inlier.consensus.search import Setting
@@ -682,15 +683,14 @@ class TestConsensus:
     def test_narrowing_starts_with_the_spread_and_ends_at_a_fifteenth_of_it(self):
         asked = []
         pairs = SimpleNamespace(is_wide=False, spread=2.0, refit=lambda *given: asked.append(given) or "narrowed")
-        refiner = Refiner(MapModel("rigid", 3), Steps([1.0]), None, 1000)
-        assert refiner.narrow(pairs, IDENTITY) == "narrowed"
+        assert narrowed(MapModel("rigid", 3), pairs, IDENTITY) == "narrowed"
         model, maps, reach, sharpness = asked[0]
         assert (model.name, maps, reach) == ("rigid", IDENTITY, np.inf)
         np.testing.assert_allclose(sharpness, [1 / (2.0 / 1.4**k) ** 2 for k in range(9)])
         assert pytest.approx(1.4**-9) == NARROWEST
         for name, is_wide in (("rigid", True), ("similarity", False)):
             pairs.is_wide = is_wide
-            assert replace(refiner, model=MapModel(name, 3)).narrow(pairs, IDENTITY) is IDENTITY
+            assert narrowed(MapModel(name, 3), pairs, IDENTITY) is IDENTITY
         assert len(asked) == 1
 
     @pytest.mark.parametrize("noise_bound", [None, 0.3])

@@ -7,7 +7,7 @@ from scipy.special import comb, rel_entr
 from scipy.stats import binom, hypergeom, special_ortho_group
 
 from inlier import Registration
-from inlier.consensus.evidence import Chance, count_places, log_likelihood_ratio, shares_within
+from inlier.consensus.evidence import Chance, count_places, log_likelihood_ratio, most_within, shares_within
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts
 from inlier.transforms.least_squares import MapModel, Maps
 
@@ -251,6 +251,19 @@ def test_the_scan_is_that_of_all_bounds_at_once(n_real, factor, largest):
     assert (evidence.bound, evidence.n_supporting) == (counts.bounds[best], counts.pairs[best])
     assert evidence.by_chance == own[best]
     assert evidence.score == pytest.approx(score[best], rel=1e-9)
+
+
+@pytest.mark.parametrize("by_chance", [1.0, 0.01, 1e-9])
+@pytest.mark.parametrize("re_pairings", [500, 20_000])
+@pytest.mark.parametrize("n_real", [0, 20, 200, 500])
+def test_no_bound_that_chance_seldom_meets_has_more_pairs_than_the_quick_look_says(n_real, re_pairings, by_chance):
+    pairs = column_pairs(n_real=n_real)
+    counts = pairs.count_residuals(IDENTITY, re_pairings)
+    own = shares_within(counts.bounds, counts.re_pairings, counts.n_re_pairings, 3)
+    share = counts.pairs[own <= by_chance].max(initial=0) / 500
+    assert share <= most_within(counts, by_chance)
+    if by_chance * re_pairings > 100:  # where they were counted, it is that very share
+        assert share == pytest.approx(most_within(counts, by_chance))
 
 
 def test_a_table_of_scores_is_that_of_each_map_and_bound():

@@ -19,9 +19,9 @@ from inlier.consensus._kernels_pairs import (
     divergence,
     fit_rotation,
     near_moments,
+    residuals_within,
     shares_within,
     squared_residuals,
-    support_within,
 )
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms.least_squares import MapModel, Maps, Moments, maps_of
@@ -114,11 +114,13 @@ def test_support_of_many_maps_is_that_of_each(points):
     rng = np.random.default_rng(2)
     linear, shift = rng.normal(size=(4, len(y), len(x))), rng.normal(size=(4, len(y)))
     bounds = rng.uniform(1.0, 9.0, size=(3, 4))
-    found, squared = np.full((3, 4), 10.0), np.empty(x.shape[1])
-    support_within(linear, shift, x, np.concatenate([y, y], axis=1), 2, 0, bounds**2, ROOM, squared, found)
+    found, squared = np.full((3, 4), 10.0), np.empty((2, x.shape[1]))
+    residuals_within(linear, shift, x, np.concatenate([y, y], axis=1), (2, 4), 0, bounds**2, ROOM, squared, found)
     for s in range(4):
-        gap = np.linalg.norm(np.roll(y, -2, axis=1) - linear[s] @ x - shift[s][:, None], axis=0)
-        np.testing.assert_array_equal(found[:, s], 10 + (gap <= bounds[:, s, None]).sum(axis=1))
+        images = linear[s] @ x + shift[s][:, None]
+        gap = np.linalg.norm([np.roll(y, -step, axis=1) - images for step in (2, 3)], axis=1)
+        np.testing.assert_array_equal(found[:, s], 10 + (gap <= bounds[:, s, None, None]).sum(axis=(1, 2)))
+    np.testing.assert_allclose(squared, gap**2)  # of the last map
 
 
 def matrices(d):

@@ -19,6 +19,7 @@ from inlier.consensus.refine import (
     closeness,
     closeness_slope,
     fall_off,
+    narrowed,
 )
 from inlier.transforms import MapModel
 from inlier.transforms.least_squares import Maps, Moments
@@ -109,13 +110,13 @@ def off(maps: Maps, truth) -> float:
 def test_narrowing_refining_and_polishing_each_come_nearer_to_the_truth():
     refiner, pairs, truth = refiner_and_pairs()
     start = pairs.fit(MapModel("rigid", 3))
-    narrowed = refiner.narrow(pairs, start)
-    refined = refiner.refine(pairs, narrowed)
+    near = narrowed(refiner.model, pairs, start)
+    refined = refiner.refine(pairs, near)
     polished = refiner.polish(pairs, refined)
-    assert off(start, truth) > 0.03 > 0.01 > off(narrowed, truth)
+    assert off(start, truth) > 0.03 > 0.01 > off(near, truth)
     assert off(refined.map, truth) < 0.005
     assert off(polished, truth) < 0.003
-    assert refined.evidence.score >= refiner.weigh(pairs, narrowed).evidence.score
+    assert refined.evidence.score >= refiner.weigh(pairs, near).evidence.score
     assert refined.has_clear_majority
     assert refined.is_beyond_doubt
 

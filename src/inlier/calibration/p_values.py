@@ -9,6 +9,7 @@ bins are judged by the same lines. Scores fall and null scores rise: the most co
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +18,11 @@ from scipy.optimize import isotonic_regression
 
 from inlier._checks import check_number
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows.backend import bins_of, count_from, namespace, to_host
+from inlier.rows.backend import namespace, to_host
+from inlier.rows.compiled import compiled
 
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
-_LAMBDAS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])  # of Storey's estimate
+_LAMBDAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of Storey's estimate
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
@@ -183,19 +185,21 @@ def calibrate_distances(
     >>> int(found.accepted(0.01).sum()), f"{found.inlier_fraction:.2f}"
     (302, '0.30')
     """
-    given = {"distances": distances, "null_distances": null_distances}
-    bins, null_bins = (bins_of(_as_scores(values, name), _DROPPED_BITS) for name, values in given.items())
-    last = max(int(bins.max()), int(null_bins.max()))
-    first = max(min(int(bins.min()), int(null_bins.min())), last - (_MOST_BINS - 1))
-    counts, null_counts = (count_from(first, some, last - first + 1) for some in (bins, null_bins))
+    given = _as_scores(distances, "distances"), _as_scores(null_distances, "null_distances")
+    bits, null_bits = (np.ascontiguousarray(values).view(np.int64) for values in given)  # they rise with the values
+    last = max(int(bits.max()), int(null_bits.max())) >> _DROPPED_BITS
+    first = max(min(int(bits.min()), int(null_bits.min())) >> _DROPPED_BITS, last - (_MOST_BINS - 1))
+    bins, (counts, null_counts) = np.empty_like(bits), np.zeros((2, last - first + 1), np.int64)
+    _count_bins(bits, first, bins, counts)
+    _count_bins(null_bits, first, np.empty_like(null_bits), null_counts)
     scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
-    used, null_used = np.flatnonzero(counts), np.flatnonzero(null_counts)[::-1]
+    used, null_used = counts.nonzero()[0], null_counts.nonzero()[0][::-1]
     null, null_counts_used = scores[null_used], null_counts[null_used]
-    p = (1.0 + np.cumsum(null_counts)[used]) / (1.0 + null_bins.size)
+    p = (1.0 + null_counts.cumsum()[used]) / (1.0 + null_bits.size)
     found = _calibrate_histograms(scores[used], counts[used], p, null, null_counts_used)
     of_bins = np.empty((2, counts.size))
-    of_bins[:, used] = p, found.q_values
-    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bins.size)
+    of_bins[0, used], of_bins[1, used] = p, found.q_values
+    null_scores = _evenly_spaced_among(null, null_counts_used, most_null_scores or null_bits.size)
     return replace(found, p_values=of_bins[0].take(bins), q_values=of_bins[1].take(bins)), null_scores
 
 
@@ -208,34 +212,57 @@ def _calibrate_histograms(
     null_fraction: tuple[float, float] | None = None,
 ) -> Calibration:
     """Judge falling scores, with the p-values that they have, by rising null scores; each with how often it occurs."""
-    ranks = np.cumsum(counts)
+    ranks = counts.cumsum()
     share, error = _storey(p, ranks) if null_fraction is None else null_fraction
     most_wrong = min(1.0, share + error)
-    stepped_up = _step_up(p, ranks)
-    detection = min(float(stepped_up[0]), 1.0)
-    # A pair cannot be surer than that there is any pair, and is not accepted when it is more likely wrong.
-    q = np.maximum(np.minimum(most_wrong * stepped_up, 1.0), detection)
-    wrong = _chance_wrong(scores, p, counts, ranks, null, null_counts, most_wrong)
-    q = np.maximum.accumulate(np.where(wrong > _MOST_LIKELY_WRONG, np.maximum(q, wrong), q))
+    q = _chance_wrong(scores, p, counts, ranks, null, null_counts, most_wrong)
+    detection = _step_up(p, ranks, most_wrong, q)
     return Calibration(p, q, 1.0 - share, error, detection)
 
 
-def _step_up(p: FloatArray, ranks: Array) -> FloatArray:
-    """Benjamini and Hochberg, for rising p: min over k >= rank of n p_(k) / k; times the share of wrong pairs, q."""
-    return np.minimum.accumulate((ranks[-1] * p / ranks)[::-1])[::-1]
+@compiled
+def _count_bins(bits: Array, first: int, bins: Array, counts: Array) -> None:
+    """Number the bins of distances, given as bits, from ``first`` on, and count them; what lies before counts there."""
+    for i in range(bits.size):
+        k = (bits[i] >> _DROPPED_BITS) - first
+        k = k if k > 0 else 0
+        bins[i] = k
+        counts[k] += 1
+
+
+@compiled
+def _step_up(p: FloatArray, ranks: Array, null_fraction: float, wrong: FloatArray) -> float:
+    """Replace the chance that a pair is wrong by its q-value, for rising p-values; the detection p-value.
+
+    By Benjamini and Hochberg: the share of wrong pairs times min over k >= rank of n p_(k) / k. A pair cannot be surer
+    than that there is any pair, and is not accepted when it is more likely wrong.
+    """
+    lowest = 1.0
+    for k in range(p.size - 1, -1, -1):
+        here = ranks[-1] * p[k] / ranks[k]
+        lowest = here if here < lowest else lowest
+        q = null_fraction * lowest
+        wrong[k] = wrong[k] if wrong[k] > _MOST_LIKELY_WRONG and wrong[k] > q else q
+    highest = lowest
+    for k in range(p.size):
+        highest = wrong[k] if wrong[k] > highest else highest
+        wrong[k] = highest
+    return lowest
 
 
 def _storey(p: FloatArray, ranks: Array) -> tuple[float, float]:
     """Storey's estimate of the share of wrong pairs, and its standard error (see `estimate_null_fraction`)."""
-    n = int(ranks[-1])
-    beyond = n - np.append(0, ranks)[np.searchsorted(p, _LAMBDAS, side="right")]
-    left = n * (1 - _LAMBDAS)
-    share = np.minimum((beyond + 1) / left, 1.0)
-    # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
-    error = np.sqrt(share * left * _LAMBDAS + 1) / left
-    lowest_later = np.minimum.accumulate((share + 2 * error)[::-1])[::-1]
-    chosen = int(np.argmax(share <= lowest_later))
-    return float(share[chosen]), _ERROR_INFLATION * float(error[chosen])
+    n, up_to = int(ranks[-1]), p.searchsorted(_LAMBDAS, side="right").tolist()
+    chosen, lowest_later = (1.0, 0.0), math.inf
+    for limit, k in zip(_LAMBDAS[::-1], up_to[::-1], strict=True):
+        beyond, left = n - (int(ranks[k - 1]) if k else 0), n * (1 - limit)
+        share = min((beyond + 1) / left, 1.0)
+        # Of the n_0 wrong pairs, binomially many fall beyond lambda; one is added for the counts that are small.
+        error = math.sqrt(share * left * limit + 1) / left
+        lowest_later = min(lowest_later, share + 2 * error)
+        if share <= lowest_later:
+            chosen = share, error
+    return chosen[0], _ERROR_INFLATION * chosen[1]
 
 
 def _falling_density(p: FloatArray, ranks: Array) -> FloatArray:
@@ -285,11 +312,11 @@ def _chance_wrong(
 
 def _null_density(scores: FloatArray, null: FloatArray, counts: Array) -> tuple[FloatArray, float]:
     """Density of the null at falling scores, a histogram between quantiles and an exponential tail; its scale."""
-    reached = np.cumsum(counts)
+    reached = counts.cumsum()
     n = int(reached[-1])
     n_tail = min(max(int(_TAIL_SHARE * n), _FEWEST_IN_TAIL), n)
     ranks = np.arange(_QUANTILES + 1) * (n - n_tail) // _QUANTILES
-    at = np.searchsorted(reached, ranks, side="right")
+    at = reached.searchsorted(ranks, side="right")
     edges, start = null[at], null[at[-1]]
     smallest = 1e-9 * max(1.0, abs(null[0]), abs(null[-1]))  # step between scores that count as different
     scale = max(float((null[at[-1] :] - start) @ counts[at[-1] :]) / n_tail, smallest)
@@ -355,7 +382,9 @@ def evenly_spaced(rising_values: Array, most: int = KEPT_NULL_SCORES) -> Array:
     """All of them, or of more as many as draw the same picture: those of evenly spaced ranks."""
     if rising_values.size <= most:
         return rising_values
-    return rising_values[_evenly_spaced_ranks(rising_values.size, most)]
+    # j (n - 1) / (most - 1), rounded
+    n, gaps = rising_values.size, max(most - 1, 1)
+    return rising_values[(2 * (n - 1) * np.arange(most) + gaps) // (2 * gaps)]
 
 
 def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) -> FloatArray:
@@ -363,13 +392,11 @@ def _evenly_spaced_among(rising_values: FloatArray, counts: Array, most: int) ->
     reached = np.cumsum(counts)
     if reached[-1] <= most:
         return np.repeat(rising_values, counts)
-    n_kept = _evenly_spaced_ranks(int(reached[-1]), most).searchsorted(reached)  # ranks below each
+    n, gaps = int(reached[-1]), max(most - 1, 1)
+    # How many of those ranks lie below each that is reached, r: all j < (2 r - 1) (most - 1) / (2 (n - 1)).
+    n_kept = np.minimum(-((1 - 2 * reached) * gaps // (2 * (n - 1))), most)
     n_kept[1:] -= n_kept[:-1].copy()
     return rising_values.repeat(n_kept)
-
-
-def _evenly_spaced_ranks(n: int, most: int) -> Array:
-    return np.linspace(0, n - 1, most).round().astype(np.int64)
 
 
 def _inverse(order: Array) -> Array:
@@ -383,7 +410,7 @@ def _as_scores(values: Any, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a list of at least one number; got shape {array.shape}.")
-    if not np.isfinite([array.min(), array.max()]).all():  # NaN is the minimum if there is one
+    if not (math.isfinite(array.min()) and math.isfinite(array.max())):  # NaN is the minimum if there is one
         raise ValueError(f"{name} holds NaN or infinity in {int((~np.isfinite(array)).sum())} place(s).")
     return array
 

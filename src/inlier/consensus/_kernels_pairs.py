@@ -36,6 +36,23 @@ _HIGHEST = float(np.nextafter(_BEYOND, 0.0))
 
 
 @compiled
+def residuals_within(linear, shift, x, y, steps, start, squared_bounds, room, squared, found):
+    """Write squared residuals of x_i and y_(i + step), i from ``start`` on, into a row of ``squared`` for each step.
+
+    Count, for each map s, those up to the bounds [k, s], and add to found[k, s]. What stays is of the last map.
+    """
+    for s in range(len(linear)):
+        for step in range(steps[0], steps[1]):
+            row = squared[step - steps[0]]
+            squared_residuals(linear[s], shift[s], x, y, step, start, start + row.size, room, row)
+            for k in range(len(squared_bounds)):
+                limit, count = squared_bounds[k, s], 0
+                for t in range(row.size):
+                    count += row[t] <= limit
+                found[k, s] += count
+
+
+@compiled
 def squared_residuals(linear, shift, x, y, step, start, stop, room, out):
     """|y_(i + step) - linear x_i - shift|^2 for i from start to stop, into out[: stop - start]."""
     d_y, d_x = linear.shape
@@ -270,15 +287,3 @@ def divergence(share, rate):
         return 0.0
     other = (1 - share) * np.log((1 - share) / (1 - rate)) if share < 1 else 0.0
     return share * np.log(share / rate) + other
-
-
-@compiled
-def support_within(linear, shift, x, y, step, start, squared_bounds, room, squared, found):
-    """Count, for each map s, the residuals of x_i and y_(i + step) up to the bounds [k, s], and add to found[k, s]."""
-    for s in range(len(linear)):
-        squared_residuals(linear[s], shift[s], x, y, step, start, start + squared.size, room, squared)
-        for k in range(len(squared_bounds)):
-            limit, count = squared_bounds[k, s], 0
-            for t in range(squared.size):
-                count += squared[t] <= limit
-            found[k, s] += count

@@ -51,7 +51,7 @@ _SEEDS = 24  # densest sets of one tolerance that are fitted
 _SHARPNESS = 8  # power of the weights in a set: those who agree with only some of it count little
 _RESIDUAL = 1.5  # residuals of pairs whose distances differ by 1
 _FINER = 0.5 ** np.arange(4)  # shares of a bound, at which support is looked at
-_SHIFTS = (1, 2)  # of the two sides against each other: re-pairings for a quick look
+_SHIFTS = (1, 3)  # of the two sides against each other, from and to: re-pairings for a quick look
 _ROUNDS = 10  # of power iteration
 _ROWS_AT_ONCE = 128
 _FEW_ROWS = 1024  # up to which handing work to threads takes longer than doing it
@@ -284,8 +284,8 @@ class RoughCandidates:
     def at_their_best(chance: Chance, pairs: ColumnPairs, maps: Maps, bounds: FloatArray) -> RoughCandidates:
         """Look, in some pairs, for the bounds up to the given ones at which the support of each map scores best."""
         within = _FINER[:, None] * bounds
-        support, by_chance = pairs.support(maps, within, (0,)), pairs.support(maps, within, _SHIFTS)
-        own = (by_chance + 1) / (pairs.n_pairs * len(_SHIFTS) + 1)
+        support, by_chance = pairs.support(maps, within, (0, 1)), pairs.support(maps, within, _SHIFTS)
+        own = (by_chance + 1) / (pairs.n_pairs * (_SHIFTS[1] - _SHIFTS[0]) + 1)
         scores = chance.score(support, pairs.n_pairs, own, within, maps.stretch)
         best = np.argmax(scores, axis=0), np.arange(len(maps))
         return RoughCandidates(maps, within[best], scores[best])

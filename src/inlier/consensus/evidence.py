@@ -185,6 +185,13 @@ def shares_within(bounds: FloatArray, counts: Array, total: int, dimension: int)
     return shares
 
 
+def most_within(counts: ResidualCounts, by_chance: float) -> float:
+    """Share of pairs, at most, within any bound that no larger share of re-pairings meets; known before `weigh`."""
+    # Where fewer were counted, the share of re-pairings is an extrapolation.
+    n_seldom = int(counts.re_pairings.searchsorted(max(_FEW, by_chance * (counts.n_re_pairings + 1))))
+    return int(counts.pairs[n_seldom - 1]) / counts.n_pairs if n_seldom else 0.0
+
+
 def _log_shares(side: ColumnPairs, neighbours: int) -> tuple[FloatArray, FloatArray]:
     """One side's part of p0: logarithms of distances, and of the share of pairs of points no farther apart."""
     bounds, counts = side.count_re_paired(identity(len(side.x)), neighbours)

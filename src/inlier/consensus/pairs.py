@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus._kernels_pairs import (
@@ -17,8 +16,7 @@ from inlier.consensus._kernels_pairs import (
     count_residuals,
     fit_rotation,
     near_moments,
-    squared_residuals,
-    support_within,
+    residuals_within,
 )
 from inlier.rows.null_pairs import distinct_pairs
 from inlier.rows.threads import row_blocks, rows_per_block, rows_per_narrow_range, run_in_threads
@@ -115,15 +113,9 @@ class ColumnPairs:
 
     def squared_residuals(self, maps: Maps) -> FloatArray:
         """|y_i - map(x_i)|^2 under the first map."""
-        squared = np.empty(self.n_pairs)
-        linear, shift = _first_of(maps)
-        run_in_threads(
-            self.n_pairs,
-            lambda rows: squared_residuals(
-                linear, shift, self.x, self.y, 0, rows.start, rows.stop, np.empty((1, TILE)), squared[rows]
-            ),
-        )
-        return squared
+        squared, maps = np.empty((1, self.n_pairs)), _first_of(maps)
+        run_in_threads(self.n_pairs, lambda rows: self._write_squares(maps, (0, 1), rows.start, squared[:, rows]))
+        return squared[0]
 
     def near(self, maps: Maps, bound: float) -> ColumnPairs:
         """The pairs that the first map brings within the bound."""
@@ -131,14 +123,14 @@ class ColumnPairs:
 
     def is_near(self, maps: Maps, bound: float) -> Mask:
         """Which pairs these are; block by block, for memory for all residuals is new to the cache."""
-        (linear, shift), limit, near = _first_of(maps), bound**2, np.empty(self.n_pairs, dtype=bool)
+        maps, limit, near = _first_of(maps), bound**2, np.empty(self.n_pairs, dtype=bool)
 
         def compare(rows: slice) -> None:
-            room, squared = np.empty((1, TILE)), np.empty(rows_per_block(4))
-            for start in range(rows.start, rows.stop, squared.size):
-                stop = min(start + squared.size, rows.stop)
-                squared_residuals(linear, shift, self.x, self.y, 0, start, stop, room, squared)
-                np.less_equal(squared[: stop - start], limit, out=near[start:stop])
+            squared = np.empty((1, min(rows_per_block(4), rows.stop - rows.start)))
+            for start in range(rows.start, rows.stop, squared.shape[1]):
+                here = squared[:, : rows.stop - start]
+                self._write_squares(maps, (0, 1), start, here)
+                np.less_equal(here[0], limit, out=near[start : start + here.shape[1]])
 
         run_in_threads(self.n_pairs, compare)
         return near
@@ -163,9 +155,8 @@ class ColumnPairs:
 
     def _within(self, maps: Maps, unit: float, steps: tuple[int, int]) -> Array:
         """How many residuals of x_i and y_(i + step), for a range of steps, lie within each bound."""
-        linear, shift = _first_of(maps)
+        (linear, shift), per_unit = _coefficients_of(maps), 1 / max(unit**2, _TINY)
         x, y = (self.x, self.y) if steps[1] == 1 else self.around
-        per_unit = 1 / max(unit**2, _TINY)
 
         def count(rows: slice) -> Array:
             counts, room = np.zeros(N_BINS + 1, dtype=np.int64), np.empty((2, TILE))
@@ -180,8 +171,7 @@ class ColumnPairs:
     def re_paired_residuals(self, maps: Maps, re_pairings: int) -> FloatArray:
         """|y_j - map(x_i)| of about so many re-pairings, at least n, under the first map; in random order only."""
         n, (x, y), squared = self.n_pairs, self.around, self._re_paired_squares(maps, re_pairings)
-        following = (as_strided(side[0, 1:], squared.shape, (side.itemsize, side.itemsize)) for side in (x, y))
-        if not any((there == side[0, :n]).any() for there, side in zip(following, (x, y), strict=True)):  # as usual
+        if _all_differ(self.x[0]) and _all_differ(self.y[0]):  # as usual
             return np.sqrt(squared, out=squared).reshape(-1)
         apart = [
             (x[:, :n] != x[:, step : step + n]).any(axis=0) & (y[:, :n] != y[:, step : step + n]).any(axis=0)
@@ -197,22 +187,28 @@ class ColumnPairs:
 
     def _re_paired_squares(self, maps: Maps, re_pairings: int) -> FloatArray:
         """Squared residuals of x_i and y_(i + step), a row for each step."""
-        linear, shift = _first_of(maps)
-        n, room, (x, y) = self.n_pairs, np.empty((1, TILE)), self.around
-        squared = np.empty((self._shifts(re_pairings), n))
-        for step, row in enumerate(squared, start=1):
-            squared_residuals(linear, shift, x, y, step, 0, n, room, row)
+        squared = np.empty((self._shifts(re_pairings), self.n_pairs))
+        self._write_squares(_first_of(maps), (1, len(squared) + 1), 0, squared)
         return squared
+
+    def _write_squares(self, first: Maps, steps: tuple[int, int], start: int, squared: FloatArray) -> None:
+        """Write squared residuals of x_i and y_(i + step) under one map, i from ``start`` on, a row for each step."""
+        x, y = (self.x, self.y) if steps[1] == 1 else self.around
+        bounds = np.empty((0, 1))  # none to be counted within
+        residuals_within(first.linear, first.shift, x, y, steps, start, bounds, np.empty((1, TILE)), squared, bounds)
 
     def _shifts(self, re_pairings: int) -> int:
         return max(1, min(-(-re_pairings // self.n_pairs), self.n_pairs - 1))
 
-    def support(self, maps: Maps, bounds: FloatArray, steps: tuple[int, ...]) -> FloatArray:
-        """How many x_i each map (columns) brings within each of its bounds (rows) of y_(i + step), for all steps."""
-        found, squared, room = np.zeros(bounds.shape), np.empty(self.n_pairs), np.empty((1, TILE))
+    def support(self, maps: Maps, bounds: FloatArray, steps: tuple[int, int]) -> FloatArray:
+        """How many x_i each map (columns) brings within its bounds (rows) of y_(i + step), for a range of steps."""
+        found, squared, room = (
+            np.zeros(bounds.shape),
+            np.empty((steps[1] - steps[0], self.n_pairs)),
+            np.empty((1, TILE)),
+        )
         linear, shift = np.ascontiguousarray(maps.linear), np.ascontiguousarray(maps.shift)
-        for step in steps:
-            support_within(linear, shift, *self.around, step, 0, bounds**2, room, squared, found)
+        residuals_within(linear, shift, *self.around, steps, 0, bounds**2, room, squared, found)
         return found
 
     def row_sums(self, centred: bool) -> FloatArray:
@@ -288,7 +284,7 @@ class ColumnPairs:
     def _near_sums(self, model: MapModel, maps: Maps, reach: float, sharpness: float) -> tuple[FloatArray, int]:
         """The sums of w z (1, x)^T, z = (1, x, y), that those are, and how many pairs are within reach."""
         scattered = model.name == "affine"
-        linear, shift = _first_of(maps)
+        linear, shift = _coefficients_of(maps)
         size = 1 + len(self.x) + len(self.y)
 
         def add_up(rows: slice) -> tuple[FloatArray, int]:
@@ -355,7 +351,8 @@ def _all_differ(values: FloatArray) -> bool:
 def spread_of(points: FloatArray) -> float:
     """Root mean square of columns about their mean; 1 where they are all one."""
     steps = _about_mean(points)
-    return math.sqrt(float(np.vdot(steps, steps)) / points.shape[1]) or 1.0
+    # Row by row: for all at once, BLAS would wake its threads, which takes longer.
+    return math.sqrt(sum(float(row @ row) for row in steps) / points.shape[1]) or 1.0
 
 
 def _about_mean(points: FloatArray) -> FloatArray:
@@ -382,5 +379,10 @@ def _copy_columns(table: Array, columns: FloatArray, centred: bool) -> FloatArra
     return mean
 
 
-def _first_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
+def _first_of(maps: Maps) -> Maps:
+    return Maps(np.ascontiguousarray(maps.linear[:1]), np.ascontiguousarray(maps.shift[:1]))
+
+
+def _coefficients_of(maps: Maps) -> tuple[FloatArray, FloatArray]:
+    """Of the first one."""
     return np.ascontiguousarray(maps.linear[0]), np.ascontiguousarray(maps.shift[0])

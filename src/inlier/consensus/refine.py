@@ -10,7 +10,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.consensus.evidence import MOST_FALSE_ALARMS, Chance, Evidence, count_places
-from inlier.consensus.pairs import ColumnPairs, every_kth
+from inlier.consensus.pairs import ColumnPairs, ResidualCounts, every_kth
 from inlier.transforms import SimilarityTransformation
 from inlier.transforms.least_squares import MapModel, Maps, Moments, rank_and_uniqueness
 
@@ -27,7 +27,7 @@ NARROWEST = float(_NARROWING[-1]) / 1.4  # bounds that are finer are not what th
 _STEADY = 1e-4  # change of a map's coefficients that ends the polishing
 _SETTLED = 1e-3  # gain in score, relative to it, that ends the rounds
 _BEYOND_DOUBT = -100.0  # log of the false alarms
-_CLEAR_MAJORITY = 0.4  # hardly another map can have more support
+CLEAR_MAJORITY = 0.4  # hardly another map can have more support
 _ENOUGH = 1000  # pairs that the covariance is estimated from; of more, every so many
 _WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, below which the fit takes a closer look
 _FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
@@ -57,7 +57,7 @@ class Candidate:
     @property
     def has_clear_majority(self) -> bool:
         """Whether hardly another map can have more support."""
-        return self.is_sure and self.evidence.inlier_fraction >= _CLEAR_MAJORITY
+        return self.is_sure and self.evidence.inlier_fraction >= CLEAR_MAJORITY
 
     @property
     def is_beyond_doubt(self) -> bool:
@@ -83,20 +83,13 @@ class Refiner:
 
     def weigh(self, pairs: ColumnPairs, maps: Maps, re_pairings: int | None = None) -> Candidate:
         """What speaks for this map among these pairs, beside at least so many re-pairings."""
-        counts = pairs.count_residuals(maps, re_pairings or self.re_pairings, self.noise_bound)
+        return self.weigh_counted(pairs.count_residuals(maps, re_pairings or self.re_pairings, self.noise_bound), maps)
+
+    def weigh_counted(self, counts: ResidualCounts, maps: Maps) -> Candidate:
+        """The same by its residuals, counted."""
         if self.noise_bound is not None:  # real pairs lie within it, and the best of them nearer still
             return Candidate(maps, self.chance.weigh(counts.up_to(self.noise_bound), maps))
         return Candidate(maps, self.chance.weigh(counts, maps, self.most_by_chance))
-
-    def narrow(self, pairs: ColumnPairs, maps: Maps) -> Maps:
-        """Fit again and again with weights that fall with the residual, ever more sharply (Geman and McClure).
-
-        So wrong pairs lose their weight little by little, before it is known how far off a pair must be to be one. Maps
-        that may shrink are left as they are: with little weight for far pairs they might bring all points to one place.
-        """
-        if self.model.may_stretch or pairs.is_wide:
-            return maps
-        return pairs.refit(self.model, maps, np.inf, 1 / (_NARROWING * pairs.spread) ** 2)
 
     def refine(self, pairs: ColumnPairs, maps: Maps) -> Candidate:
         """Fit again to the pairs within the bound for as long as the evidence grows."""
@@ -131,6 +124,17 @@ class Refiner:
         for _ in range(_LAST_ROUNDS if is_part else 0):
             maps, _ = pairs.fit_near(self.model, maps, reach, sharpness)
         return maps
+
+
+def narrowed(model: MapModel, pairs: ColumnPairs, maps: Maps) -> Maps:
+    """Fit again and again with weights that fall with the residual, ever more sharply (Geman and McClure).
+
+    So wrong pairs lose their weight little by little, before it is known how far off a pair must be to be one. Maps
+    that may shrink are left as they are: with little weight for far pairs they might bring all points to one place.
+    """
+    if model.may_stretch or pairs.is_wide:
+        return maps
+    return pairs.refit(model, maps, np.inf, 1 / (_NARROWING * pairs.spread) ** 2)
 
 
 def support_and_places(pairs: ColumnPairs, found: Candidate) -> tuple[int, int]:

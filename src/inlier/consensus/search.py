@@ -21,14 +21,17 @@ from sklearn.utils import check_random_state
 
 from inlier._typing import Array, FloatArray
 from inlier.consensus.candidates import RoughCandidates, Scales, rough_maps
-from inlier.consensus.evidence import Chance
+from inlier.consensus.evidence import Chance, most_within
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import (
+    CLEAR_MAJORITY,
+    FINE,
     NARROWEST,
     Candidate,
     Refiner,
     better_of,
     fall_off,
+    narrowed,
     support_and_places,
 )
 from inlier.rows.threads import single_threaded_blas
@@ -57,7 +60,7 @@ def search(setting: Setting, suggestion: Array | None = None) -> tuple[Stage, Ca
     stage, found = setting.settled_early() if suggestion is None else (None, None)
     if stage is None or found is None:
         stage = setting.stage()
-        found = stage.refiner.refine(stage.sample, stage.refiner.narrow(stage.sample, stage.start))
+        found = stage.refiner.refine(stage.sample, narrowed(model, stage.sample, stage.start))
         if suggestion is not None and suggestion.size >= model.fewest_pairs:
             found = better_of(stage.placed(found), stage.refined(pairs.take(suggestion).fit(model)))
         if found.has_clear_majority:
@@ -103,9 +106,14 @@ class Setting:
         """What the score sample says, if that leaves no doubt: where most pairs agree, it does."""
         if self.pairs.n_pairs <= _SCORE_SAMPLE or self.model.may_stretch:
             return None, None
-        stage = self._stage(self.score_sample, _EARLY_RE_PAIRINGS)
-        sample, refiner = stage.sample, stage.refiner
-        found = refiner.weigh(sample, refiner.narrow(sample, stage.start))
+        sample, in_random_order = self.score_sample, self._in_random_order(self.score_sample)
+        maps = narrowed(self.model, sample, overlap_start(self.model, sample))
+        counts = sample.count_residuals(maps, _EARLY_RE_PAIRINGS, self.noise_bound)
+        if most_within(counts, FINE) < CLEAR_MAJORITY:  # whatever chance does, which takes longer to know
+            return None, None
+        stage = self._stage(sample, in_random_order, _EARLY_RE_PAIRINGS)
+        refiner = stage.refiner
+        found = refiner.weigh_counted(counts, maps)
         if not (found.has_clear_majority and found.is_beyond_doubt):
             return None, None
         is_blurred = found.evidence.bound < NARROWEST * sample.spread  # the fit, beside what the pairs are
@@ -114,11 +122,15 @@ class Setting:
     def stage(self) -> Stage:
         """Maps are weighed on the validation sample."""
         few = self.pairs.n_pairs <= _SCORE_SAMPLE
-        return self._stage(self.score_sample if few else self.sample(_VALIDATION_SAMPLE), _RE_PAIRINGS)
+        sample = self.score_sample if few else self.sample(_VALIDATION_SAMPLE)
+        return self._stage(sample, self._in_random_order(sample), _RE_PAIRINGS)
 
-    def _stage(self, sample: ColumnPairs, re_pairings: int) -> Stage:
+    def _in_random_order(self, sample: ColumnPairs) -> ColumnPairs:
+        """Pairs to be re-paired: the sample, unless it was drawn by weights."""
+        return self._uniform_sample(_VALIDATION_SAMPLE) if self.pairs.weights_differ else sample
+
+    def _stage(self, sample: ColumnPairs, in_random_order: ColumnPairs, re_pairings: int) -> Stage:
         pairs, model = self.pairs, self.model
-        in_random_order = self._uniform_sample(_VALIDATION_SAMPLE) if pairs.weights_differ else sample
         is_part = in_random_order.n_pairs < pairs.n_pairs
         scales = Scales(model, sample, self.noise_bound, self.rng)
         chance = Chance(model, scales.disagreements, sample, re_pairings)
@@ -144,10 +156,8 @@ class Stage:
 
     @property
     def start(self) -> Maps:
-        """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
-        model = self.refiner.model
-        overlap = np.maximum(self.sample.row_sums(model.has_shift), 0.0)
-        return self.sample.fit(model, overlap / max(overlap.max(), _TINY))
+        """What the sample's overlap suggests."""
+        return overlap_start(self.refiner.model, self.sample)
 
     def placed(self, found: Candidate) -> Candidate:
         """See how many places its support lies in."""
@@ -316,6 +326,12 @@ class AgreementSearch:
             return candidates[0]
         pairs = self._stage.pairs
         return reduce(better_of, (replace(c, place_score=self._refiner.place_score(pairs, c)) for c in candidates))
+
+
+def overlap_start(model: MapModel, sample: ColumnPairs) -> Maps:
+    """Weight each pair by its row sum, x_i^T (X^T Y) y_i, where that is positive, and fit: the paper's overlap."""
+    overlap = np.maximum(sample.row_sums(model.has_shift), 0.0)
+    return sample.fit(model, overlap / max(overlap.max(), _TINY))
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
