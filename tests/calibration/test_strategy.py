@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -67,6 +69,27 @@ def test_searches_in_vain_are_given_up(monkeypatch):
     for _ in range(5):
         one.learn(shuffled(300))
     assert len(tries) == 2
+
+
+def test_searches_are_not_given_up_where_others_found_something(monkeypatch):
+    X, Y, _ = rotated_pairs(300, 4, 0)
+    one, tries = learner(X, Y), []
+
+    def now_and_then(self, *given):
+        """Three finds, two failures in a row, a find."""
+        tries.append(1)
+        return SimpleNamespace(significance=SimpleNamespace(berk_jones=50.0)) if len(tries) not in (4, 5) else None
+
+    monkeypatch.setattr(Learner, "_other_model", now_and_then)
+    for _ in range(6):
+        one.learn(shuffled(300))
+    assert len(tries) == 6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_map_takes_for_real_are_anchors_to_start_from(seed):
+    x, y, real = rotated_pairs(200, 300, 40, noise=0.3, seed=seed)  # of which the eigenvector finds few, in some folds
+    assert CalibratedMatcher(random_state=0).fit(x, y).inlier_mask_[real].mean() > 0.9
 
 
 @pytest.mark.parametrize(
