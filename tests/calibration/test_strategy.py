@@ -10,6 +10,7 @@ from scipy.stats import ortho_group
 from inlier import CalibratedMatcher
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
+from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
@@ -141,3 +142,17 @@ def test_a_map_is_taken_where_there_are_pairs_enough_for_one(seed):
     matcher = CalibratedMatcher(random_state=0).fit(X, Y)
     assert np.flatnonzero(matcher.q_values_ > 0.5).tolist() == wrong
     assert np.count_nonzero(~matcher.inlier_mask_) <= 4
+
+
+def test_one_fold_does_not_make_ridges_of_all(monkeypatch):
+    X, Y, _ = rotated_pairs(200, 50, 100, noise=0.3)
+    one = learner(X, Y)
+    assert isinstance(one.learn(shuffled(200)), LinearMap)
+    assert isinstance(one.learn(shuffled(200)), LinearMap)
+    monkeypatch.setattr("inlier.calibration.strategy._AS_GOOD_A_RIDGE", 0.01)  # from now on every ridge is better
+    assert isinstance(one.learn(shuffled(200)), LinearMap)
+    assert not one.ridge_is_better
+    for _ in range(2):
+        last = one.learn(shuffled(200))
+    assert one.ridge_is_better
+    assert isinstance(last, RidgeMap)

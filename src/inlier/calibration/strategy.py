@@ -97,6 +97,7 @@ class Learner:
         self._coordinates: list[Coordinates] | None = None
         self._n_in_vain = 0
         self._of_anchors: float | None = None  # Berk-Jones statistic, beside a ridge
+        self._for_ridge = 0  # in how many more folds a ridge was better than a map, than it was not
         self.ridge_is_better = False  # than maps, by far or where pairs are few: then no other model is learned
 
     by_pairs_alone = True
@@ -134,11 +135,15 @@ class Learner:
         x, y = self.prepared_rows(rows)
         found: PairScorer | None = learn_map(x, y, self._rng, points)
         if found is None or found.significance.berk_jones < clear or self.pairs_are_few:
-            found = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
-            if isinstance(found, RidgeMap) and found.significance.berk_jones >= _BEYOND_CHANCE:
-                self.ridge_is_better = self._is_no_worse_than_anchors(found, x, y, points)
+            best = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
+            if isinstance(best, RidgeMap) and best.significance.berk_jones >= _BEYOND_CHANCE:
+                self._for_ridge += 1
+                self.ridge_is_better = self._for_ridge > 0 and self._is_no_worse_than_anchors(best, x, y, points)
                 if self.ridge_is_better:
-                    return found
+                    return best
+            elif best is found and found is not None:
+                self._for_ridge -= 1
+            found = best if self._for_ridge > 0 else found or best
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
         other = self._other_model(x, y, points, found)
