@@ -10,7 +10,9 @@
     python benchmarks/tables.py large                    # 100,000 x 300 beside 1,000,000 x 300; 3 GB of memory
 
 Every line is a mean over the seeds: the share of wrong pairs among the accepted (FDP), the share of real pairs that is
-accepted, how often the interval of the share of real pairs holds the truth, and how often a warning named the cure.
+accepted, how often the interval of the share of real pairs holds the truth, how often a warning named the cure, and how
+well scores could tell at all: the chance that a real pair scores higher than a wrong one, by the matcher's scores (AUC)
+and, in `clumps`, by residuals of the map of the real pairs, which nobody knows (best).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from time import perf_counter, process_time
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.stats import ortho_group
+from sklearn.metrics import roc_auc_score
 
 from calibration import DISTRIBUTIONS, draw_pairs
 from inlier import CalibratedMatcher
@@ -32,6 +35,7 @@ from timing import seconds
 
 REAL_TABLES = Path(__file__).parents[2] / "shared" / "data" / "tables"
 WRONG = 0.2  # of the pairs of a real table
+MEASURES = ("FDP", "recall", "share", "covers", "warned", "AUC", "seconds")
 
 
 # ---------------------------------------------------------------- problems
@@ -205,8 +209,19 @@ def measures(matcher, real):
         "share": matcher.inlier_fraction_,
         "covers": float(low <= truth <= high),
         "warned": float(any("strata" in text or "groups" in text for text in matcher.warned)),
+        "AUC": roc_auc_score(real, matcher.scores_) if 0 < truth < 1 else np.nan,
         "seconds": matcher.seconds,
     }
+
+
+def best_auc(X, Y, real):
+    """AUC of the residuals, in units of their covariance, of the least-squares map of the real pairs."""
+    if real.all() or not real.any():
+        return np.nan
+    rows = np.column_stack([X, np.ones(len(X))])
+    residuals = Y - rows @ np.linalg.lstsq(rows[real], Y[real], rcond=None)[0]
+    whitened = np.linalg.solve(np.linalg.cholesky(np.cov(residuals[real].T)), residuals.T)
+    return roc_auc_score(real, -np.sum(whitened**2, axis=0))
 
 
 def interval(matcher):
@@ -224,7 +239,7 @@ def line(name, rows):
     print(f"{name:48s} " + " ".join(f"{mean:8.3f}" for mean in means), flush=True)
 
 
-def header(keys=("FDP", "recall", "share", "covers", "warned", "seconds")):
+def header(keys=MEASURES):
     """Print what the columns are."""
     print(f"{'':48s} " + " ".join(f"{key:>8s}" for key in keys))
 
@@ -256,16 +271,17 @@ def real(seeds, names, fill):
 
 def clumps(seeds, names, only_unsaid):
     """Mistakes that are not independent: as the data are, and with what belongs together said."""
-    header()
+    header((*MEASURES, "best"))
     for name, make in CLUMPS.items():
         if names and not any(part in name for part in names):
             continue
         unsaid, said = [], []
         for seed in range(seeds):
             X, Y, truth, given = make(np.random.default_rng(seed))
-            unsaid.append(measures(fit(X, Y, 0.01, seed), truth))
+            best = {"best": best_auc(X, Y, truth)}
+            unsaid.append(measures(fit(X, Y, 0.01, seed), truth) | best)
             if given and not only_unsaid:
-                said.append(measures(fit(X, Y, 0.01, seed, **given), truth))
+                said.append(measures(fit(X, Y, 0.01, seed, **given), truth) | best)
         line(name, unsaid)
         if said:
             line(f"{name}; {next(iter(given))} given", said)

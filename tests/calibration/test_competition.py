@@ -62,6 +62,12 @@ def test_pairs_come_last_that_rivals_doubt_and_are_accepted_where_the_rate_allow
     assert allowed.accepted(0.1).tolist() == [True, False, True, True, False]
 
 
+def test_surely_wrong_pairs_are_not_accepted_even_where_the_rate_allows_it():
+    found = RivalShare(np.array([0.0, 0.0, 0.0, 0.999, 0.99995]), (0.6, 0.1))
+    judged = Calibration(np.full(5, 1e-3), np.full(5, 1e-3), 0.9, 0.1, 1e-3)
+    assert judged.doubting(found.chance_wrong, found.q_values()).accepted(0.5).tolist() == [True] * 4 + [False]
+
+
 def test_two_standard_errors_contradict():
     beside_rivals = RivalShare(np.zeros(3), (0.5, 0.04))
     assert beside_rivals.contradicts(0.601, 0.03)  # whose difference has an error of 0.05
@@ -110,7 +116,7 @@ def test_where_no_pair_stands_out_of_its_stratum_the_share_is_bounded_from_above
     for t in range(1, n):
         X[t] = 0.8 * X[t - 1] + 0.6 * X[t]
     real = np.arange(n) % 300 < 200
-    Y = X + 0.3 * rng.normal(size=X.shape)
+    Y = X + 0.6 * rng.normal(size=X.shape)
     Y[~real] = np.roll(Y, 1, axis=0)[~real]  # off by one: nearer than the other rows of ten are
     matcher = CalibratedMatcher(random_state=0).fit(X, Y, strata=np.arange(n) // 10)
     assert not matcher.inlier_mask_.any()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy.stats import ortho_group
 from inlier import CalibratedMatcher
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
+from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
@@ -69,6 +72,27 @@ def test_searches_in_vain_are_given_up(monkeypatch):
     assert len(tries) == 2
 
 
+def test_searches_are_not_given_up_where_others_found_something(monkeypatch):
+    X, Y, _ = rotated_pairs(300, 4, 0)
+    one, tries = learner(X, Y), []
+
+    def now_and_then(self, *given):
+        """Three finds, two failures in a row, a find."""
+        tries.append(1)
+        return SimpleNamespace(significance=SimpleNamespace(berk_jones=50.0)) if len(tries) not in (4, 5) else None
+
+    monkeypatch.setattr(Learner, "_other_model", now_and_then)
+    for _ in range(6):
+        one.learn(shuffled(300))
+    assert len(tries) == 6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_map_takes_for_real_are_anchors_to_start_from(seed):
+    x, y, real = rotated_pairs(200, 300, 40, noise=0.3, seed=seed)  # of which the eigenvector finds few, in some folds
+    assert CalibratedMatcher(random_state=0).fit(x, y).inlier_mask_[real].mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("n", "d", "n_real", "heavy"), [(1000, 3, 50, True), (1000, 50, 30, False), (600, 400, 24, True)]
 )
@@ -118,3 +142,17 @@ def test_a_map_is_taken_where_there_are_pairs_enough_for_one(seed):
     matcher = CalibratedMatcher(random_state=0).fit(X, Y)
     assert np.flatnonzero(matcher.q_values_ > 0.5).tolist() == wrong
     assert np.count_nonzero(~matcher.inlier_mask_) <= 4
+
+
+def test_one_fold_does_not_make_ridges_of_all(monkeypatch):
+    X, Y, _ = rotated_pairs(200, 50, 100, noise=0.3)
+    one = learner(X, Y)
+    assert isinstance(one.learn(shuffled(200)), LinearMap)
+    assert isinstance(one.learn(shuffled(200)), LinearMap)
+    monkeypatch.setattr("inlier.calibration.strategy._AS_GOOD_A_RIDGE", 0.01)  # from now on every ridge is better
+    assert isinstance(one.learn(shuffled(200)), LinearMap)
+    assert not one.ridge_is_better
+    for _ in range(2):
+        last = one.learn(shuffled(200))
+    assert one.ridge_is_better
+    assert isinstance(last, RidgeMap)

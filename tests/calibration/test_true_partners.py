@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 
 from inlier import CalibratedMatcher
-from inlier.calibration.true_partners import FoldScores, _lowest_named, clearly_real, without_true_partners
+from inlier.calibration.true_partners import (
+    FoldScores,
+    _lowest_named,
+    clearly_real,
+    nearest_rivals,
+    without_true_partners,
+)
 
 
 def problem(seed, shift):
@@ -64,3 +70,38 @@ def test_partners_that_were_parted_help_to_learn():
     accepted = CalibratedMatcher(random_state=2).fit(X, Y[partner]).inlier_mask_
     assert (accepted & real).sum() >= 30
     assert (accepted & ~real).sum() <= 1
+
+
+def test_the_nearest_rivals_are_the_best_of_the_others_but_for_partners():
+    scores = np.array([[9.0, 4.0, 1.0], [5.0, 0.0, 8.0], [2.0, 7.0, 3.0]])  # x_1 belongs with y_2, and x_2 with y_1
+    fold = FoldScores(np.arange(3), scores, ~np.eye(3, dtype=bool))
+    np.testing.assert_array_equal(nearest_rivals([fold]), [4.0, 5.0])  # of x_0 and of y_0
+    alone = FoldScores(np.arange(3), scores, np.zeros((3, 3), dtype=bool))
+    assert nearest_rivals([alone]).size == 0
+    assert nearest_rivals([fold, fold]).tolist() == [4.0, 4.0, 5.0, 5.0]
+
+
+def series_off_by_one(seed, rho):
+    """1,000 rows in order, of which ten runs of thirty are shifted by one row; strata of ten rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1000, 10))
+    for t in range(1, 1000):
+        X[t] = rho * X[t - 1] + np.sqrt(1 - rho**2) * X[t]
+    Y = X[:, ::-1] + 0.3 * rng.normal(size=X.shape)
+    partner = np.arange(1000)
+    for start in range(0, 1000, 100):
+        partner[start : start + 30] = np.roll(partner[start : start + 30], 1)
+    return X, Y[partner], partner == np.arange(1000), np.arange(1000) // 10
+
+
+def test_rows_off_by_one_are_told_in_small_strata():
+    for seed in range(3):
+        X, Y, real, strata = series_off_by_one(seed, 0.5)
+        accepted = CalibratedMatcher(random_state=seed).fit(X, Y, strata=strata).inlier_mask_
+        assert accepted[real].mean() > 0.9
+        assert accepted[~real].sum() <= 0.015 * accepted.sum()
+
+
+def test_rows_that_resemble_their_neighbours_too_much_are_not_accepted():
+    X, Y, _, strata = series_off_by_one(0, 0.99)
+    assert not CalibratedMatcher(random_state=0).fit(X, Y, strata=strata).inlier_mask_.any()

@@ -36,6 +36,7 @@ _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
 _ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
 _CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and strangers
 _SUSPICION = 1.25  # likewise, where more of the accepted are wrong beside rivals, too
+_SURELY_WRONG = 0.9999  # chance from which a pair is not accepted even where the rate would allow for it
 _STEPS, _SETTLED = 200, 1e-6  # of the iteration for the share of real pairs
 
 
@@ -142,11 +143,11 @@ class RivalShare:
         return (share - self.share[0]) / (error**2 + self.share[1] ** 2) ** 0.5
 
     def q_values(self) -> FloatArray:
-        """Share of wrong pairs among those that are no more doubtful than this one."""
+        """Share of wrong pairs among those that are no more doubtful than this one; 1 where it is surely wrong."""
         rising = np.argsort(self.chance_wrong)
         q = np.empty(rising.size)
         q[rising] = np.cumsum(self.chance_wrong[rising]) / np.arange(1, rising.size + 1)
-        return q
+        return np.where(self.chance_wrong > _SURELY_WRONG, 1.0, q)
 
     def warning(self, share: float, accepted: Mask, n_wrong: float, *, has_strata: bool) -> str:
         """What to say where this is not what was found beside strangers, of the stratum if it has one."""

@@ -26,7 +26,7 @@ from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fr
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
-from inlier.calibration.true_partners import FoldScores, clearly_real, without_true_partners
+from inlier.calibration.true_partners import MOST_PAIRS, FoldScores, clearly_real, nearest_rivals, without_true_partners
 from inlier.exceptions import DependenceWarning
 from inlier.progress import track
 from inlier.rows import PairedRows
@@ -42,6 +42,7 @@ MOST_PARTED = 1_000  # pairs among which partners that were parted are learned f
 _CLEAR, _MOST_OF_THEM = 0.01, 0.8  # q-value; share of the real pairs that have it where nothing is left to be learned
 _MOSTLY_WRONG = 0.5  # share of real pairs below which that is tried
 _INTERVAL_RATE = 0.05  # of false discoveries among the pairs whose scores say whether noise has heavy tails
+_MANY_STRATA = 4  # for each fold: then strata are not split, so that all of each can be re-paired
 _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
 
 
@@ -57,6 +58,8 @@ class CrossFit:
     by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
     rows_depend: bool = False  # whether rows seem to depend on each other
     judges: tuple[PairScorer, ...] = ()  # what was learned, each without a part of the pairs: for pairs that come later
+    # where strata are small: how well each y_i fits x_i, and each row what fits it best instead, in rising order
+    nearest: tuple[FloatArray, FloatArray] | None = None
     standardised: bool = False  # whether scores are in units of what re-pairings did where each was learned
 
     def judged(self, alpha: float, *, has_strata: bool) -> tuple[Calibration, tuple[float, float]]:
@@ -64,10 +67,10 @@ class CrossFit:
 
         If there are more wrong pairs beside rivals, they are counted there; there is a warning, for that has a reason.
         """
-        judged, rivals = calibrate(self.levels, self.null_scores, self.null_fraction, self.counts), self.by_rivals
+        (judged, levels, null_scores), rivals = self._calibrated(alpha), self.by_rivals
         low, high = judged.interval(self.counts, None if rivals is None else rivals.share)
         accepted = judged.accepted(_INTERVAL_RATE)
-        if has_heavy_tail(self.levels[accepted], None if self.counts is None else self.counts[accepted]):
+        if has_heavy_tail(levels[accepted], None if self.counts is None else self.counts[accepted]):
             high = 1.0  # of pairs with so much noise, some are like wrong ones: a bound from below
         stand_out = some_stand_out(judged.p_values, self.counts)
         if not stand_out:
@@ -86,9 +89,23 @@ class CrossFit:
         if not contradict:
             return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high)
         share, error = rivals.share
-        judged = calibrate(self.levels, self.null_scores, (1 - share, error), self.counts)
+        judged = calibrate(levels, null_scores, (1 - share, error), self.counts)
         high = max(judged.interval()[1], high)  # not all swaps can be told, likewise
         return judged.doubting(rivals.chance_wrong), (low, high)
+
+    def _calibrated(self, alpha: float) -> tuple[Calibration, FloatArray, FloatArray]:
+        """What the scores are worth beside re-pairings; also those that count, and those of re-pairings.
+
+        In a small stratum re-pairings meet true partners so often that they may let nothing pass. Then each row's best
+        fit among the others of its stratum, but for what seems to be its partner, is the null: wrong partners may
+        then be any of the stratum, even always the one that resembles the right one most.
+        """
+        judged = calibrate(self.levels, self.null_scores, self.null_fraction, self.counts)
+        if self.nearest is not None and not judged.accepted(alpha).any():
+            beside_nearest = calibrate(*self.nearest)
+            if beside_nearest.accepted(alpha).any():
+                return beside_nearest, *self.nearest
+        return judged, self.levels, self.null_scores
 
     def judge(self, x: Any, y: Any) -> FloatArray:
         """Score other prepared pairs: the median of what all judges say; 0 where nothing was learned."""
@@ -182,6 +199,8 @@ def cross_fit(
             real = clearly_real(fit.levels, fit.null_scores, fit.null_fraction)
             if real is not None:
                 fit = _together(_without_partners(parts, real, pairs, labels, rng), n_deals, labels)
+        if strata_are_whole(labels, n_folds) and n <= MOST_PAIRS and all(isinstance(p.by, LinearMap) for p in parts):
+            fit = replace(fit, nearest=_beside_nearest(parts, n_deals, pairs, labels, rng))
     may_be_permuted = helped is None and _are_all_different(labels)
     if may_be_permuted and n <= MOST_PARTED and max(pairs.dimensions) <= WIDE and _few_are_clear(fit):
         helped = _by_neighbours(pairs, prepared, rng)
@@ -256,16 +275,38 @@ def _on_one_scale(folds: list[_Fold]) -> list[_Fold]:
     return [fold.standardised() for fold in folds] if _are_mixed(folds) else folds
 
 
-def _without_partners(
-    folds: list[_Fold], real: Mask, pairs: PairedRows, labels: Array, rng: np.random.RandomState
-) -> list[_Fold]:
-    """The same, with true partners left out of the re-pairings."""
+def _beside_nearest(
+    folds: list[_Fold], n_deals: int, pairs: PairedRows, labels: Array, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray] | None:
+    """Log likelihood of each y_i given x_i, the median over deals; and of each row with what fits it best instead."""
+    of_deals = np.full((n_deals, labels.shape[1]), np.nan)
     all_pairings = []
+    for fold, found in zip(folds, _all_pairings(folds, pairs, labels, rng), strict=True):
+        y = to_host(prepared_rows(pairs, fold.rows)[1])
+        # a score is log N(y; predicted, variance) - log N(y; 0, 1): what strangers are like does not matter here
+        likelihoods = replace(found, scores=found.scores - np.einsum("ij,ij->i", y, y) / 2)
+        of_deals[fold.deal, fold.rows] = np.diag(likelihoods.scores)
+        all_pairings.append(likelihoods)
+    null = nearest_rivals(all_pairings)
+    return (np.median(np.nan_to_num(of_deals, nan=null[0]), axis=0), null) if null.size else None
+
+
+def _all_pairings(folds: list[_Fold], pairs: PairedRows, labels: Array, rng: np.random.RandomState) -> list[FoldScores]:
+    """All x of each fold with all its y."""
+    found = []
     for fold in folds:
         scores = to_host(fold.by.scores_of_all_pairings(*prepared_rows(pairs, fold.rows)))
         scores = (scores - fold.centre) / fold.spread
         may = are_re_pairings(labels[:, fold.rows], np.arange(fold.rows.size), rng)
-        all_pairings.append(FoldScores(fold.rows, scores, may))
+        found.append(FoldScores(fold.rows, scores, may))
+    return found
+
+
+def _without_partners(
+    folds: list[_Fold], real: Mask, pairs: PairedRows, labels: Array, rng: np.random.RandomState
+) -> list[_Fold]:
+    """The same, with true partners left out of the re-pairings."""
+    all_pairings = _all_pairings(folds, pairs, labels, rng)
     kept = without_true_partners(all_pairings, real, rng)
     return [
         replace(fold, null_scores=all_of.scores[mask])
@@ -315,6 +356,9 @@ def deal_folds(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array
     unit = _units(labels)
     if unit is None:
         n_folds = min(n_folds, n // 2)
+        if strata_are_whole(labels, n_folds):
+            fold_of_stratum = rng.permutation(np.arange(int(labels[3].max()) + 1) % n_folds)
+            return fold_of_stratum[labels[3]]
         if len(labels) == 2:
             return rng.permutation(np.arange(n) % n_folds)
         order = rng.permutation(n)
@@ -334,6 +378,11 @@ def deal_folds(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array
     fold_of_unit = np.empty(size.size, dtype=int)
     fold_of_unit[order] = middle * n_folds // n
     return fold_of_unit[unit]
+
+
+def strata_are_whole(labels: Array, n_folds: int) -> bool:
+    """Whether there are so many strata that none has to be split between folds."""
+    return len(labels) > 2 and _units(labels) is None and int(labels[3].max()) + 1 >= _MANY_STRATA * n_folds
 
 
 def _units(labels: Array) -> Array | None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -123,18 +124,25 @@ class AnchorPairs:
 
 
 def find_anchors(
-    x: FloatArray, y: FloatArray, candidates: Iterable[Coordinates], rng: np.random.RandomState, points: Array
+    x: FloatArray,
+    y: FloatArray,
+    candidates: Iterable[Coordinates],
+    rng: np.random.RandomState,
+    points: Array,
+    seen: Significance | None = None,
 ) -> AnchorPairs | None:
     """Find the pairs that agree best with each other in one of the coordinates; None if there are none.
 
     Prepared pairs come in random order, and the first of them are compared; ``points`` are equal for equal points, of x
-    and of y.
+    and of y. What a map has ``seen`` of them gives weights to try first: the leading eigenvector of few pairs is
+    not always that of the real ones.
     """
     x, y, points = x[:MOST_ROWS], y[:MOST_ROWS], points[:, :MOST_ROWS]
+    known = [] if seen is None else [seen.weights(_SHARPNESS)[:MOST_ROWS]]
     best: AnchorPairs | None = None
     for coordinates in candidates:
         products = _InnerProducts.of(coordinates, x, y, points, rng)
-        for start in products.starts():
+        for start in chain(known, products.starts()):
             found = products.settled(start)
             if found is not None and (best is None or found.significance.berk_jones > best.significance.berk_jones):
                 best = found

@@ -49,7 +49,7 @@ _BEYOND_CHANCE = 25.0  # Berk-Jones statistic that chance does not reach
 _NARROWEST_RIDGE, _NARROWEST_IF_FEW = 20, 8  # dimensions: in fewer, strangers too have much the same direction
 _FEW = 8  # pairs per dimension, fewer of which are few
 _SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions
-_FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many in a row, no more
+_FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many more than were, no more
 _ANY_RATE = 0.01  # of false discoveries: what is found does not depend on it
 _WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
 
@@ -97,6 +97,7 @@ class Learner:
         self._coordinates: list[Coordinates] | None = None
         self._n_in_vain = 0
         self._of_anchors: float | None = None  # Berk-Jones statistic, beside a ridge
+        self._for_ridge = 0  # in how many more folds a ridge was better than a map, than it was not
         self.ridge_is_better = False  # than maps, by far or where pairs are few: then no other model is learned
 
     by_pairs_alone = True
@@ -134,16 +135,20 @@ class Learner:
         x, y = self.prepared_rows(rows)
         found: PairScorer | None = learn_map(x, y, self._rng, points)
         if found is None or found.significance.berk_jones < clear or self.pairs_are_few:
-            found = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
-            if isinstance(found, RidgeMap) and found.significance.berk_jones >= _BEYOND_CHANCE:
-                self.ridge_is_better = self._is_no_worse_than_anchors(found, x, y, points)
+            best = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
+            if isinstance(best, RidgeMap) and best.significance.berk_jones >= _BEYOND_CHANCE:
+                self._for_ridge += 1
+                self.ridge_is_better = self._for_ridge > 0 and self._is_no_worse_than_anchors(best, x, y, points)
                 if self.ridge_is_better:
-                    return found
+                    return best
+            elif best is found and found is not None:
+                self._for_ridge -= 1
+            found = best if self._for_ridge > 0 else found or best
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
-        other = self._other_model(x, y, points)
+        other = self._other_model(x, y, points, found)
         in_vain = other is None or other.significance.berk_jones < _FAINT
-        self._n_in_vain = self._n_in_vain + 1 if in_vain else 0
+        self._n_in_vain += 1 if in_vain else -1  # where others were worth it, two failures in a row are chance
         return _better(found, other)
 
     def prepared_rows(self, rows: Array) -> tuple[Any, Any]:
@@ -181,10 +186,11 @@ class Learner:
             self._of_anchors = 0.0 if found is None else found.significance.berk_jones
         return ridge.significance.berk_jones >= _AS_GOOD_A_RIDGE * self._of_anchors
 
-    def _other_model(self, x: Any, y: Any, points: Array) -> PairScorer | None:
+    def _other_model(self, x: Any, y: Any, points: Array, found: PairScorer | None) -> PairScorer | None:
         best: PairScorer | None = None
-        for found in chain(self._maps_from_consensus(x, y, points), self._anchors(x, y, points, self._rng)):
-            best = _better(best, found)
+        seen = None if found is None else found.significance
+        for other in chain(self._maps_from_consensus(x, y, points), self._anchors(x, y, points, self._rng, seen)):
+            best = _better(best, other)
             if self._is_clear(best, points.shape[1]):
                 break
         return best
@@ -210,13 +216,15 @@ class Learner:
         model = MapModel("orthogonal", x.shape[1])
         return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
 
-    def _anchors(self, x: Any, y: Any, points: Array, rng: np.random.RandomState) -> Iterator[AnchorPairs | None]:
-        """Pairs whose inner products agree."""
+    def _anchors(
+        self, x: Any, y: Any, points: Array, rng: np.random.RandomState, seen: Significance | None = None
+    ) -> Iterator[AnchorPairs | None]:
+        """Pairs whose inner products agree; those that stand out by what was ``seen`` are tried first."""
         if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_ANCHORS:
             return
         if self._coordinates is None:
             self._coordinates = candidate_coordinates(self._pairs, *_on_host(x, y, _SEARCHED))
-        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, rng, points)
+        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, rng, points, seen)
 
 
 def _better(found: PairScorer | None, other: PairScorer | None, ahead: float | None = None) -> PairScorer | None:

@@ -5,6 +5,10 @@ Then x_i with y_j, j not i, is a real pair with a chance of about one in n, and 
 told by pairs that are clearly real: the best that they find among the others of their fold is never a partner. Names
 are taken from a score on at which at most a tenth of them would be wrong, and so many of them, by lot, stay in the
 null.
+
+In a small stratum one in a few re-pairings is a partner, and a wrong row may always be the one next to the right one.
+There each row's best fit among the others, unless it seems to be its partner, is a null that holds for any wrong
+partner of the stratum (`nearest_rivals`).
 """
 
 from __future__ import annotations
@@ -43,6 +47,22 @@ class FoldScores:
         mine = real[self.rows]
         turned = FoldScores(self.rows, self.scores.T, self.may_be_re_paired.T)
         return np.concatenate([self.best()[0][mine], turned.best()[0][mine]])
+
+
+def nearest_rivals(folds: list[FoldScores]) -> FloatArray:
+    """Score of each x, and of each y, with what fits it best of the others, in rising order.
+
+    Two that are each other's best, better than with their own, seem to be partners, and do not count.
+    """
+    found = [np.empty(0)]
+    for fold in folds:
+        own = np.diag(fold.scores)
+        others = np.where(fold.may_be_re_paired, fold.scores, -np.inf)
+        for_x, for_y = others.max(axis=1), others.max(axis=0)
+        partners = (others > own[:, None]) & (others > own) & (others == for_x[:, None]) & (others == for_y)
+        found += [for_x[~partners.any(axis=1)], for_y[~partners.any(axis=0)]]
+    rising = np.sort(np.concatenate(found))
+    return rising[np.isfinite(rising)]
 
 
 def clearly_real(scores: FloatArray, null_scores: FloatArray, null_fraction: tuple[float, float] | None) -> Mask | None:

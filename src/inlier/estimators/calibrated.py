@@ -75,7 +75,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     Attributes
     ----------
     p_values_ : ndarray of shape (n,)
-        Chance that a wrong pair scores as high as this one.
+        Chance that a wrong pair scores as high as this one. In many small strata, where re-pairings let nothing pass:
+        that the best other row of the stratum fits as well.
     q_values_ : ndarray of shape (n,)
         Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real. Pairs
         whose x and y other rows fit far better come last.
