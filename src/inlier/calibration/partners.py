@@ -32,11 +32,11 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs
+from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs, entries
 from inlier.calibration.p_values import calibrate
 from inlier.rows.null_pairs import may_be_re_paired
 
-_ENTRIES_AT_ONCE = 1_000_000
+_ENTRIES_AT_ONCE = 4_000_000
 _MOST_CANDIDATES = 5  # of a row
 _LARGEST_PART = 3_000  # rows that are assigned to each other at once; of more, each keeps fewer candidates
 _SWAPS = 0.8  # of mix-ups: how much x_j with y_i says about x_i with y_j
@@ -161,25 +161,20 @@ def _mean_log_odds(
     first = np.full(compared[0].trusted.size, len(compared))
     for number, fold in reversed(list(enumerate(compared))):
         first[fold.fold.rows] = number
-    order = np.argsort(first[rows], kind="stable")
-    order = order[first[rows[order]] < len(compared)]
     at_once = max(1, _ENTRIES_AT_ONCE // max(others.size, 1))
-    for start in range(0, order.size, at_once):
-        places = order[start : start + at_once]
-        total: FloatArray | None = None
-        count = np.zeros(places.size, dtype=np.float32)
+    of_first = [np.flatnonzero(first[rows] == number) for number in range(len(compared))]
+    for places in (part[k : k + at_once] for part in of_first for k in range(0, part.size, at_once)):
+        total, count = np.zeros(0, dtype=np.float32), np.zeros(places.size, dtype=np.float32)
         for fold in compared:
             at = np.flatnonzero(fold.is_in_fold[rows[places]])
             if at.size:
                 mine = rows[places[at]]
-                both = fold.log_odds(mine, others), fold.log_odds(others, mine).T
+                both = np.stack([fold.log_odds(mine, others), fold.log_odds(others, mine).T])
+                if count.any():
+                    total[:, at] += both
+                else:  # the first deal, in which all of these rows are in one fold
+                    total = both
                 count[at] += 1
-                if total is None and at.size == places.size:
-                    total = np.stack(both)
-                    continue
-                total = np.zeros((2, places.size, others.size), dtype=np.float32) if total is None else total
-                total[:, at] += both
-        assert total is not None
         onward, back = total if count.max() == 1 else total / count[:, None]
         yield places, onward, back
 
@@ -188,7 +183,7 @@ def _worth_a_thought(
     fold: AnyPairs, rows: Array, others: Array, has: tuple[Mask, Mask], level: float, both: Sequence[FloatArray]
 ) -> tuple[tuple[Array, Array], FloatArray, FloatArray]:
     """Which rows and others have log odds above a level, one way or the other, and these."""
-    at = np.nonzero((both[0] > level) | (both[1] > level))
+    at = entries((both[0] > np.float32(level)) | (both[1] > np.float32(level)))
     return at, *_where_possible(fold, rows[at[0]], others[at[1]], has, [odds[at] for odds in both])
 
 
@@ -303,8 +298,8 @@ class _Chance:
         best, beside = np.zeros(n), (np.arange(n) * (2 * _DRAW + 1) + _DRAW) % m  # some suspect or other
         beside_onward, beside_back = np.full((2, *beside.shape), IMPOSSIBLE)
         for place, *both in _mean_log_odds(compared, rows, suspects):
-            (r, c), *odds = _worth_a_thought(compared[0], rows[place], suspects, has, evidence.level, both)
-            np.maximum.at(best, place[r], evidence(*odds, wrong[c]))
+            (r, c), onward, back = _worth_a_thought(compared[0], rows[place], suspects, has, evidence.level, both)
+            np.maximum.at(best, place[r], evidence(onward, back, wrong[c]))
             at, drawn = (np.arange(place.size), beside[:, place]), suspects[beside[:, place]]
             of_drawn = _where_possible(compared[0], rows[place], drawn, has, [side[at] for side in both])
             beside_onward[:, place], beside_back[:, place] = of_drawn

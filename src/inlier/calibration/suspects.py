@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import chdtri, gammainc, ndtr, ndtri
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.any_pairs import AnyPairs
+from inlier.calibration.any_pairs import AnyPairs, number_of
 from inlier.rows.null_pairs import n_shifts, re_pairings
 
 _FLOORS = 2.0  # times the least share that there can be, from which on the distribution of ranks is looked at
@@ -63,19 +63,19 @@ def _others_that_fit_better(compared: Sequence[AnyPairs], i: Array, j: Array) ->
     for fold in compared:
         at = np.flatnonzero(fold.is_in_fold[i])
         x, y, rivals = i[at], j[at], fold.rivals
-        score = fold.pair_scores(x, y)[:, None]
+        score = fold.pair_scores(x, y).astype(np.float32)[:, None]
         sides = (fold.scores(x, rivals), x, y), (fold.scores(rivals, y).T, y, x)
         for side, (scores, of, beside) in enumerate(sides):
             may = fold.allowed(of, rivals)
             if i is not j:
                 may &= rivals != beside[:, None]
-            beaten[side, at] += np.count_nonzero((scores >= score) & may, axis=1)
-        met[at] += np.count_nonzero(may, axis=1)
+            beaten[side, at] += number_of((scores >= score) & may)
+        met[at] += number_of(may)
     return beaten, met
 
 
 def _added_scores(beaten: FloatArray, met: FloatArray) -> FloatArray:
-    """Normal scores of the shares of other y and of other x that fit better, added up; NaN where there are no others."""
+    """Normal scores of the shares of other y and x that fit better, added up; NaN where there are no others."""
     shares = np.where(met > 0, (beaten + 0.5) / (met + 1), np.nan)
     added: FloatArray = -ndtri(shares).sum(axis=0)
     return added
