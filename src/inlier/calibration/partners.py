@@ -164,7 +164,8 @@ def _mean_log_odds(
     at_once = max(1, _ENTRIES_AT_ONCE // max(others.size, 1))
     of_first = [np.flatnonzero(first[rows] == number) for number in range(len(compared))]
     for places in (part[k : k + at_once] for part in of_first for k in range(0, part.size, at_once)):
-        total, count = np.zeros(0, dtype=np.float32), np.zeros(places.size, dtype=np.float32)
+        total: FloatArray = np.zeros(0, dtype=np.float32)
+        count = np.zeros(places.size, dtype=np.float32)
         for fold in compared:
             at = np.flatnonzero(fold.is_in_fold[rows[places]])
             if at.size:
@@ -175,8 +176,8 @@ def _mean_log_odds(
                 else:  # the first deal, in which all of these rows are in one fold
                     total = both
                 count[at] += 1
-        onward, back = total if count.max() == 1 else total / count[:, None]
-        yield places, onward, back
+        total /= count[:, None]
+        yield places, total[0], total[1]
 
 
 def _worth_a_thought(
