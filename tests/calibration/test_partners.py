@@ -82,6 +82,19 @@ def test_the_evidence_is_what_bayes_says():
             assert found[i, j] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_there_is_no_evidence_where_both_log_odds_are_below_the_level(seed):
+    rng = np.random.default_rng(seed)
+    odds = _LogRatio.of(rng.normal(3, 2, 5_000), rng.normal(-2, 2, 5_000), 5_000)
+    wrong = rng.uniform(0.1, 1, 200)
+    evidence = _Evidence(odds, wrong)
+    below = evidence.level - rng.exponential(0.5, (2, 5_000))
+    of_x, of_y = rng.choice(wrong, (2, 5_000))
+    assert (evidence(*below, of_y, of_x) <= 0).all()
+    assert evidence(np.array([odds.above(3.0)]), below[1][:1], np.ones(1))[0] > 0
+    assert odds.above(100.0) == np.inf
+
+
 def test_numbers_are_drawn_in_proportion():
     weights = np.array([1.0, 0.0, 2.0, 0.5])
     drawn = np.bincount(_in_proportion(weights, 3_500), minlength=4)
