@@ -107,6 +107,8 @@ def repair_pairs(
     steady = of.n_pairs <= _MOST_LOOKED_AT  # where pairs are many, the luck of a deal is small
     compared = compare_any(near, common, trusted, matcher.n_folds, rng, helped, steady=steady)
     wrong_again, rank = _judged(compared, is_pair, rng)
+    if not (q <= alpha).any():  # then ranks do not tell real pairs from wrong ones, nor how many there are of each
+        wrong_again[is_pair] = np.minimum(wrong_again[is_pair], MORE_LIKELY)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
     for fold in compared:
         fold.weigh()
