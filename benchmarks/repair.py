@@ -88,7 +88,7 @@ def oracle(X, Y, truth, seed, alpha, *, knows_all, **given):
     if not knows_all:
         return quiet(matcher.repair, X, Y, **given)
     judged = steps._judged
-    steps._judged = lambda compared, is_pair: (matcher.q_values_.copy(), judged(compared, is_pair)[1])
+    steps._judged = lambda *given: (matcher.q_values_.copy(), judged(*given)[1])
     try:
         return quiet(matcher.repair, X, Y, **given)
     finally:

@@ -71,7 +71,7 @@ def test_the_evidence_is_what_bayes_says():
     odds = _LogRatio.of(rng.normal(6, 1, 5_000), rng.normal(0, 1, 5_000), 5_000)
     wrong = np.array([1.0, 0.4, 0.1])
     m, onward, back = 3, rng.normal(2, 2, (3, 3)), rng.normal(2, 2, (3, 3))
-    found = _Evidence(odds, wrong)(onward, back, of_x=wrong[:, None])
+    found = _Evidence(odds, wrong)(onward, back, wrong, wrong[:, None])
     for i in range(3):
         for j in range(3):
             v_i, v_j = wrong[i] / 0.5, wrong[j] / 0.5
@@ -80,6 +80,19 @@ def test_the_evidence_is_what_bayes_says():
             returned = for_it / (for_it + 1 - prior)
             expected = odds(onward[i, [j]])[0] + np.log(v_j * (1 - 0.8 * returned) + m * 0.8 * returned)
             assert found[i, j] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_there_is_no_evidence_where_both_log_odds_are_below_the_level(seed):
+    rng = np.random.default_rng(seed)
+    odds = _LogRatio.of(rng.normal(3, 2, 5_000), rng.normal(-2, 2, 5_000), 5_000)
+    wrong = rng.uniform(0.1, 1, 200)
+    evidence = _Evidence(odds, wrong)
+    below = evidence.level - rng.exponential(0.5, (2, 5_000))
+    of_x, of_y = rng.choice(wrong, (2, 5_000))
+    assert (evidence(*below, of_y, of_x) <= 0).all()
+    assert evidence(np.array([odds.above(3.0)]), below[1][:1], np.ones(1))[0] > 0
+    assert odds.above(100.0) == np.inf
 
 
 def test_numbers_are_drawn_in_proportion():
@@ -126,14 +139,16 @@ def test_log_odds_are_means_over_the_deals(mixed_up):
     for row in rows:
         folds.append([fold for fold in compared if row in fold.fold.rows])
     assert {len(of) for of in folds} == {len({fold.fold.deal for fold in compared})} != {1}
-    allowed = compared[0].allowed(rows, suspects)
-    for places, onward, back in _mean_log_odds(compared, rows, suspects, (np.ones(400, dtype=bool),) * 2):
+    met = []
+    for places, onward, back in _mean_log_odds(compared, rows, suspects):
+        met.extend(places)
         for place, at in enumerate(places):
-            one, may = rows[[at]], allowed[at]
+            one = rows[[at]]
             expected = np.mean([fold.log_odds(one, suspects)[0] for fold in folds[at]], axis=0)
-            np.testing.assert_allclose(onward[place], np.where(may, expected, IMPOSSIBLE))
+            np.testing.assert_allclose(onward[place], expected, atol=1e-3)
             expected = np.mean([fold.log_odds(suspects, one)[:, 0] for fold in folds[at]], axis=0)
-            np.testing.assert_allclose(back[place], np.where(may, expected, IMPOSSIBLE))
+            np.testing.assert_allclose(back[place], expected, atol=1e-3)
+    assert sorted(met) == list(range(rows.size))
     own = [np.mean([fold.own_log_odds(rows[[at]])[0] for fold in of]) for at, of in enumerate(folds)]
     np.testing.assert_allclose(_mean_own_log_odds(compared, rows), own)
 
@@ -161,7 +176,7 @@ def test_a_row_that_is_right_gets_no_name_and_keeps_its_y(mixed_up, chance, is_n
 
 def test_a_copy_has_an_owner(mixed_up):
     compared, suspects, sure = mixed_up
-    owners = find_owners(compared, suspects, sure, of_y=True)
+    owners = find_owners(compared, suspects, sure)[0]
     assert owners.of[6] == 61
     assert owners.q_values[6] <= 0.05
     assert (owners.q_values[:6] > 0.05).all()
@@ -172,5 +187,5 @@ def test_without_right_pairs_nobody_is_named(mixed_up):
     names = name_partners(compared, suspects, np.ones(suspects.size), np.zeros_like(sure))
     assert (names.partner == -1).all()
     assert (names.q_values == 1).all()
-    assert (find_owners(compared, suspects, np.zeros_like(sure), of_y=False).of == -1).all()
+    assert (find_owners(compared, suspects, np.zeros_like(sure))[1].of == -1).all()
     assert name_partners(compared, suspects[:0], np.ones(0), sure).partner.size == 0

@@ -14,7 +14,7 @@ def test_wrong_pairs_have_standard_normal_ranks_and_real_ones_high_ones():
     data = make_gaussian_pairs(1000, 5, 0.5, noise=0.5, rng=0)
     pairs, labels = prepare_model_pairs(data.X, data.Y, whiten=True), pair_labels(data.X, data.Y)
     compared = compare_any(pairs, labels, data.inlier_mask, 5, np.random.RandomState(0))
-    z, share, least = own_rank_scores(compared, 1000)
+    z, share, least = own_rank_scores(compared, 1000, np.random.RandomState(1))
     wrong = z[~data.inlier_mask]
     assert abs(wrong.mean()) < 0.2
     assert 0.85 < wrong.std() < 1.15
@@ -37,6 +37,26 @@ def test_the_chances_add_up(n_wrong):
         assert 0.3 * n_wrong - 2 < 1000 * share < 2 * n_wrong + 3
     assert abs(stated - true) / n < 0.12  # of five wrong ones, little is seen of the real tail
     assert n > 20 * n_wrong * 0.7
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.77, 0.9])
+def test_a_gap_between_wrong_and_real_pairs_is_seen_whatever_the_share(share):
+    n_wrong = round(13_000 * share)
+    z = np.append(np.random.default_rng(0).normal(size=n_wrong), np.full(13_000 - n_wrong, 3.8))
+    chance, found = chance_wrong(z, 0.00025)
+    assert found == pytest.approx(share, abs=0.01)
+    below = z < 3
+    assert (chance[below] > 0.9).mean() > 0.998
+    assert (chance[n_wrong:] < 0.01).all()
+
+
+def test_wrong_pairs_vary_as_re_pairings_do_however_many_deals_there_are():
+    data = make_gaussian_pairs(300, 20, 0.6, noise=1.0, rng=0)
+    pairs, labels = prepare_model_pairs(data.X, data.Y, whiten=True), pair_labels(data.X, data.Y)
+    compared = compare_any(pairs, labels, data.inlier_mask, 5, np.random.RandomState(0), steady=True)
+    assert len({fold.fold.deal for fold in compared}) == 10
+    z, _, _ = own_rank_scores(compared, 300, np.random.RandomState(1))
+    assert abs(np.std(z[~data.inlier_mask]) - 1) < 0.2
 
 
 def test_three_wrong_pairs_far_below_all_others_are_no_heavy_tail():

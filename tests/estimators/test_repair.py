@@ -253,3 +253,15 @@ def test_rows_on_a_device_are_repaired_as_those_in_memory():
     np.testing.assert_array_equal(repaired.kind, here.kind)
     assert plot_map(matcher, *there).get_ylabel() == "y"
     plt.close("all")
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_where_no_pair_can_be_accepted_none_is_called_wrong(share):
+    data = make_gaussian_pairs(150, 10, share, noise=8.0, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert not matcher.inlier_mask_.any()
+    found = matcher.repair(data.X, data.Y)
+    assert not found.suspects.any()
+    assert set(found.kind) <= {"poor", "doubtful"}
+    assert (found.partner == np.arange(150)).all()
+    assert found.answer == "Of none of the 150 rows can be told whether it is with its partner."

@@ -22,7 +22,7 @@ No y is given to two x: of the candidates, those are taken that together have mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -32,10 +32,11 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs
+from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs, entries
 from inlier.calibration.p_values import calibrate
+from inlier.rows.null_pairs import may_be_re_paired
 
-_ROWS_AT_ONCE = 500
+_ENTRIES_AT_ONCE = 4_000_000
 _MOST_CANDIDATES = 5  # of a row
 _LARGEST_PART = 3_000  # rows that are assigned to each other at once; of more, each keeps fewer candidates
 _SWAPS = 0.8  # of mix-ups: how much x_j with y_i says about x_i with y_j
@@ -85,24 +86,27 @@ def name_partners(
     chance = _Chance.of(compared, suspects, np.where(has[1][suspects], wrong, 0.0), has)
     if chance is None:
         return nobody
+    found, evidence = [], chance.evidence
+    for places, *both in _mean_log_odds(compared, suspects, suspects):
+        (r, c), onward, back = _worth_a_thought(compared[0], suspects[places], suspects, has, evidence.level, both)
+        found.append((places[r], c, evidence(onward, back, evidence.wrong[c], wrong[places[r]])))
+    row, column, weight, rank = _best_of_each(*(np.concatenate(part) for part in zip(*found, strict=True)))
     best, second = np.full((2, m), -1)
-    row, column, weight = [], [], []
-    for places, onward, back in _mean_log_odds(compared, suspects, suspects, has):
-        evidence = chance.evidence(onward, back, of_x=wrong[places][:, None])
-        order = np.argsort(-evidence, axis=1)[:, :_MOST_CANDIDATES]
-        strength = np.take_along_axis(evidence, order, axis=1)
-        best[places], second[places] = np.where(strength > 0, order, -1)[:, :2].T
-        r, c = np.nonzero(strength > 0)
-        row.append(places[r])
-        column.append(order[r, c])
-        weight.append(strength[r, c])
-    chosen, strength = _assigned(np.concatenate(row), np.concatenate(column), np.concatenate(weight), m)
-    is_wrong_name, not_here = chance.judge(
-        np.where(chosen >= 0, strength, _IMPOSSIBLE_EVIDENCE), np.where(has[0][suspects], wrong, 0.0)
-    )
+    best[row[rank == 0]], second[row[rank == 1]] = column[rank == 0], column[rank == 1]
+    chosen, strength = _assigned(row, column, weight, m)
+    is_wrong_name, not_here = chance.judge(strength, np.where(has[0][suspects], wrong, 0.0))
     runner_up = np.where(best == chosen, second, best)
     partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
     return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
+
+
+def _best_of_each(row: Array, column: Array, weight: FloatArray) -> tuple[Array, Array, FloatArray, Array]:
+    """Candidates for which there is evidence, the best few of each row, from the best down; and their ranks."""
+    kept = np.flatnonzero(weight > 0)
+    kept = kept[np.lexsort((-weight[kept], row[kept]))]
+    rank = np.arange(kept.size) - np.searchsorted(row[kept], row[kept])
+    few = rank < _MOST_CANDIDATES
+    return row[kept][few], column[kept][few], weight[kept][few], rank[few]
 
 
 def _means_of_surer(chances: FloatArray) -> FloatArray:
@@ -113,62 +117,85 @@ def _means_of_surer(chances: FloatArray) -> FloatArray:
     return means
 
 
-def find_owners(compared: Sequence[AnyPairs], suspects: Array, is_right: Mask, *, of_y: bool) -> Owners:
-    """Of which right pair a suspect's y is a copy (or its x): whose x (or y) it fits.
+def find_owners(compared: Sequence[AnyPairs], suspects: Array, is_right: Mask) -> tuple[Owners, Owners]:
+    """Of which right pair a suspect's y is a copy, and its x: whose x, and whose y, it fits.
 
     What that is worth is told by the right pairs themselves, each with the best of the others.
     """
-    place = np.full(is_right.size, -1)
     right = np.flatnonzero(is_right)[:: max(1, int(is_right.sum()) // _MOST_SURE)]
     m = suspects.size
     if m == 0 or right.size < FEWEST_SURE:
-        return Owners(np.full(m, -1), np.ones(m))
-    total, count, null = np.zeros((m, right.size + 1)), np.zeros((m, 1)), []
-    place[suspects] = np.arange(m)
+        nobody = Owners(np.full(m, -1), np.ones(m))
+        return nobody, nobody
+    own_partner = _mean_own_log_odds(compared, suspects)
+    best, null = (_best_of_all(compared, rows, right) for rows in (suspects, right))
 
-    def log_odds(fold: AnyPairs, rows: Array) -> FloatArray:
-        odds = fold.log_odds(right, rows).T if of_y else fold.log_odds(rows, right)
-        return np.where(fold.allowed(rows, right), odds, IMPOSSIBLE)
+    def owners(side: int) -> Owners:
+        (at, odds), (_, by_chance) = best[side], null[side]
+        judged = calibrate(odds, by_chance, (1.0, 0.0))
+        return Owners(right[at], np.where(odds > own_partner, judged.q_values, 1.0))
 
-    for fold in compared:
-        own = fold.fold.rows[place[fold.fold.rows] >= 0]
-        for start in range(0, own.size, _ROWS_AT_ONCE):
-            rows = own[start : start + _ROWS_AT_ONCE]
-            total[place[rows]] += np.column_stack([log_odds(fold, rows), fold.own_log_odds(rows)])
-            count[place[rows]] += 1
-        null.append(log_odds(fold, np.intersect1d(fold.fold.rows, right)).max(axis=1, initial=IMPOSSIBLE))
-    mean, own_partner = np.split(np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE), [right.size], axis=1)
-    judged = calibrate(mean.max(axis=1), np.concatenate(null), (1.0, 0.0))
-    fits_better = mean.max(axis=1) > own_partner[:, 0]
-    return Owners(right[mean.argmax(axis=1)], np.where(fits_better, judged.q_values, 1.0))
+    return owners(1), owners(0)
+
+
+def _best_of_all(compared: Sequence[AnyPairs], rows: Array, others: Array) -> list[tuple[Array, FloatArray]]:
+    """Which of the others' y fits x of each row best, and its log odds; and which of the others' x fits y."""
+    at, highest = np.zeros((2, rows.size), dtype=np.int64), np.full((2, rows.size), IMPOSSIBLE)
+    for places, *both in _mean_log_odds(compared, rows, others):
+        allowed = compared[0].allowed(rows[places], others)
+        for side, odds in enumerate(both):
+            possible = np.where(allowed, odds, np.float32(IMPOSSIBLE))
+            at[side, places] = possible.argmax(axis=1)
+            highest[side, places] = possible.max(axis=1)
+    return list(zip(at, highest, strict=True))
 
 
 def _mean_log_odds(
-    compared: Sequence[AnyPairs], rows: Array, suspects: Array, has: tuple[Mask, Mask]
+    compared: Sequence[AnyPairs], rows: Array, others: Array
 ) -> Iterator[tuple[Array, FloatArray, FloatArray]]:
-    """Log odds of x of rows with all suspects' y, and of y of rows with all suspects' x, some rows at a time.
+    """Log odds of x of rows with all others' y, and of y of rows with all others' x, some rows at a time.
 
-    Each by the maps of its own folds, the mean over the deals; impossible where there is no such x or y.
+    Each by the maps of its own folds, the mean over the deals; also where they may not be paired. Rows of one fold come
+    together, with their places among all; those that are in no fold are left out.
     """
-    of_x, of_y = has
-    place = np.full(compared[0].trusted.size, -1)
-    place[rows] = np.arange(rows.size)
-    for start in range(0, rows.size, _ROWS_AT_ONCE):
-        places = np.arange(start, min(start + _ROWS_AT_ONCE, rows.size))
-        total, count = np.zeros((2, places.size, suspects.size)), np.zeros((places.size, 1))
+    first = np.full(compared[0].trusted.size, len(compared))
+    for number, fold in reversed(list(enumerate(compared))):
+        first[fold.fold.rows] = number
+    at_once = max(1, _ENTRIES_AT_ONCE // max(others.size, 1))
+    of_first = [np.flatnonzero(first[rows] == number) for number in range(len(compared))]
+    for places in (part[k : k + at_once] for part in of_first for k in range(0, part.size, at_once)):
+        total: FloatArray = np.zeros(0, dtype=np.float32)
+        count = np.zeros(places.size, dtype=np.float32)
         for fold in compared:
-            mine = fold.fold.rows
-            mine = mine[(place[mine] >= start) & (place[mine] < start + places.size)]
-            if mine.size:
-                at = place[mine] - start
-                total[0, at] += fold.log_odds(mine, suspects)
-                total[1, at] += fold.log_odds(suspects, mine).T
+            at = np.flatnonzero(fold.is_in_fold[rows[places]])
+            if at.size:
+                mine = rows[places[at]]
+                both = np.stack([fold.log_odds(mine, others), fold.log_odds(others, mine).T])
+                if count.any():
+                    total[:, at] += both
+                else:  # the first deal, in which all of these rows are in one fold
+                    total = both
                 count[at] += 1
-        some = rows[places]
-        possible = (count > 0) & compared[0].allowed(some, suspects)
-        onward, back = total / np.maximum(count, 1)
-        onward = np.where(possible & of_x[some][:, None] & of_y[suspects], onward, IMPOSSIBLE)
-        yield places, onward, np.where(possible & of_y[some][:, None] & of_x[suspects], back, IMPOSSIBLE)
+        total /= count[:, None]
+        yield places, total[0], total[1]
+
+
+def _worth_a_thought(
+    fold: AnyPairs, rows: Array, others: Array, has: tuple[Mask, Mask], level: float, both: Sequence[FloatArray]
+) -> tuple[tuple[Array, Array], FloatArray, FloatArray]:
+    """Which rows and others have log odds above a level, one way or the other, and these."""
+    at = entries((both[0] > np.float32(level)) | (both[1] > np.float32(level)))
+    return at, *_where_possible(fold, rows[at[0]], others[at[1]], has, [odds[at] for odds in both])
+
+
+def _where_possible(
+    fold: AnyPairs, rows: Array, others: Array, has: tuple[Mask, Mask], both: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Log odds of each row with its other, impossible where there is no such x or y, or they may not be paired."""
+    of_x, of_y = has
+    possible = may_be_re_paired(fold.labels, rows, others)
+    onward = np.where(possible & of_x[rows] & of_y[others], both[0], IMPOSSIBLE)
+    return onward, np.where(possible & of_y[rows] & of_x[others], both[1], IMPOSSIBLE)
 
 
 def _mean_own_log_odds(compared: Sequence[AnyPairs], rows: Array) -> FloatArray:
@@ -191,17 +218,27 @@ class _LogRatio:
     @staticmethod
     def of(right: FloatArray, wrong: FloatArray, n_wrong: int) -> _LogRatio:
         """Estimate it: the best rising ratio, as if one more of ``n_wrong`` independent wrong ones were on top."""
-        value = np.concatenate([right, wrong, [max(right.max(), wrong.max())]])
-        is_right = np.repeat([1.0, 0.0], [right.size, wrong.size + 1])
-        weight = np.repeat([1 / right.size, 1 / wrong.size, 1 / (n_wrong + 1)], [right.size, wrong.size, 1])
-        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9).fit(value, is_right, sample_weight=weight)
-        lowest, highest = max(float(value.min()), IMPOSSIBLE), float(value.max())
-        grid = np.linspace(lowest, highest, _TABLE)
-        return _LogRatio(lowest, max(highest - lowest, 1e-9) / (_TABLE - 1), logit(rising.predict(grid)))
+        ends = [(float(side.min()), float(side.max())) for side in (right, wrong)]
+        lowest, highest = max(min(ends)[0], IMPOSSIBLE), max(end[1] for end in ends)
+        table = _LogRatio(lowest, max(highest - lowest, 1e-9) / (_TABLE - 1), np.empty(0))
+        of_right, of_wrong = (np.bincount(table.place(side), minlength=_TABLE) / side.size for side in (right, wrong))
+        of_wrong[-1] += 1 / (n_wrong + 1)
+        met = np.flatnonzero(of_right + of_wrong)
+        weight = (of_right + of_wrong)[met]
+        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9).fit(met, of_right[met] / weight, sample_weight=weight)
+        return replace(table, values=logit(rising.predict(np.arange(_TABLE))))
+
+    def place(self, value: FloatArray) -> Array:
+        """Where values stand in the table."""
+        return np.clip((value - self.lowest) / self.step, 0, _TABLE - 1).astype(np.int32)
+
+    def above(self, least: float) -> float:
+        """The lowest value whose ratio has a logarithm above this one; infinite where there is none."""
+        enough = np.flatnonzero(self.values > least)
+        return self.lowest + self.step * float(enough[0]) if enough.size else np.inf
 
     def __call__(self, value: FloatArray) -> FloatArray:
-        place = np.clip((value - self.lowest) / self.step, 0, _TABLE - 1)
-        return self.values[place.astype(np.int32)] + _SLOPE * np.clip(value, IMPOSSIBLE, -IMPOSSIBLE)
+        return self.values[self.place(value)] + _SLOPE * np.clip(value, IMPOSSIBLE, -IMPOSSIBLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,17 +248,26 @@ class _Evidence:
     lambda_: _LogRatio
     wrong: FloatArray  # c, the chance that each suspect's y is not with its own x; 0 where it has none
 
+    @property
+    def level(self) -> float:
+        """Log odds that one of the two ways needs at least for t > 0: if both lambda are below l, t < l + log(2 v)."""
+        return self.lambda_.above(float(np.log(self.mean / 2)) - _SLOPE * -IMPOSSIBLE)
+
+    @property
+    def mean(self) -> float:
+        """The mean of c."""
+        return max(float(self.wrong.mean()), _UNLIKELY)
+
     def __call__(
-        self, onward: FloatArray, back: FloatArray, of_y: FloatArray | None = None, of_x: FloatArray | None = None
+        self, onward: FloatArray, back: FloatArray, of_y: FloatArray, of_x: FloatArray | None = None
     ) -> FloatArray:
         """Evidence for x_i with y_j, from the log odds of x_i with y_j and of x_j with y_i.
 
-        ``of_y`` is the chance that pair j is wrong, by default of all suspects; ``of_x`` that of pair i, by default the
-        mean, for those who stand for a suspect.
+        ``of_y`` is the chance that pair j is wrong; ``of_x`` that of pair i, by default the mean, for those who stand
+        for a suspect.
         """
-        m, mean = self.wrong.size, float(self.wrong.mean())
-        of_y = self.wrong if of_y is None else of_y
-        v_i, v_j = 1.0 if of_x is None else of_x / mean, of_y / mean
+        m = self.wrong.size
+        v_i, v_j = 1.0 if of_x is None else of_x / self.mean, of_y / self.mean
         returned = expit(self.lambda_(back) + logit(np.clip(of_y * v_i / m, _UNLIKELY, 1 - _UNLIKELY)))
         evidence = self.lambda_(onward) + np.log((1 - _SWAPS * returned) * v_j + _SWAPS * m * returned)
         return np.where(onward > IMPOSSIBLE, evidence, _IMPOSSIBLE_EVIDENCE)
@@ -233,7 +279,7 @@ class _Chance:
 
     evidence: _Evidence
     names: _LogRatio  # log f1 / f0
-    wrong: FloatArray  # evidence of the best of m wrong partners, in rising order
+    wrong: FloatArray  # evidence of the best of m wrong partners, 0 where there is none, in rising order
     right: FloatArray  # evidence of own partners, in rising order
 
     @staticmethod
@@ -243,17 +289,21 @@ class _Chance:
         rows = rows[:: max(1, rows.size // _MOST_SURE)]
         own, n = _mean_own_log_odds(compared, rows), rows.size
         some = rows[:: max(1, n // _ROWS_FOR_ODDS)]
-        strangers = np.concatenate([onward.ravel() for _, onward, _ in _mean_log_odds(compared, some, suspects, has)])
-        strangers = strangers[strangers > IMPOSSIBLE]
-        if strangers.size == 0:
+        strangers = [
+            onward[compared[0].allowed(some[places], suspects) & has[1][suspects]]
+            for places, onward, _ in _mean_log_odds(compared, some, suspects)
+        ]
+        if not any(part.size for part in strangers):
             return None
-        evidence = _Evidence(_LogRatio.of(own, strangers, n * m), wrong)
-        best, beside = np.empty(n), (np.arange(n) * (2 * _DRAW + 1) + _DRAW) % m  # some suspect or other
-        beside_onward, beside_back = np.empty((2, *beside.shape))
-        for place, onward, back in _mean_log_odds(compared, rows, suspects, has):
-            best[place] = evidence(onward, back).max(axis=1)
-            at = np.arange(place.size), beside[:, place]
-            beside_onward[:, place], beside_back[:, place] = onward[at], back[at]
+        evidence = _Evidence(_LogRatio.of(own, np.concatenate(strangers), n * m), wrong)
+        best, beside = np.zeros(n), (np.arange(n) * (2 * _DRAW + 1) + _DRAW) % m  # some suspect or other
+        beside_onward, beside_back = np.full((2, *beside.shape), IMPOSSIBLE)
+        for place, *both in _mean_log_odds(compared, rows, suspects):
+            (r, c), onward, back = _worth_a_thought(compared[0], rows[place], suspects, has, evidence.level, both)
+            np.maximum.at(best, place[r], evidence(onward, back, wrong[c]))
+            at, drawn = (np.arange(place.size), beside[:, place]), suspects[beside[:, place]]
+            of_drawn = _where_possible(compared[0], rows[place], drawn, has, [side[at] for side in both])
+            beside_onward[:, place], beside_back[:, place] = of_drawn
         another = np.stack([np.roll(own, (draw + 1) * n // (_DRAWS + 1)) for draw in range(_DRAWS)])
         by_chance = np.maximum(best, evidence(beside_onward, another, wrong[beside])).ravel()
         swapped = (np.arange(n) + _DRAW) % 2 == 0
@@ -262,7 +312,7 @@ class _Chance:
         return _Chance(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
 
     def judge(self, evidence: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chance that each name is wrong, and that a wrong row's partner is not here."""
+        """Chance that each name is wrong, and that a wrong row's partner is not here; evidence is 0 without a name."""
         below_right = np.searchsorted(self.right, evidence) / self.right.size
         if_right = np.exp(self.names(evidence)) * np.searchsorted(self.wrong, evidence) / self.wrong.size
         here = 0.5

@@ -100,13 +100,15 @@ def repair_pairs(
     if trusted.sum() < _FEWEST_TRUSTED:
         trusted[:] = is_pair
     # first: who is a suspect, by the rank of the own partner; then learn without all suspects, and ask again
-    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng, helped), is_pair)
+    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng, helped), is_pair, rng)
     aside = wrong > _CANDIDATE
     if (~aside).sum() >= _FEWEST_TRUSTED:
         trusted = ~aside
     steady = of.n_pairs <= _MOST_LOOKED_AT  # where pairs are many, the luck of a deal is small
     compared = compare_any(near, common, trusted, matcher.n_folds, rng, helped, steady=steady)
-    wrong_again, rank = _judged(compared, is_pair)
+    wrong_again, rank = _judged(compared, is_pair, rng)
+    if not (q <= alpha).any():  # then ranks do not tell real pairs from wrong ones, nor how many there are of each
+        wrong_again[is_pair] = np.minimum(wrong_again[is_pair], MORE_LIKELY)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
     for fold in compared:
         fold.weigh()
@@ -115,8 +117,7 @@ def repair_pairs(
     found = _Found(
         name_partners(compared, suspects, wrong_again[suspects], sure, has),
         suspects,
-        find_owners(compared, perhaps, owners, of_y=True),
-        find_owners(compared, perhaps, owners, of_y=False),
+        *find_owners(compared, perhaps, owners),
         nearly_equal(near, perhaps, owners),
         perhaps,
     )
@@ -134,12 +135,12 @@ def _rows_to_look_at(matcher: CalibratedMatcher, of: Rows, rng: np.random.Random
     return np.concatenate([pairs, np.arange(of.n_pairs, of.n_all)])
 
 
-def _judged(compared: list[AnyPairs], is_pair: Mask) -> tuple[FloatArray, Array]:
+def _judged(compared: list[AnyPairs], is_pair: Mask, rng: np.random.RandomState) -> tuple[FloatArray, Array]:
     """Chance that each pair is wrong, and the rank of its own partner; 1 and 0 of what is none."""
     n = is_pair.size
     if not compared:
         return np.ones(n), np.zeros(n, dtype=np.int64)
-    z, share, least = own_rank_scores(compared, n)
+    z, share, least = own_rank_scores(compared, n, rng)
     known = is_pair & np.isfinite(share)
     rank = np.where(known, 1 + np.round(np.nan_to_num(share) * (n - 1)), 0)
     return chance_wrong(np.where(is_pair, z, np.nan), least)[0], rank.astype(np.int64)

@@ -98,6 +98,8 @@ class Repair:
         """What was found, in a few sentences."""
         n = {name: int((self.kind == name).sum()) for name in KINDS}
         suspects, named = int(self.suspects.sum()), n["swapped"] + n["moved"]
+        if not suspects and not named and not n["kept"]:
+            return f"Of none of the {self.kind.size:,} rows can be told whether it is with its partner."
         if not suspects and not named:
             return f"None of the {self.kind.size:,} rows seems to be with a wrong partner."
         others = {
