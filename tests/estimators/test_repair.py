@@ -46,6 +46,21 @@ def test_every_kind_of_mistake_is_told(repaired):
     assert "2 swapped, 3 in chains or cycles" in repr(repaired)
 
 
+def test_where_right_pairs_look_like_wrong_ones_the_number_of_innocent_is_a_bound(repaired):
+    assert repaired.tells_innocent
+    assert "of these about" in repaired.answer or "of these hardly any" in repaired.answer
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = X + 1.3 * rng.normal(size=X.shape)
+    y[:60] = np.roll(y[:60], 1, axis=0)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y)
+    hardly_parted = matcher.repair(X, y)
+    assert matcher.inlier_mask_.any()
+    assert not hardly_parted.tells_innocent
+    assert hardly_parted.suspects.any()
+    assert f"at least {hardly_parted.n_innocent:.1f} are innocent" in hardly_parted.answer
+
+
 def test_apply_puts_the_table_right(repaired):
     _, y, original = mixed_up()
     fixed = repaired.apply(y)

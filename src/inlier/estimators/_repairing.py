@@ -7,7 +7,7 @@ suspect, y of such a row is a candidate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ _BESIDE_THEM = 3_000
 _MOST_UNPAIRED = 5_000  # rows without a partner, each of which is tried with each
 _CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
 _AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
+_LOOSE = 0.1  # between the share of real pairs and its upper end, from which on real pairs may look like wrong ones
 _FEWEST_TRUSTED = 20  # pairs that are learned from; if the fit trusts fewer, all are
 
 
@@ -122,7 +123,8 @@ def repair_pairs(
         perhaps,
     )
     verdict = _Verdict(q[looked_at], wrong_again, rank, found, alpha)
-    return verdict.repair(looked_at, q, of, gaps, labels)
+    told = matcher.inlier_fraction_interval_[1] - matcher.inlier_fraction_ <= _LOOSE
+    return replace(verdict.repair(looked_at, q, of, gaps, labels), tells_innocent=told)
 
 
 def _rows_to_look_at(matcher: CalibratedMatcher, of: Rows, rng: np.random.RandomState) -> Array:

@@ -43,6 +43,9 @@ class Repair:
         How many of the pair's values were missing and had to be filled in.
     alpha : float
         Largest expected share of wrong names among those given.
+    tells_innocent : bool
+        Whether scores part right pairs from wrong ones so far that `n_innocent` is to be relied on. Where the share of
+        real pairs has no upper end near its estimate, right pairs look like wrong ones, and it is a bound from below.
 
     Notes
     -----
@@ -72,6 +75,7 @@ class Repair:
     alpha: float
     labels: tuple[Any, Any] | None = None  # of the rows of X and y, where they have any
     n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
+    tells_innocent: bool = True
 
     @property
     def n_rows_y(self) -> int:
@@ -94,6 +98,14 @@ class Repair:
         return self.n_innocent / max(int(self.suspects.sum()), 1)
 
     @property
+    def innocent_in_words(self) -> str:
+        """How many of the suspects are innocent, and how well that is known."""
+        if not self.tells_innocent:
+            why = "many right pairs look like wrong ones here"
+            return f"at least {self.n_innocent:.1f} are innocent, perhaps far more: {why}"
+        return f"about {self.n_innocent:.1f} are innocent" if self.n_innocent >= 0.05 else "hardly any is innocent"
+
+    @property
     def answer(self) -> str:
         """What was found, in a few sentences."""
         n = {name: int((self.kind == name).sum()) for name in KINDS}
@@ -108,10 +120,9 @@ class Repair:
             "poor": n["poor"],
             "doubtful": n["doubtful"],
         }
-        innocent = f"about {self.n_innocent:.1f} are" if self.n_innocent >= 0.05 else "hardly any is"
         text = (
             f"{suspects:,} of {self.kind.size:,} rows are more likely with a wrong partner than not; of these "
-            f"{innocent} innocent. "
+            f"{self.innocent_in_words}. "
             f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
         )
         found = int((self.kind[self.kind.size - self.n_unpaired[0] :] == "moved").sum())

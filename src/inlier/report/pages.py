@@ -118,9 +118,8 @@ def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
             for row in rows[:_REPAIRED_SHOWN]
         ],
         "chains": _chains(repair, name, name_of_y),
-        "error_rate": repair.suspects_error_rate,
         "n_suspects": int(repair.suspects.sum()),
-        "n_innocent": repair.n_innocent,
+        "innocent": repair.innocent_in_words,
         "alpha": repair.alpha,
     }
 
