@@ -93,7 +93,7 @@ class Registration(TransformerMixin, NewPairs):
         ``|y_i - transformation_(x_i)|``.
     noise_bound_ : float
         Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
-        near misses, it is not above the residual up to which a pair is twice as likely real as not.
+        near misses, it is not above the residual up to which a pair is three times as likely real as not.
     p_values_, q_values_ : ndarray of shape (n,)
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
