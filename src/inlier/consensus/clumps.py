@@ -6,7 +6,10 @@ independent mistakes these are as frequent as among re-pairings; in clumps they 
 *correlation length* of the mistakes. Read off the pairs that do not follow the motion that was found (those that do are
 joint neighbours for a good reason), it is
 
-    length = the largest r up to which   #{joint neighbours at about r}  >  1.5 #{the same among re-pairings}.
+    length = the largest r up to which   #{joint neighbours at about r}  >  1.5 #{the same among re-pairings},
+
+as long as that ratio still falls: it exceeds 1.35 times the one between r and 2 r. Coarse structure (the range of a
+lidar, which its density tells; floor matched to floor) raises the ratio at all distances alike, and is no clump.
 
 Pairs in one clump are one witness. So each has 1 / (number of its joint neighbours, itself included) of a *vote*: a
 clump has one vote, however many pairs it has, and a pair that stands alone has one as well.

@@ -86,7 +86,7 @@ class Registration(TransformerMixin, NewPairs):
     near_miss_mask_ : ndarray of bool, shape (n,)
         In 2 and 3 dimensions: pairs beyond those, which agree better than chance but not as tightly as real ones do,
         such as matches to a neighbouring place. They are not called real; unless a bound was given, their ``q_values_``
-        are a third or more.
+        are a quarter or more.
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
