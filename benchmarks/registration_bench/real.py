@@ -39,7 +39,7 @@ def tables(results: Results, d: int, paths: list[Path], draws: int) -> list[str]
     """Who solves how many, then the median error in degrees by problem."""
     lines = [
         f"{len(paths)} real problems in {d}-D, {draws} random turns each; solved: within {LIMITS[d]:g} degrees",
-        f"{'method':24s}{'bound given':>14s}{'solved':>10s}{'of':>5s}{'median s':>10s}{'slowest s':>11s}",
+        f"{'method':24s}{'bound given':>14s}{'solved':>10s}{'wrong':>7s}{'of':>5s}{'median s':>10s}{'slowest s':>11s}",
     ]
     ours = {key: value for key, value in results.items() if key[0] == d}
     for (_, name, factor), by_problem in ours.items():
@@ -50,7 +50,8 @@ def tables(results: Results, d: int, paths: list[Path], draws: int) -> list[str]
             continue
         solved, seconds = sum(fit.degrees < LIMITS[d] for fit in fits), [fit.seconds for fit in fits]
         times = f"{np.nanmedian(seconds):10.3f}{np.nanmax(seconds):11.3f}" if np.isfinite(seconds).any() else ""
-        lines.append(f"{name:24s}{in_words(name, factor):>14s}{solved:>10d}{len(fits):>5d}{times}")
+        wrong = sum(fit.degrees >= LIMITS[d] for fit in fits)  # the others have no answer
+        lines.append(f"{name:24s}{in_words(name, factor):>14s}{solved:>10d}{wrong:>7d}{len(fits):>5d}{times}")
     lines += ["", "median error in degrees, bound as in the files" + " (-: no answer)"]
     for path in paths:
         lines.append(f"{path.stem} ({shares(path)})")

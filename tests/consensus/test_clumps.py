@@ -41,6 +41,22 @@ def test_the_length_of_spots_is_about_their_size(n_spots):
         assert 0.05 < clump_length(X, Y, rng) < 0.3
 
 
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_what_depends_on_the_range_alone_is_no_clump(seed):
+    """Small spots, and near points matched to near ones, as by a lidar whose density tells the range."""
+    rng = np.random.default_rng(seed)
+    spot = rng.integers(800, size=2000)
+    of_x = np.exp(rng.uniform(0, 2, size=800))
+    of_y = np.exp(np.clip(np.log(of_x) + rng.normal(size=800), 0, 2))
+
+    def at(radius):
+        angle = rng.uniform(0, 2 * np.pi, size=800)
+        return np.stack([radius * np.cos(angle), radius * np.sin(angle), 0.3 * rng.normal(size=800)], axis=1)
+
+    X, Y = (centres[spot] + 0.05 * rng.normal(size=(2000, 3)) for centres in (at(of_x), at(of_y)))
+    assert 0.1 < clump_length(X, Y, rng) < 0.5
+
+
 @pytest.mark.parametrize("n", [60, 400, 3000])
 def test_independent_mistakes_have_no_length(n):
     found = []

@@ -44,15 +44,18 @@ def slow_length(X, Y, rng):
     ends = [spread_of(x, y) * shell for shell in SHELLS]
     seen, expected = seen_and_expected(x, y, ends, 2, rng)
     length, before = 0.0, (0.0, 0.0)  # what the shells up to the last that told hold
-    for end, n_seen, n_expected in zip(ends, seen, expected, strict=True):
+    for k, (end, n_seen, n_expected) in enumerate(zip(ends, seen, expected, strict=True)):
         more, by_chance = n_seen - before[0], n_expected - before[1]
         if more < 20 and by_chance < 10:
             continue
         before = n_seen, n_expected
-        if more > 1.5 * by_chance and more > by_chance + 4 * np.sqrt(by_chance + 1):
+        octave = min(k + 2, len(ends) - 1)
+        beyond = (seen[octave] - n_seen) / max(expected[octave] - n_expected, 1.0)
+        if not (more > 1.5 * by_chance and more > by_chance + 4 * np.sqrt(by_chance + 1)):
+            if length > 0:
+                return length
+        elif length == 0 or more > 1.35 * beyond * by_chance:
             length = end
-        elif length > 0:
-            return length
     return length
 
 
@@ -97,6 +100,10 @@ def test_lengths_of_all_kinds_were_among_these():
         ([0, 0, 40], [0, 0, 10], 2),
         ([300, 90, 300], [100, 60, 300], 0),
         ([300, 160, 300], [100, 100, 300], 1),
+        ([900, 280, 190, 160, 140, 120], [100] * 6, 1),  # what falls no more is no clump
+        ([900, 880, 860, 100], [100] * 4, 2),  # but a clump may be as dense throughout
+        ([900, 271, 200, 200, 150, 150], [100] * 6, 1),
+        ([900, 270, 200, 200, 150, 150], [100] * 6, 0),  # not more than 1.35 times as many as in the next two
     ],
 )
 def test_shells_are_pooled_until_they_tell(monkeypatch, seen, expected, shell):

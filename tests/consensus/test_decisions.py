@@ -286,16 +286,18 @@ class TestFind:
         assert not found.better_mirrored
 
     @pytest.mark.parametrize(
-        ("by_votes", "scarce", "repeats", "sure"),
+        ("by_votes", "scarce", "flat", "known", "repeats", "sure"),
         [
-            (-50.0, False, -2.0, True),
-            (-2.0, True, -50.0, False),
-            (-50.0, True, -30.0, True),  # where little speaks for it, repeats are asked about
-            (-50.0, True, -2.0, False),
+            (-50.0, False, False, False, -2.0, True),
+            (-2.0, True, True, False, -50.0, False),
+            (-50.0, True, False, False, -30.0, True),  # where little speaks for it, repeats are asked about
+            (-50.0, True, False, False, -2.0, False),
+            (-50.0, True, False, True, -2.0, True),  # unless much speaks for it as it was found at first
+            (-50.0, False, True, True, -2.0, False),  # in a plane any patch fits any other
         ],
     )
     def test_by_places_the_best_map_is_judged_with_the_length_of_those_that_do_not_follow_it(
-        self, by_votes, scarce, repeats, sure, monkeypatch
+        self, by_votes, scarce, flat, known, repeats, sure, monkeypatch
     ):
         X, Y = spots()
         tests, lengths = [], []
@@ -311,6 +313,13 @@ class TestFind:
 
             def judge(self, maps, bound):
                 return Certainty(by_votes, 9.0, self.length)
+
+            def is_flat(self, maps, bound):
+                return flat
+
+            def are_same(self, maps, bound, other):
+                assert (maps, other) == (SHIFT, IDENTITY)
+                return known
 
             def log_p_value_beside_repeats(self, maps, bound):
                 asked.append((maps, bound))
@@ -331,7 +340,7 @@ class TestFind:
         assert certainty.clump_length == 0.7
         assert best is (SHIFT if sure else None)
         assert certainty.runner_up == ((IDENTITY, 5.0) if sure else None)
-        assert asked == ([(SHIFT, 0.02)] if scarce and by_votes == -50.0 else [])
+        assert asked == ([(SHIFT, 0.02)] if (flat or (scarce and not known)) and by_votes == -50.0 else [])
         assert certainty.log_p_value == (repeats if asked else by_votes)
         few = columns(X[:4], Y[:4])  # as many as fix a map, and one: these are not searched
         assert tests[0].look(few) is None
@@ -534,6 +543,20 @@ class TestHoldOut(HeldOut):
         np.testing.assert_allclose(images - partners, X + 0.5 - Y)
         np.testing.assert_allclose(weights, votes_by_definition(X, Y, np.ones(300, dtype=bool), 0.4 * self.LENGTH))
         assert (reach, clear, apart) == (0.05, 2 * self.LENGTH, self.LENGTH)
+
+    @pytest.mark.parametrize(("thickness", "flat"), [(0.015, True), (0.025, False)])
+    def test_supporters_are_flat_up_to_half_a_bound(self, thickness, flat):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(2000, 3)) * [1, 1, thickness] @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        Y = X + 0.5
+        Y[:100] = rng.normal(size=(100, 3))  # what does not support the map does not count
+        assert self.held_out(X, Y).is_flat(SHIFT, 0.04) == flat
+
+    @pytest.mark.parametrize(("off", "same"), [(0.59, True), (0.61, False)])
+    def test_maps_are_the_same_up_to_two_lengths(self, off, same):
+        X = np.random.default_rng(0).normal(size=(50, 3))
+        other = Maps(np.eye(3)[None], np.array([[0.5 + off, 0.5, 0.5]]))
+        assert self.held_out(X, X + 0.5).are_same(SHIFT, 0.04, other) == same
 
     def test_another_map_of_the_same_order_is_named(self):
         X, Y = spots(n=600, n_right=300)

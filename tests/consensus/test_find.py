@@ -124,6 +124,30 @@ def test_patches_of_a_wall_that_are_slid_along_it_are_refused_and_said_to_be_fla
         Registration(random_state=0).fit(X, Y @ rotation(rng).T)
 
 
+@pytest.mark.parametrize("seed", [1023, 1060, 1099])
+def test_patches_of_a_wall_that_happen_to_slide_alike_prove_nothing(seed):
+    # Unlucky ones of 100 draws: two or three patches slide alike, and are as wide as several places.
+    rng = np.random.default_rng(seed)
+    patch, offset = rng.integers(20, size=400), 0.05 * rng.normal(size=(400, 2))
+    X, Y = (np.hstack([rng.random((20, 2))[patch] + offset, np.zeros((400, 1))]) for _ in range(2))
+    turn = rotation(rng)
+    X = X + 0.002 * rng.normal(size=(400, 3))
+    found = Registration(random_state=seed - 1000, raise_on_failure=False)
+    assert not found.fit(X, Y @ turn.T + 0.002 * rng.normal(size=(400, 3))).success_
+
+
+def test_a_motion_along_a_wall_is_found_among_patches_that_slide():
+    rng = np.random.default_rng(0)
+    patch, offset = rng.integers(20, size=800), 0.05 * rng.normal(size=(800, 2))
+    X, Y = (np.hstack([rng.random((20, 2))[patch] + offset, np.zeros((800, 1))]) for _ in range(2))
+    X[:160, :2] = rng.random((160, 2))
+    Y[:160] = X[:160] + np.array([0.2, 0.1, 0.0])
+    X, Y, turn = X + 0.002 * rng.normal(size=X.shape), Y + 0.002 * rng.normal(size=Y.shape), rotation(rng)
+    with pytest.warns(UserWarning, match="lie in a plane"):
+        found = Registration(random_state=0).fit(X, Y @ turn.T)
+    np.testing.assert_allclose(found.transformation_.rotation[:, :2], turn[:, :2], atol=0.05)
+
+
 @pytest.mark.parametrize(("thickness", "says_so"), [(0.002, True), (0.5, False)])
 def test_points_that_agree_in_a_plane_are_said_to(thickness, says_so):
     rng = np.random.default_rng(0)

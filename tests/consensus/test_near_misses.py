@@ -97,6 +97,14 @@ def test_near_misses_are_found_where_they_are(d):
     assert mask[:1000].mean() < 0.05
 
 
+@pytest.mark.parametrize("n_near", [500, 700])
+def test_the_core_ends_where_it_is_three_times_as_likely_as_the_others(n_near):
+    rng = np.random.default_rng(1)
+    found = find_near_misses(residuals_of(rng, 1000, n_near, 2000), re_paired(rng), BOUND, 3)
+    is_core = found.numbers[0] > 3 * found.numbers[1:].sum(axis=0)
+    assert found.bound == pytest.approx(found.ends[is_core].max(), rel=1e-12)
+
+
 def test_doubt_begins_at_the_bound_and_grows():
     rng = np.random.default_rng(1)
     residuals = np.sort(residuals_of(rng, 1000, 500, 2000))
@@ -104,7 +112,7 @@ def test_doubt_begins_at_the_bound_and_grows():
     doubt = found.doubt(residuals)
     assert (np.diff(doubt) >= 0).all()
     assert (doubt[residuals <= found.bound] == 0).all()
-    assert (doubt[residuals > found.bound] >= 1 / 3).all()
+    assert (doubt[residuals > found.bound] >= 1 / 4).all()
     assert doubt[-1] == 1
     order = rng.permutation(residuals.size)
     np.testing.assert_array_equal(found.doubt(residuals[order]), doubt[order])

@@ -6,7 +6,10 @@ independent mistakes these are as frequent as among re-pairings; in clumps they 
 *correlation length* of the mistakes. Read off the pairs that do not follow the motion that was found (those that do are
 joint neighbours for a good reason), it is
 
-    length = the largest r up to which   #{joint neighbours at about r}  >  1.5 #{the same among re-pairings}.
+    length = the largest r up to which   #{joint neighbours at about r}  >  1.5 #{the same among re-pairings},
+
+as long as that ratio still falls: it exceeds 1.35 times the one between r and 2 r. Coarse structure (the range of a
+lidar, which its density tells; floor matched to floor) raises the ratio at all distances alike, and is no clump.
 
 Pairs in one clump are one witness. So each has 1 / (number of its joint neighbours, itself included) of a *vote*: a
 clump has one vote, however many pairs it has, and a pair that stands alone has one as well.
@@ -34,6 +37,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus.pairs import spread_of
 
 _LEVEL = 1.5  # joint neighbours beside those among re-pairings that make a clump
+_FALLS, _OCTAVE = 1.35, 2  # a clump ends where there are so many times more than in the shells of the octave beyond
 _SHELLS = 2.0 ** np.arange(-8, 1.01, 0.5)  # shells of joint distance, in units of the smaller spread
 _ENOUGH_SEEN, _ENOUGH_EXPECTED = 20, 10  # joint neighbours in a shell for it to tell; others are pooled
 _DEVIATIONS = 4.0  # of the expected number, by which a shell must exceed it
@@ -84,16 +88,27 @@ def clump_length(X: Array, Y: Array, rng: np.random.Generator) -> float:
     ends = _shells(x, y)
     seen, expected = (np.diff(counts, prepend=0.0) for counts in _joint_within(x, y, ends, _RE_PAIRINGS, rng))
     length = n_seen = n_expected = 0.0
-    for here, by_chance, end in zip(seen.tolist(), expected.tolist(), ends.tolist(), strict=True):
+    shells = zip(seen.tolist(), expected.tolist(), ends.tolist(), _ratios_beyond(seen, expected).tolist(), strict=True)
+    for here, by_chance, end, beyond in shells:
         n_seen, n_expected = n_seen + here, n_expected + by_chance
         if n_seen < _ENOUGH_SEEN and n_expected < _ENOUGH_EXPECTED:
             continue  # pooled with the next
-        if n_seen > _LEVEL * n_expected and n_seen - n_expected > _DEVIATIONS * np.sqrt(n_expected + 1):
+        is_more = n_seen > _LEVEL * n_expected and n_seen - n_expected > _DEVIATIONS * np.sqrt(n_expected + 1)
+        if is_more and (length == 0 or n_seen > _FALLS * beyond * n_expected):
             length = end
-        elif length > 0:
+        elif length > 0 and not is_more:
             break
         n_seen = n_expected = 0.0
     return length
+
+
+def _ratios_beyond(seen: FloatArray, expected: FloatArray) -> FloatArray:
+    """Joint neighbours beside those among re-pairings, in the octave beyond each shell."""
+    of_seen, of_expected = (
+        np.convolve(counts, [1.0] * _OCTAVE + [0.0] * (_OCTAVE + 1), mode="same") for counts in (seen, expected)
+    )
+    ratios: FloatArray = of_seen / np.maximum(of_expected, 1.0)
+    return ratios
 
 
 def looks_clumped(X: Array, Y: Array, rng: np.random.Generator) -> bool:

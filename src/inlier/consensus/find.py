@@ -176,11 +176,20 @@ def _by_places(setting: Setting, found: Candidate, some: ColumnPairs, length: fl
         length = clump_length(some.x.T[far], some.y.T[far], setting.rng) or length
         test = HoldOutTest(some, length, setting.noise_bound, look, setting.rng)
     certainty = test.judge(*best)
-    if certainty.is_sure and _is_scarce(start_from(setting, best[0])[1]):
+    if certainty.is_sure and _may_be_repeats(setting, found, test, best):
         certainty = replace(certainty, log_p_value=test.log_p_value_beside_repeats(*best))
     if certainty.is_sure:
         certainty = replace(certainty, runner_up=test.runner_up(*best))
     return certainty, best[0] if certainty.is_sure else None
+
+
+def _may_be_repeats(setting: Setting, found: Candidate, test: HoldOutTest, best: tuple[Maps, float]) -> bool:
+    """Whether repeated structure might have done it: the support is flat, or little, however the map is refined."""
+    if test.is_flat(*best):
+        return True
+    if test.are_same(*best, found.map) and not _is_scarce(found):
+        return False
+    return _is_scarce(start_from(setting, best[0])[1])
 
 
 def _one_vote_a_clump(pairs: ColumnPairs, reach: float) -> ColumnPairs:

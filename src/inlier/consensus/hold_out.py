@@ -50,6 +50,7 @@ _BOUNDS = 2.0 ** np.arange(-3, 0.01, 0.5)  # within which votes are counted
 _RARE = 0.03  # share of re-pairings within a bound, for it to be one
 _RE_PAIRINGS = 40_000  # that rates are counted from
 _FEWEST_EXPECTED = 1.0  # votes, so that a few are never a wonder
+_THIN = 0.5  # of a bound: standard deviation across the plane of supporters that are flat
 _SAME_ORDER = 0.5  # of the votes for the best map, that make another one worth a word
 _HOPELESS, _CLEAR = -0.7, -30.0  # logarithm of p that ends the test; further deals take the luck out of it
 
@@ -96,6 +97,16 @@ class HoldOutTest:
             if not _CLEAR < log_p < _HOPELESS:
                 break
         return Certainty(log_p, n_places, self._length)
+
+    def is_flat(self, maps: Maps, bound: float) -> bool:
+        """Whether the supporters of a map lie in a plane (in two dimensions on a line), where patches fit anywhere."""
+        supporters = self._x[self._residuals(maps) <= bound]
+        thickness = np.linalg.svd(supporters - supporters.mean(axis=0), compute_uv=False)[-1] / np.sqrt(len(supporters))
+        return bool(thickness <= _THIN * bound)
+
+    def are_same(self, maps: Maps, bound: float, other: Maps) -> bool:
+        """Whether another map carries the supporters of one to the same places."""
+        return _gap(self._x[self._residuals(maps) <= bound], maps, other) <= _SAME * self._length
 
     def log_p_value_beside_repeats(self, best: Maps, bound: float) -> float:
         """The same where repeated structure may have done it: chance then gives more votes, as other shifts tell."""

@@ -12,7 +12,7 @@ density of the logarithm of its residual r:
 Expectation and maximisation (EM) find the shares of the three and s, on a histogram of residuals, so that the time does
 not depend on n but for one pass. Near misses are only spoken of where they explain the residuals far better than core
 and background do alone: noise with a heavy tail is no near miss, and takes a gain of more than chance to be called so.
-The residual up to which a pair is twice as likely core as anything else is the bound that is left.
+The residual up to which a pair is three times as likely core as anything else is the bound that is left.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from inlier.rows.backend import bins_of, count_from
 _DIMENSIONS = (2, 3)  # in which there are neighbouring places; in more, distances hardly differ
 _DEGREES_OF_FREEDOM = 10.0  # of the core: noise is rarely quite Gaussian
 _WIDTH = 6.0  # of near misses, beside the core's
-_ODDS = 2.0  # of core against the others, at the bound: what lies as near as not is no tight pair
+_ODDS = 3.0  # of core against the others, at the bound: what is hardly more likely core is no tight pair
 _WINDOW = 8.0  # bounds up to which residuals are explained
 _NARROWEST, _WIDEST = 0.2, 1.0  # of a bound: the core's width, lest it shrink to what a few pairs have in common
 _CLEAR_GAIN, _GAIN_A_PAIR = 10.0, 0.04  # in log likelihood, and for each pair of the core: what tails of noise may gain
@@ -43,7 +43,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 class NearMisses:
     """Where the core ends and near misses begin."""
 
-    bound: float  # residual up to which a pair is twice as likely core as anything else
+    bound: float  # residual up to which a pair is three times as likely core as anything else
     reach: float  # residual up to which, beyond the bound, it is more likely a near miss than chance
     ends: FloatArray  # upper ends of bins
     numbers: FloatArray  # (3, bins): how many pairs of core, near misses and background each is expected to hold

@@ -86,14 +86,14 @@ class Registration(TransformerMixin, NewPairs):
     near_miss_mask_ : ndarray of bool, shape (n,)
         In 2 and 3 dimensions: pairs beyond those, which agree better than chance but not as tightly as real ones do,
         such as matches to a neighbouring place. They are not called real; unless a bound was given, their ``q_values_``
-        are a third or more.
+        are a quarter or more.
     false_discovery_rate_ : float
         Expected share of wrong pairs among those accepted.
     residuals_ : ndarray of shape (n,)
         ``|y_i - transformation_(x_i)|``.
     noise_bound_ : float
         Residual up to which the pairs agree beyond chance, found from the data or as it was given. Where there are
-        near misses, it is not above the residual up to which a pair is twice as likely real as not.
+        near misses, it is not above the residual up to which a pair is three times as likely real as not.
     p_values_, q_values_ : ndarray of shape (n,)
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
