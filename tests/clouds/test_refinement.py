@@ -20,7 +20,7 @@ from inlier.clouds.suggestions import (
     suggested_motions,
     supporting,
 )
-from inlier.clouds.surfaces import Surface
+from inlier.clouds.surfaces import Surface, side_for, thin
 from inlier.datasets import make_scans
 
 SMALL = Motion(Rotation.from_rotvec([0.02, -0.03, 0.01]).as_matrix(), np.array([0.4, -0.3, 0.2]))
@@ -35,6 +35,11 @@ def centred(scans):
     a, b = scans.source.mean(axis=0), scans.target.mean(axis=0)
     truth = Motion(scans.rotation, scans.rotation @ a + scans.translation - b)
     return scans.source - a, scans.target - b, truth
+
+
+def fine(source, target):
+    side = side_for((source, target), 20_000)
+    return (Surface.dense(thin(source, side)), Surface.dense(thin(target, side))), side
 
 
 def degrees(a, b):
@@ -67,7 +72,9 @@ def test_nearness_and_contact_are_those_of_all_distances(scans):
     moved = truth(source[:400:3])
     distance = np.linalg.norm(moved[:, None] - target[None, :500], axis=2)
     nearest = distance.argmin(axis=1)
-    cosine = (surfaces[0].normals[::3] @ truth.rotation.T * surfaces[1].normals[nearest]).sum(axis=1)
+    cosine = (surfaces[0].normals_at(np.arange(0, 400, 3)) @ truth.rotation.T * surfaces[1].normals_at(nearest)).sum(
+        axis=1
+    )
     touches = (distance.min(axis=1) < 2) & (np.abs(cosine) > 0.8)
     assert n_near == np.count_nonzero(distance.min(axis=1) < 5)
     np.testing.assert_array_equal(there.rows, np.flatnonzero(touches))
@@ -85,15 +92,18 @@ def test_supports_are_counted_as_one_would_by_hand():
 
 def test_a_free_scale_is_refined(scans):
     source, target, truth = centred(scans)
-    found, _, _ = polish(1.02 * source, target, truth, free_scale=True)
+    surfaces, side = fine(1.02 * source, target)
+    found, _ = polish(surfaces, side, truth, free_scale=True)
     assert found.scale == pytest.approx(1 / 1.02, abs=0.003)
-    assert polish(1.02 * source, target, truth)[0].scale == 1
+    assert polish(surfaces, side, truth)[0].scale == 1
 
 
 def test_polish_finds_the_motion_from_nearby(scans):
     source, target, truth = centred(scans)
     start = Motion(SMALL.rotation @ truth.rotation, SMALL.rotation @ truth.translation + SMALL.translation)
-    found, _, _ = polish(source, target, start)
+    surfaces, side = fine(source, target)
+    found, bound = polish(surfaces, side, start)
+    assert bound == side
     assert degrees(start, truth) > 2
     assert degrees(found, truth) < 0.1
 

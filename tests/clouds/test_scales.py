@@ -62,5 +62,5 @@ def test_the_likeliest_scale_is_right_and_all_are_different(clouds):
 
 
 def test_without_any_motion_there_is_nothing_to_unite():
-    nothing = Finding(2.0, [], [])
-    assert _united([nothing, Finding(3.0, [], [])]) is nothing
+    nothing = Finding(2.0, None, [], [])
+    assert _united([nothing, Finding(3.0, None, [], [])]) is nothing

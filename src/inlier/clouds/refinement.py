@@ -25,15 +25,15 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from inlier._typing import Array, FloatArray
-from inlier.clouds.surfaces import Surface, cell_numbers, side_for, thin
+from inlier.clouds.surfaces import Surface, cell_numbers
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.transforms import SimilarityTransformation
 
 _SAME_DIRECTION = 0.8  # cosine of the angle between normals, up to their sign, of points that belong together
 _MOST_GROWTH = 0.1  # of a scale that is free, from where the search found it
 _LITTLE = 1e-3  # of the bound: smaller steps end the rounds
-_FINER = (6_000, 20_000)  # points of each cloud that the motion is refined on, one after the other
-_FINER_BOUNDS, _FINER_ROUNDS = (2.0, 1.0), 6  # in sides of a cell
+_FINE_BOUNDS, _FINE_EVERY = (4.0, 2.0, 1.0), (3, 3, 1)  # in sides of a cell, and of how many points one has a part
+_FINE_ROUNDS = 6
 _RIDGE = 1e-6  # of the mean information about a parameter
 _FEWEST = 12  # points that touch, for a step of six parameters
 _FEWEST_BLOCKS = 12  # for six parameters
@@ -89,8 +89,8 @@ def contact_and_nearness(
     moved = motion(source.points[::every])
     distance, nearest = target.tree.query(moved, distance_upper_bound=bounds[1])
     rows = np.flatnonzero(distance < bounds[0])
-    normal = target.normals[nearest[rows]]
-    turned = source.normals[::every][rows] @ motion.rotation.T
+    normal = target.normals_at(nearest[rows])
+    turned = source.normals_at(every * rows) @ motion.rotation.T
     rows = rows[np.abs(np.einsum("ij,ij->i", turned, normal)) > _SAME_DIRECTION]
     return Contact(moved, rows, nearest[rows]), int(np.count_nonzero(np.isfinite(distance)))
 
@@ -146,7 +146,7 @@ def equations(
     touching = contact(source, target, motion, bound, every)
     if touching.rows.size < _FEWEST:
         return None
-    x, n = touching.moved[touching.rows], target.normals[touching.nearest]
+    x, n = touching.moved[touching.rows], target.normals_at(touching.nearest)
     offset = np.einsum("ij,ij->i", x - target.points[touching.nearest], n)
     centre = x.mean(axis=0)
     size = float(np.sqrt(((x - centre) ** 2).sum(axis=1).mean()))
@@ -164,15 +164,12 @@ def screws(x: FloatArray, n: FloatArray, *, free_scale: bool = False) -> FloatAr
 
 
 def polish(
-    source: FloatArray, target: FloatArray, motion: Motion, *, free_scale: bool = False
-) -> tuple[Motion, tuple[Surface, Surface], float]:
-    """Refine on ever finer points; also the finest surfaces, and the bound there."""
-    for n_points in _FINER:
-        side = side_for((source, target), n_points)
-        surfaces = Surface.dense(thin(source, side)), Surface.dense(thin(target, side))
-        for bound in _FINER_BOUNDS:
-            motion = refine(*surfaces, motion, bound * side, _FINER_ROUNDS, free_scale=free_scale)
-    return motion, surfaces, _FINER_BOUNDS[-1] * side
+    surfaces: tuple[Surface, Surface], side: float, motion: Motion, *, free_scale: bool = False
+) -> tuple[Motion, float]:
+    """Refine on fine points, with cells of one side, at ever smaller bounds; also the last of them."""
+    for bound, every in zip(_FINE_BOUNDS, _FINE_EVERY, strict=True):
+        motion = refine(*surfaces, motion, bound * side, _FINE_ROUNDS, every, free_scale=free_scale)
+    return motion, _FINE_BOUNDS[-1] * side
 
 
 def slid_to_surface(X: Array, Y: Array, motion: SimilarityTransformation, bound: float) -> SimilarityTransformation:
@@ -181,7 +178,7 @@ def slid_to_surface(X: Array, Y: Array, motion: SimilarityTransformation, bound:
     origin = points[0].mean(axis=0)
     image = motion(origin[None])[0]
     surfaces = Surface.dense(points[0] - origin), Surface.dense(points[1] - image)
-    found = refine(*surfaces, Motion(motion.rotation, np.zeros(3)), bound, _FINER_ROUNDS)
+    found = refine(*surfaces, Motion(motion.rotation, np.zeros(3)), bound, _FINE_ROUNDS)
     return SimilarityTransformation(found.rotation, image + found.translation - found.rotation @ origin, model="rigid")
 
 

@@ -237,6 +237,6 @@ def freedoms(there: Contact, target: Surface, *, free_scale: bool = False) -> tu
         return np.zeros(6), np.eye(6)[5]
     centred = x - x.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=1).mean()) or 1.0
-    moves = screws(centred / size, target.normals[there.nearest], free_scale=free_scale)
+    moves = screws(centred / size, target.normals_at(there.nearest), free_scale=free_scale)
     values, axes = np.linalg.eigh(moves.T @ moves / len(moves))
     return np.maximum(values, 0), axes[:, 0]

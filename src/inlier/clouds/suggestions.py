@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Level:
     matches: Array  # rows of source and of target
     free_scale: bool = False  # whether refinement may change the scale
 
-    @property
+    @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """The points that each match joins."""
         return self.source.points[self.matches[:, 0]], self.target.points[self.matches[:, 1]]
@@ -65,10 +66,10 @@ class Level:
         """Of how many points one takes part in a quick look."""
         return max(1, (len(self.source.points) + len(self.target.points)) // (2 * _QUICK_POINTS))
 
-    @property
+    @cached_property
     def normals(self) -> tuple[FloatArray, FloatArray]:
         """The normals there."""
-        return self.source.normals[self.matches[:, 0]], self.target.normals[self.matches[:, 1]]
+        return self.source.normals_at(self.matches[:, 0]), self.target.normals_at(self.matches[:, 1])
 
 
 def level_of(
@@ -92,7 +93,7 @@ def _described(cloud: FloatArray, side: float, axes: FloatArray) -> tuple[Surfac
     neighbours = Neighbours.within(points, side * max(_RADII))
     normals = normals_of(points, neighbours.nearer(side * _NORMAL_RADIUS))
     radii = tuple(side * radius for radius in _RADII)
-    return Surface.of(points, normals), describe(points, normals, neighbours, radii)
+    return Surface.of(points, normals), describe(normals, neighbours, radii)
 
 
 def supporting(level: Level, motion: Motion) -> Array:
@@ -146,7 +147,9 @@ def different(motions: list[Motion], level: Level, most: int | None = None) -> l
     spread = level.source.points - centre
     values, axes = np.linalg.eigh(spread.T @ spread / len(spread))
     root = axes * np.sqrt(np.maximum(values, 0))
-    places = np.array([np.append(one.scale * one.rotation @ root, one(centre[None])[0]) for one in motions])
+    linear = np.array([one.scale * one.rotation for one in motions])
+    images = linear @ centre + np.array([one.translation for one in motions])
+    places = np.hstack([(linear @ root).reshape(-1, 9), images])
     kept: list[int] = []
     for k, place in enumerate(places):
         if not kept or ((places[kept] - place) ** 2).sum(axis=1).min() > (_SAME * level.side) ** 2:

@@ -23,6 +23,8 @@ _TRIES = 12  # of a side; each multiplies it by (cells / wanted)^(1/2), since su
 _MOST_COUNTED = 200_000  # points that cells are counted on
 _FINEST = 50_000  # cells of each cloud, about: all that is ever looked at
 _MOST_ALONG = 2**20  # cells along an axis: numbers of cells stay below 2^63
+_TINY = 1e-30
+_ALIKE = 1e-3  # of the sum of the eigenvalues: by which the least two differ, for a closed form to tell them apart
 _MOST_NEIGHBOURS = 12  # of each point of a dense cloud, for its normal
 
 
@@ -55,9 +57,8 @@ def thin(points: FloatArray, side: float) -> FloatArray:
     numbers = cell_numbers(points, side)
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    sums = np.add.reduceat(points[order], starts, axis=0)
-    means: FloatArray = sums / np.diff(np.append(starts, len(points)))[:, None]
-    return means
+    counts = np.diff(np.append(starts, len(points)))
+    return np.stack([np.add.reduceat(column[order], starts) / counts for column in points.T], axis=1)
 
 
 def side_for(clouds: tuple[FloatArray, FloatArray], n_points: int) -> float:
@@ -91,21 +92,27 @@ class Neighbours:
     first: Array
     second: Array
     distance: FloatArray
+    direction: Array  # unit vectors from first to second, in columns and single precision
 
     @staticmethod
     def within(points: FloatArray, radius: float) -> Neighbours:
         """List all that are no farther apart than ``radius``."""
         pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
-        first, second = np.ascontiguousarray(pairs.T, dtype=np.int32)
-        order = csr_array((np.arange(len(pairs)), (first, second)), shape=(len(points), len(points))).data
-        first, second = first[order], second[order]
-        step = points[first] - points[second]
-        return Neighbours(len(points), first, second, np.sqrt(np.einsum("ij,ij->i", step, step)))
+        # NumPy sorts short integers by counting them, in linear time.
+        order = np.argsort(pairs[:, 0].astype(np.min_scalar_type(len(points))), kind="stable")
+        first, second = pairs[:, 0][order], pairs[:, 1][order]
+        columns = np.ascontiguousarray(points.T)
+        step = columns.take(second, axis=1) - columns.take(first, axis=1)
+        distance = np.sqrt(step[0] ** 2 + step[1] ** 2 + step[2] ** 2)
+        step /= np.maximum(distance, _TINY)
+        return Neighbours(len(points), first, second, distance, step.astype(np.float32))
 
     def nearer(self, radius: float) -> Neighbours:
         """Those no farther apart than ``radius``."""
         kept = np.flatnonzero(self.distance <= radius)
-        return Neighbours(self.n_points, self.first[kept], self.second[kept], self.distance[kept])
+        return Neighbours(
+            self.n_points, self.first[kept], self.second[kept], self.distance[kept], self.direction.take(kept, axis=1)
+        )
 
     def sums(self, values: Array, weights: Array | None = None) -> Array:
         """For each point the (weighted) sum of the rows of its neighbours."""
@@ -129,21 +136,40 @@ def normals_of(points: FloatArray, neighbours: Neighbours) -> FloatArray:
     return _least_direction(means[:, 3:] - means[:, i] * means[:, j])
 
 
-def dense_normals(points: FloatArray, tree: cKDTree) -> FloatArray:
-    """The same by the nearest neighbours, for clouds that are not thinned."""
-    _, nearest = tree.query(points, min(_MOST_NEIGHBOURS, len(points)))
-    patch = points[nearest] - points[:, None]
+def dense_normals(points: FloatArray, tree: cKDTree, rows: Array) -> FloatArray:
+    """The same of some of the points, by their nearest neighbours, for clouds that need not be even."""
+    _, nearest = tree.query(points[rows], min(_MOST_NEIGHBOURS, len(points)))
+    columns = np.ascontiguousarray(points.T)
+    patch = columns.take(nearest.T, axis=1) - columns.take(rows, axis=1)[:, None]
     patch -= patch.mean(axis=1, keepdims=True)
     i, j = np.triu_indices(3)
-    return _least_direction(np.einsum("pki,pki->pi", patch[:, :, i], patch[:, :, j]))
+    return _least_direction((patch[i] * patch[j]).sum(axis=1).T)
 
 
 def _least_direction(upper: FloatArray) -> FloatArray:
-    """The eigenvector of the least eigenvalue of symmetric matrices that are given by their upper halves."""
-    i, j = np.triu_indices(3)
-    covariance = np.empty((len(upper), 3, 3))
-    covariance[:, i, j] = covariance[:, j, i] = upper
-    return np.ascontiguousarray(np.linalg.eigh(covariance)[1][:, :, 0])
+    """The eigenvector of the least eigenvalue of covariances that are given by their upper halves.
+
+    In closed form. With q the mean of the eigenvalues, p^2 that of (eigenvalue - q)^2 / 2 and r the determinant of
+    (C - q) / p, the least eigenvalue is q + 2 p cos(acos(r / 2) / 3 + 2 pi / 3). The rows of C less that one lie in the
+    plane of the others, and the longest product of two of them is normal to it.
+    """
+    trace = upper[:, 0] + upper[:, 3] + upper[:, 5]
+    a, b, c, d, e, f = upper.T / np.where(trace > 0, trace, 1.0)
+    x, y, z = a - 1 / 3, d - 1 / 3, f - 1 / 3
+    p = np.sqrt(np.maximum((x**2 + y**2 + z**2) / 6 + (b**2 + c**2 + e**2) / 3, _TINY))
+    r = (x * (y * z - e**2) - b * (b * z - c * e) + c * (b * e - c * y)) / p**3
+    least = 2 * p * np.cos(np.arccos(np.clip(r / 2, -1, 1)) / 3 + 2 * np.pi / 3)
+    rows = np.array([[x - least, b, c], [b, y - least, e], [c, e, z - least]])
+    products = np.stack([np.cross(rows[k], rows[(k + 1) % 3], axis=0) for k in range(3)])
+    squares = np.einsum("kip,kip->kp", products, products)
+    longest, every = squares.argmax(axis=0), np.arange(len(upper))
+    length = np.sqrt(squares[longest, every])
+    normals = products[longest, :, every] / np.maximum(length, _TINY)[:, None]
+    # Along a line the least two are too much alike for this.
+    alike = np.flatnonzero(length < _ALIKE)
+    covariance = upper[alike][:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+    normals[alike] = np.linalg.eigh(covariance)[1][:, :, 0]
+    return normals
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,16 +177,23 @@ class Surface:
     """Points with normals, and a tree of them."""
 
     points: FloatArray
-    normals: FloatArray
     tree: cKDTree
+    _normals: FloatArray  # NaN where nobody has asked yet
 
     @staticmethod
     def of(points: FloatArray, normals: FloatArray) -> Surface:
         """Build the tree."""
-        return Surface(points, normals, cKDTree(points))
+        return Surface(points, cKDTree(points), normals)
 
     @staticmethod
     def dense(points: FloatArray) -> Surface:
-        """Work the normals out."""
-        tree = cKDTree(points)
-        return Surface(points, dense_normals(points, tree), tree)
+        """Leave the normals until they are asked for: where two clouds overlap by little, that is by few points."""
+        return Surface(points, cKDTree(points), np.full(points.shape, np.nan))
+
+    def normals_at(self, rows: Array) -> FloatArray:
+        """The normals of some points."""
+        missing = rows[np.isnan(self._normals[rows, 0])]
+        if missing.size:
+            missing = np.unique(missing)
+            self._normals[missing] = dense_normals(self.points, self.tree, missing)
+        return self._normals[rows]

@@ -19,7 +19,7 @@ from inlier.clouds.octaves import Clock, Finding, search
 from inlier.clouds.refinement import Motion, errors_of, polish
 from inlier.clouds.scales import likely_scales, size_of
 from inlier.clouds.second_opinion import Opinion, opinion_on
-from inlier.clouds.surfaces import thin_both
+from inlier.clouds.surfaces import Surface, thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators._verdict import RunnerUp
@@ -155,7 +155,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
             self._answer(finding)
             if self.success_:
                 with clock("refine"):
-                    self._refine(finding.scale * first, second, finding)
+                    self._refine(finding)
         self.seconds_ = clock.seconds
         self.why_not_ = None if self.success_ else self._why_not(first, second, finding.opinions)
         if self.why_not_ is not None and self.raise_on_failure:
@@ -230,11 +230,12 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         x, y = level.ends
         self.matches_ = x / self._scale + self._origins[0], y + self._origins[1]
 
-    def _refine(self, source: FloatArray, target: FloatArray, finding: Finding) -> None:
+    def _refine(self, finding: Finding) -> None:
         """Improve the motion on finer points, and say how far it may be off."""
-        best, levels = finding.opinions[0], finding.levels
+        best, levels, fine = finding.opinions[0], finding.levels, finding.views
         free_scale = self.model == "similarity"
-        motion, surfaces, self.noise_bound_ = polish(source, target, best.motion, free_scale=free_scale)
+        surfaces = Surface.dense(fine.clouds[0]), Surface.dense(fine.clouds[1])
+        motion, self.noise_bound_ = polish(surfaces, fine.side, best.motion, free_scale=free_scale)
         some = levels[0].source.points
         self.refinement_ = float(np.sqrt(((motion(some) - best.motion(some)) ** 2).sum(axis=1).mean()))
         if self.refinement_ > _BLOCK * levels[0].side:
@@ -315,8 +316,8 @@ def _read_cloud(data: Any, name: str) -> FloatArray:
             name, f"must have three columns, x, y and z, but has shape {table.shape}. Leave other columns out."
         )
     points = np.asarray(table[:: max(1, len(table) // _MOST_POINTS)], dtype=np.float64)
-    is_finite = np.isfinite(points).all(axis=1)
-    if not is_finite.all():
+    if not np.isfinite(points).all():
+        is_finite = np.isfinite(points).all(axis=1)
         points = points[is_finite]
         warn(f"{np.count_nonzero(~is_finite):,} points of the {name} have NaN or infinity, and are left out.")
     if len(points) < _FEWEST_POINTS:
@@ -327,7 +328,6 @@ def _read_cloud(data: Any, name: str) -> FloatArray:
         )
     if float(np.abs(points).max()) > 1e100:
         raise ParameterError(name, "has coordinates above 1e100, whose squares are too large. Use another unit.")
-    extent = np.ptp(points, axis=0)
-    if not extent.max() > 0:
+    if not any(np.ptp(column) > 0 for column in points.T):
         raise ParameterError(name, f"has {len(points)} points, all of which are the same one.")
     return points
