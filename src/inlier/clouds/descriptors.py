@@ -117,7 +117,7 @@ def _cross(a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 def _bins(feature: Array, limit: float) -> Array:
     """Numbers of the bins that a feature in [-limit, limit] falls into; that of -feature is the last less that."""
-    bins = (feature * np.float32(_BINS / (2 * limit)) + np.float32(_BINS / 2)).astype(np.intp)
+    bins = ((feature / np.float32(limit) + 1) * np.float32(_BINS / 2)).astype(np.intp)
     return np.clip(bins, 0, _BINS - 1, out=bins)
 
 

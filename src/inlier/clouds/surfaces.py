@@ -24,7 +24,6 @@ _MOST_COUNTED = 200_000  # points that cells are counted on
 _FINEST = 50_000  # cells of each cloud, about: all that is ever looked at
 _MOST_ALONG = 2**20  # cells along an axis: numbers of cells stay below 2^63
 _TINY = 1e-30
-_ALIKE = 1e-3  # of the sum of the eigenvalues: by which the least two differ, for a closed form to tell them apart
 _MOST_NEIGHBOURS = 12  # of each point of a dense cloud, for its normal
 
 
@@ -76,12 +75,27 @@ def side_for(clouds: tuple[FloatArray, FloatArray], n_points: int) -> float:
     return side
 
 
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Two clouds, thinned with cells of one side."""
+
+    side: float
+    source: FloatArray
+    target: FloatArray
+
+    @staticmethod
+    def of(source: FloatArray, target: FloatArray, n_points: int) -> Grid:
+        """Thin both to about so many points."""
+        side = side_for((source, target), n_points)
+        return Grid(side, thin(source, side), thin(target, side))
+
+
 def thin_both(source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Thin two clouds to the finest points that are looked at; those that have fewer stay as they are."""
     if max(len(source), len(target)) <= 2 * _FINEST:
         return source, target
-    side = side_for((source, target), _FINEST)
-    return thin(source, side), thin(target, side)
+    grid = Grid.of(source, target, _FINEST)
+    return grid.source, grid.target
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +112,7 @@ class Neighbours:
     def within(points: FloatArray, radius: float) -> Neighbours:
         """List all that are no farther apart than ``radius``."""
         pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
-        # NumPy sorts short integers by counting them, in linear time.
-        order = np.argsort(pairs[:, 0].astype(np.min_scalar_type(len(points))), kind="stable")
-        first, second = pairs[:, 0][order], pairs[:, 1][order]
+        first, second = np.divmod(np.sort(pairs[:, 0] * len(points) + pairs[:, 1]), len(points))
         columns = np.ascontiguousarray(points.T)
         step = columns.take(second, axis=1) - columns.take(first, axis=1)
         distance = np.sqrt(step[0] ** 2 + step[1] ** 2 + step[2] ** 2)
@@ -147,29 +159,11 @@ def dense_normals(points: FloatArray, tree: cKDTree, rows: Array) -> FloatArray:
 
 
 def _least_direction(upper: FloatArray) -> FloatArray:
-    """The eigenvector of the least eigenvalue of covariances that are given by their upper halves.
-
-    In closed form. With q the mean of the eigenvalues, p^2 that of (eigenvalue - q)^2 / 2 and r the determinant of
-    (C - q) / p, the least eigenvalue is q + 2 p cos(acos(r / 2) / 3 + 2 pi / 3). The rows of C less that one lie in the
-    plane of the others, and the longest product of two of them is normal to it.
-    """
-    trace = upper[:, 0] + upper[:, 3] + upper[:, 5]
-    a, b, c, d, e, f = upper.T / np.where(trace > 0, trace, 1.0)
-    x, y, z = a - 1 / 3, d - 1 / 3, f - 1 / 3
-    p = np.sqrt(np.maximum((x**2 + y**2 + z**2) / 6 + (b**2 + c**2 + e**2) / 3, _TINY))
-    r = (x * (y * z - e**2) - b * (b * z - c * e) + c * (b * e - c * y)) / p**3
-    least = 2 * p * np.cos(np.arccos(np.clip(r / 2, -1, 1)) / 3 + 2 * np.pi / 3)
-    rows = np.array([[x - least, b, c], [b, y - least, e], [c, e, z - least]])
-    products = np.stack([np.cross(rows[k], rows[(k + 1) % 3], axis=0) for k in range(3)])
-    squares = np.einsum("kip,kip->kp", products, products)
-    longest, every = squares.argmax(axis=0), np.arange(len(upper))
-    length = np.sqrt(squares[longest, every])
-    normals = products[longest, :, every] / np.maximum(length, _TINY)[:, None]
-    # Along a line the least two are too much alike for this.
-    alike = np.flatnonzero(length < _ALIKE)
-    covariance = upper[alike][:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
-    normals[alike] = np.linalg.eigh(covariance)[1][:, :, 0]
-    return normals
+    """The eigenvector of the least eigenvalue of symmetric matrices that are given by their upper halves."""
+    i, j = np.triu_indices(3)
+    covariance = np.empty((len(upper), 3, 3))
+    covariance[:, i, j] = covariance[:, j, i] = upper
+    return np.ascontiguousarray(np.linalg.eigh(covariance)[1][:, :, 0])
 
 
 @dataclass(frozen=True, eq=False)

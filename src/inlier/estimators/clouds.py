@@ -17,9 +17,9 @@ from inlier._checks import check_choice, check_flag, warn
 from inlier._typing import Array, FloatArray
 from inlier.clouds.octaves import Clock, Finding, search
 from inlier.clouds.refinement import Motion, errors_of, polish
-from inlier.clouds.scales import likely_scales, size_of
 from inlier.clouds.second_opinion import Opinion, opinion_on
-from inlier.clouds.surfaces import Surface, thin_both
+from inlier.clouds.suggestions import likely_scales, size_of
+from inlier.clouds.surfaces import Grid, thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators._verdict import RunnerUp
@@ -41,6 +41,7 @@ _AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
+_REFINED = 6_000  # points of each cloud, about, that a motion is first refined on; then on those of free space
 _MOST_POINTS = 4_000_000  # of a cloud that are kept as they are; of more, every so many
 
 
@@ -155,7 +156,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
             self._answer(finding)
             if self.success_:
                 with clock("refine"):
-                    self._refine(finding)
+                    self._refine(finding.scale * first, second, finding)
         self.seconds_ = clock.seconds
         self.why_not_ = None if self.success_ else self._why_not(first, second, finding.opinions)
         if self.why_not_ is not None and self.raise_on_failure:
@@ -230,12 +231,11 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         x, y = level.ends
         self.matches_ = x / self._scale + self._origins[0], y + self._origins[1]
 
-    def _refine(self, finding: Finding) -> None:
+    def _refine(self, source: FloatArray, target: FloatArray, finding: Finding) -> None:
         """Improve the motion on finer points, and say how far it may be off."""
-        best, levels, fine = finding.opinions[0], finding.levels, finding.views
-        free_scale = self.model == "similarity"
-        surfaces = Surface.dense(fine.clouds[0]), Surface.dense(fine.clouds[1])
-        motion, self.noise_bound_ = polish(surfaces, fine.side, best.motion, free_scale=free_scale)
+        best, levels, free_scale = finding.opinions[0], finding.levels, self.model == "similarity"
+        grids = Grid.of(source, target, _REFINED), finding.views.grid
+        motion, surfaces, self.noise_bound_ = polish(grids, best.motion, free_scale=free_scale)
         some = levels[0].source.points
         self.refinement_ = float(np.sqrt(((motion(some) - best.motion(some)) ** 2).sum(axis=1).mean()))
         if self.refinement_ > _BLOCK * levels[0].side:
