@@ -207,9 +207,7 @@ def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, 
     back, n_near_back = contact_and_nearness(level.target, level.source, motion.inverse, bounds, every)
     n_touching = len(there.rows) + len(back.rows)
     rows = [supporting(one, motion) for one in levels]
-    margin = _IN_FRONT * (
-        level.side if views is None or every > 1 else views.grid.side
-    )  # before refinement more is spared
+    side = level.side if views is None or every > 1 else views.grid.side  # before refinement more is spared
     return Opinion(
         motion,
         sum(some.size for some in rows),
@@ -218,7 +216,7 @@ def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, 
         n_touching / max(n_near + n_near_back, 1),
         (there.share, back.share),
         n_touching * every,
-        *((0, 0) if views is None else views.count(motion, margin, every)),
+        *((0, 0) if views is None else views.count(motion, _IN_FRONT * side, every)),
         *freedoms(there, level.target, free_scale=level.free_scale),
         n_scales=N_DIFFERENT_SCALES if level.free_scale else 1,
     )
