@@ -21,7 +21,7 @@ def bumps(n=1500, seed=0):
 def described(points, signs=None):
     near = Neighbours.within(points, max(RADII))
     normals = normals_of(points, near.nearer(0.08))
-    return describe(points, normals if signs is None else normals * signs[:, None], near, RADII)
+    return describe(normals if signs is None else normals * signs[:, None], near, RADII)
 
 
 def similarity(a, b):
@@ -46,7 +46,7 @@ def test_a_histogram_agrees_with_one_that_is_made_pair_by_pair():
     near = Neighbours.within(points, 0.15)
     normals = normals_of(points, near)
     normals *= np.sign(normals[:, 2:])
-    alpha, phi, theta, same_side = _pair_features(points, normals, near)
+    alpha, phi, theta, same_side = _pair_features(normals, near)
     assert (same_side > 0).mean() > 0.95
     for k in range(0, near.first.size, 97):
         if same_side[k] < 0:

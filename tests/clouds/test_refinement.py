@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from inlier import SimilarityTransformation
-from inlier.clouds.refinement import Motion, contact, contact_and_nearness, polish, refine, screws, slid_to_surface
+from inlier.clouds.refinement import (
+    Motion,
+    Nearest,
+    contact,
+    contact_and_nearness,
+    polish,
+    refine,
+    screws,
+    slid_to_surface,
+)
 from inlier.clouds.second_opinion import View, Views, opinion_on, ranked
 from inlier.clouds.suggestions import (
     _supports,
@@ -20,7 +31,7 @@ from inlier.clouds.suggestions import (
     suggested_motions,
     supporting,
 )
-from inlier.clouds.surfaces import Surface
+from inlier.clouds.surfaces import Grid, Surface
 from inlier.datasets import make_scans
 
 SMALL = Motion(Rotation.from_rotvec([0.02, -0.03, 0.01]).as_matrix(), np.array([0.4, -0.3, 0.2]))
@@ -35,6 +46,10 @@ def centred(scans):
     a, b = scans.source.mean(axis=0), scans.target.mean(axis=0)
     truth = Motion(scans.rotation, scans.rotation @ a + scans.translation - b)
     return scans.source - a, scans.target - b, truth
+
+
+def grids(source, target):
+    return Grid.of(source, target, 6_000), Grid.of(source, target, 20_000)
 
 
 def degrees(a, b):
@@ -67,7 +82,9 @@ def test_nearness_and_contact_are_those_of_all_distances(scans):
     moved = truth(source[:400:3])
     distance = np.linalg.norm(moved[:, None] - target[None, :500], axis=2)
     nearest = distance.argmin(axis=1)
-    cosine = (surfaces[0].normals[::3] @ truth.rotation.T * surfaces[1].normals[nearest]).sum(axis=1)
+    cosine = (surfaces[0].normals_at(np.arange(0, 400, 3)) @ truth.rotation.T * surfaces[1].normals_at(nearest)).sum(
+        axis=1
+    )
     touches = (distance.min(axis=1) < 2) & (np.abs(cosine) > 0.8)
     assert n_near == np.count_nonzero(distance.min(axis=1) < 5)
     np.testing.assert_array_equal(there.rows, np.flatnonzero(touches))
@@ -85,17 +102,37 @@ def test_supports_are_counted_as_one_would_by_hand():
 
 def test_a_free_scale_is_refined(scans):
     source, target, truth = centred(scans)
-    found, _, _ = polish(1.02 * source, target, truth, free_scale=True)
+    found, _, _ = polish(grids(1.02 * source, target), truth, free_scale=True)
     assert found.scale == pytest.approx(1 / 1.02, abs=0.003)
-    assert polish(1.02 * source, target, truth)[0].scale == 1
+    assert polish(grids(1.02 * source, target), truth)[0].scale == 1
 
 
 def test_polish_finds_the_motion_from_nearby(scans):
     source, target, truth = centred(scans)
     start = Motion(SMALL.rotation @ truth.rotation, SMALL.rotation @ truth.translation + SMALL.translation)
-    found, _, _ = polish(source, target, start)
+    found, surfaces, bound = polish(grids(source, target), start)
+    assert bound == grids(source, target)[1].side
+    np.testing.assert_array_equal(surfaces[0].points, grids(source, target)[1].source)
     assert degrees(start, truth) > 2
     assert degrees(found, truth) < 0.1
+
+
+def test_the_nearest_of_moving_points_are_those_of_the_tree():
+    rng = np.random.default_rng(0)
+    tree, points, bound = cKDTree(rng.random((500, 3))), rng.random((400, 3)), 0.08
+    nearest, n_asked = Nearest(tree, bound), []
+    nearest._tree = spy = Mock(wraps=tree, n=tree.n, data=tree.data)
+    for size in (0.0, 1e-4, 1e-3, 0.01, 0.1, 1e-4):
+        points = points + size * rng.normal(size=(400, 3))
+        distance, rows = nearest(points)
+        expected, those = tree.query(points, distance_upper_bound=bound)
+        np.testing.assert_allclose(distance, expected)
+        is_near = np.isfinite(expected)
+        assert is_near.any()
+        np.testing.assert_array_equal(rows[is_near], those[is_near])
+        n_asked.append(len(spy.query.call_args.args[0]))
+    assert n_asked[0] == 400
+    assert max(n_asked[1], n_asked[5]) < 40  # of points that hardly moved the tree is hardly asked
 
 
 def test_points_of_pairs_are_slid_to_the_surface_that_they_lie_on(scans):
@@ -113,7 +150,7 @@ def test_nothing_moves_where_nothing_touches(scans):
     source, target, truth = centred(scans)
     surfaces = Surface.dense(source[:500]), Surface.dense(target[:500] + 1e4)
     assert refine(*surfaces, truth, 1.0, 5) is truth
-    assert not len(contact(*surfaces, truth, 1.0).rows)
+    assert not len(contact(*surfaces, truth, Nearest(surfaces[1].tree, 1.0)).rows)
 
 
 def test_on_a_plane_a_shift_is_left_free():
@@ -190,9 +227,9 @@ def test_views_count_what_either_scan_saw_through():
     here, there = wall(3.0), wall(2.0, 1)
     views = Views.of((here, there), (np.zeros(3), np.zeros(3)))
     at_rest = Motion(np.eye(3), np.zeros(3))
-    n_in_front, n_in_view = views.count(at_rest, 3 * views.side, 1)
+    n_in_front, n_in_view = views.count(at_rest, 3 * views.grid.side, 1)
     assert n_in_front == n_in_view > 4_000  # the near wall hangs before the far one, which hides behind it
-    assert views.count(at_rest, 3 * views.side, 4)[1] == pytest.approx(n_in_view, rel=0.05)
+    assert views.count(at_rest, 3 * views.grid.side, 4)[1] == pytest.approx(n_in_view, rel=0.05)
 
 
 def test_the_best_is_surer_the_farther_the_next_one_lies_behind(scans):

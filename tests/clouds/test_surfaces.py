@@ -7,7 +7,16 @@ import pytest
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from inlier.clouds.surfaces import Neighbours, count_cells, dense_normals, normals_of, side_for, thin, thin_both
+from inlier.clouds.surfaces import (
+    Neighbours,
+    Surface,
+    count_cells,
+    dense_normals,
+    normals_of,
+    side_for,
+    thin,
+    thin_both,
+)
 
 
 def plain_thin(points, side):
@@ -67,6 +76,9 @@ def test_neighbours_are_those_within_the_radius():
     np.testing.assert_array_equal(near.count(), expected.sum(axis=1))
     values = np.random.default_rng(1).random((200, 4))
     np.testing.assert_allclose(near.sums(values), expected @ values)
+    step = points[near.second] - points[near.first]
+    np.testing.assert_allclose(near.direction.T * near.distance[:, None], step, atol=1e-6)
+    assert np.all(np.diff(near.first) >= 0)
     assert near.nearer(0.1).first.size == np.count_nonzero(np.triu(cdist(points, points) <= 0.1, 1))
 
 
@@ -81,5 +93,36 @@ def test_normals_are_the_least_directions_of_the_neighbours():
 
 def test_on_a_sphere_normals_point_to_its_centre():
     points = sphere(5_000)
-    for normals in (normals_of(points, Neighbours.within(points, 0.15)), dense_normals(points, cKDTree(points))):
+    for normals in (
+        normals_of(points, Neighbours.within(points, 0.15)),
+        dense_normals(points, cKDTree(points), np.arange(5_000)),
+    ):
         assert np.median(np.abs(np.einsum("ij,ij->i", points, normals))) > 0.995
+
+
+def test_normals_of_the_nearest_are_worked_out_where_they_are_asked_for():
+    points = np.random.default_rng(3).random((300, 3))
+    surface = Surface.dense(points)
+    rows = np.array([7, 3, 7])
+    found = surface.normals_at(rows)
+    for row, normal in zip(rows, found, strict=True):
+        patch = points[np.argsort(np.linalg.norm(points - points[row], axis=1))[:12]]
+        expected = np.linalg.eigh(np.cov(patch.T, bias=True))[1][:, 0]
+        assert abs(normal @ expected) > 1 - 1e-9
+    everywhere = surface.normals_at(np.arange(300))
+    np.testing.assert_array_equal(everywhere[rows], found)
+    np.testing.assert_allclose(np.linalg.norm(everywhere, axis=1), 1)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e90])
+def test_normals_of_planes_lines_and_single_points_are_unit_vectors_across(unit):
+    rng = np.random.default_rng(4)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    plane, line = np.zeros((2, 60, 3))
+    plane[:, :2], line[:, 0] = rng.random((60, 2)), rng.random(60)
+    for shape, along in ((plane, turn[:2]), (line, turn[:1])):
+        normals = Surface.dense(unit * shape @ turn).normals_at(np.arange(60))
+        np.testing.assert_allclose(normals @ along.T, 0, atol=1e-6)
+        np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1)
+    copies = Surface.dense(unit * np.ones((20, 3))).normals_at(np.arange(20))
+    np.testing.assert_allclose(np.linalg.norm(copies, axis=1), 1)

@@ -19,6 +19,7 @@ each point of either cloud, the point of the other that looks most alike.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from inlier.clouds.surfaces import Neighbours
 
 _BINS = 11  # of each feature, as in the paper
 _HALF = _BINS // 2
+_LIMITS = 1.0, 1.0, np.pi / 2  # of alpha, phi and theta
 _TINY = 1e-30
 _BLOCK = 2**22  # entries of the matrix of similarities at a time
 
@@ -44,14 +46,18 @@ class Descriptors:
         return _of_unit_length(self.even - mean, self.odd)
 
 
-def describe(points: FloatArray, normals: FloatArray, neighbours: Neighbours, radii: tuple[float, ...]) -> Descriptors:
+def describe(normals: FloatArray, neighbours: Neighbours, radii: tuple[float, ...]) -> Descriptors:
     """Describe each point by its neighbours within each of the radii, and by theirs."""
-    features = _pair_features(points, normals, neighbours)
+    *features, same_side = _pair_features(normals, neighbours)
+    bins = [_bins(feature, limit) for feature, limit in zip(features, _LIMITS, strict=True)]
     parts = []
     for radius in radii:
         kept = np.flatnonzero(neighbours.distance <= radius)
-        near = neighbours if kept.size == neighbours.first.size else neighbours.nearer(radius)
-        parts.append(_rooted(_fpfh(near, *(feature[kept] for feature in features))))
+        if kept.size < neighbours.first.size:
+            near = neighbours.nearer(radius)
+            parts.append(_rooted(_fpfh(near, [one[kept] for one in bins], same_side[kept])))
+        else:
+            parts.append(_rooted(_fpfh(neighbours, bins, same_side)))
     return _of_unit_length(np.hstack([part.even for part in parts]), np.hstack([part.odd for part in parts]))
 
 
@@ -69,7 +75,8 @@ def match(source: Descriptors, target: Descriptors) -> Array:
     for start in range(0, n, step):
         rows = slice(start, start + step)
         similarity = source.even[rows] @ target.even.T
-        similarity += np.abs(source.odd[rows] @ target.odd.T)
+        odd = source.odd[rows] @ target.odd.T
+        similarity += np.abs(odd, out=odd)
         of_source[rows] = np.argmax(similarity, axis=1)
         top = np.argmax(similarity, axis=0)
         value = similarity[top, np.arange(m)]
@@ -81,35 +88,46 @@ def match(source: Descriptors, target: Descriptors) -> Array:
     return np.column_stack([numbers // m, numbers % m])
 
 
-def _pair_features(points: FloatArray, normals: FloatArray, neighbours: Neighbours) -> tuple[Array, ...]:
+def _pair_features(normals: FloatArray, neighbours: Neighbours) -> tuple[Array, ...]:
     """alpha, phi and theta with the sign of n_first, and whether n_second has the same sign, as 1 and -1."""
-    n, m = (normals[end].astype(np.float32).T for end in (neighbours.first, neighbours.second))
-    e = (points[neighbours.second] - points[neighbours.first]).astype(np.float32).T
-    e /= np.maximum(neighbours.distance, _TINY).astype(np.float32)
-    between = np.einsum("ij,ij->j", n, m)
-    same_side = np.where(between < 0, np.float32(-1), np.float32(1))
-    first, second = np.einsum("ij,ij->j", n, e), np.einsum("ij,ij->j", m, e) * same_side
-    volume = same_side * np.einsum("ij,ij->j", e, np.stack(_cross(n, m)))  # e . (n x m), as v . n_2 times |e x u|
+    columns, e = np.ascontiguousarray(normals.T, dtype=np.float32), neighbours.direction
+    n, m = columns.take(neighbours.first, axis=1), columns.take(neighbours.second, axis=1)
+    between = _dot(n, m)
+    same_side = np.copysign(np.float32(1), between)
+    first, second = _dot(n, e), _dot(m, e) * same_side
+    volume = same_side * _dot(e, _cross(n, m))  # e . (n x m), as v . n_2 times |e x u|
     # The frame belongs to the point whose normal is nearer to the line between them, so that both see the same.
     swap = np.abs(first) < np.abs(second)
     phi, other = np.where(swap, -second, first), np.where(swap, -first, second)
-    across = np.sqrt(np.maximum(1 - phi**2, 1e-12))  # |e x u|
+    across = np.sqrt(np.maximum(1 - phi**2, np.float32(1e-12)))  # |e x u|
     cosine = np.abs(between)
     theta = np.arctan2((other - phi * cosine) / across, cosine)  # w . n_2 = (e . n_2 - (e . u) (u . n_2)) / |e x u|
     return volume / across, phi, theta, same_side
+
+
+def _dot(a: Iterable[Array], b: Iterable[Array]) -> Array:
+    (x, y, z), (u, v, w) = a, b
+    product: Array = x * u + y * v + z * w
+    return product
 
 
 def _cross(a: Array, b: Array) -> tuple[Array, Array, Array]:
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-def _fpfh(neighbours: Neighbours, alpha: Array, phi: Array, theta: Array, same_side: Array) -> Descriptors:
+def _bins(feature: Array, limit: float) -> Array:
+    """Numbers of the bins that a feature in [-limit, limit] falls into; that of -feature is the last less that."""
+    bins = ((feature / np.float32(limit) + 1) * np.float32(_BINS / 2)).astype(np.intp)
+    return np.clip(bins, 0, _BINS - 1, out=bins)
+
+
+def _fpfh(neighbours: Neighbours, bins: Sequence[Array], same_side: Array) -> Descriptors:
     """The histograms of a point and, by nearness, of its neighbours."""
-    n, first, second = neighbours.n_points, neighbours.first, neighbours.second
-    even = [_histogram(n, first, alpha, 1.0) + _histogram(n, second, alpha, 1.0)]
-    odd = []
-    for feature, limit in ((phi, 1.0), (theta, np.pi / 2)):
-        counts = _histogram(n, first, feature, limit) + _histogram(n, second, same_side * feature, limit)
+    n, first, second = neighbours.n_points, _BINS * neighbours.first, _BINS * neighbours.second
+    alpha, *signed = bins
+    even, odd = [_histogram(n, first + alpha) + _histogram(n, second + alpha)], []
+    for one in signed:
+        counts = _histogram(n, first + one) + _histogram(n, second + np.where(same_side > 0, one, _BINS - 1 - one))
         even.append(counts + counts[:, ::-1])
         odd.append(counts - counts[:, ::-1])
     share = (1 / np.maximum(neighbours.count(), 1)).astype(np.float32)[:, None]
@@ -123,11 +141,9 @@ def _fpfh(neighbours: Neighbours, alpha: Array, phi: Array, theta: Array, same_s
     )
 
 
-def _histogram(n_points: int, owner: Array, feature: Array, limit: float) -> Array:
-    """Counts per point of a feature in [-limit, limit]."""
-    bins = ((feature / np.float32(limit) + 1) * (_BINS / 2)).astype(np.int64)
-    counts = np.bincount(owner * _BINS + np.clip(bins, 0, _BINS - 1), minlength=n_points * _BINS)
-    return counts.reshape(n_points, _BINS).astype(np.float32)
+def _histogram(n_points: int, numbers: Array) -> Array:
+    """Counts of the bins of each point."""
+    return np.bincount(numbers, minlength=n_points * _BINS).reshape(n_points, _BINS).astype(np.float32)
 
 
 def _rooted(histograms: Descriptors) -> Descriptors:

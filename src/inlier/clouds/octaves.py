@@ -43,6 +43,7 @@ class Finding:
     """What a search came to: motions of the source, times a scale, and what speaks for each, the strongest first."""
 
     scale: float
+    views: Views
     levels: list[Level]
     opinions: list[Opinion]
 
@@ -87,7 +88,7 @@ def _united(findings: list[Finding]) -> Finding:
     first = next(one for one in findings if one.opinions and one.opinions[0].motion is best[0].motion)
     of_motions = {one.motion: one for finding in (first, *findings) for one in finding.seen_at(first.scale)}
     kept = different(list(of_motions), first.levels[0])
-    return Finding(first.scale, first.levels, ranked([of_motions[motion] for motion in kept]))
+    return Finding(first.scale, first.views, first.levels, ranked([of_motions[motion] for motion in kept]))
 
 
 def _search_at(
@@ -101,9 +102,9 @@ def _search_at(
     free_scale: bool,
 ) -> Finding:
     """Look for motions at one octave after the other, until one is beyond doubt."""
-    finding = Finding(scale, [], [])
     with clock("judge"):
         views = Views.of((source, target), (-origins[0], -origins[1]))
+    finding = Finding(scale, views, [], [])
     for n_points in _OCTAVES:
         with clock("describe and match"):
             # Each octave cuts the clouds along other axes: what its cells happen to hold is drawn anew.
@@ -123,7 +124,7 @@ def _search_at(
                 motions = different([*motions, *best], levels[0])
             with clock("judge"):
                 judged |= {one: opinion_on(one, levels, views) for one in motions if one not in judged}
-                finding = Finding(scale, levels, ranked([judged[one] for one in motions]))
+                finding = Finding(scale, views, levels, ranked([judged[one] for one in motions]))
             if finding.is_beyond_doubt:
                 return finding
     return finding

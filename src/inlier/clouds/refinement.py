@@ -6,7 +6,7 @@ Each point of the source is taken to the nearest point of the target, and the mo
 
 n_i the normal at y_i. Points whose nearest is farther than a bound, or whose normals disagree, have no part; the others
 weigh 1 / (1 + (e/b)^2)^2 by their residual e (Geman and McClure), b half the bound. The bound shrinks from what the
-search leaves to what the residuals say, on ever finer points (`polish`).
+search leaves to one cell, on ever finer points (`polish`).
 
 How far the motion may still be off is told by blocks of the surface, whose errors are independent of each other.
 Refinement solves sum_i weight_i J_i e_i = 0, J_i the move of point i along the normal as the six parameters change.
@@ -19,21 +19,23 @@ Neighbouring points err alike (they share normals and the other scan's points), 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from inlier._typing import Array, FloatArray
-from inlier.clouds.surfaces import Surface, cell_numbers, side_for, thin
+from inlier.clouds.surfaces import Grid, Surface, cell_numbers
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.transforms import SimilarityTransformation
 
 _SAME_DIRECTION = 0.8  # cosine of the angle between normals, up to their sign, of points that belong together
 _MOST_GROWTH = 0.1  # of a scale that is free, from where the search found it
 _LITTLE = 1e-3  # of the bound: smaller steps end the rounds
-_FINER = (6_000, 20_000)  # points of each cloud that the motion is refined on, one after the other
 _FINER_BOUNDS, _FINER_ROUNDS = (2.0, 1.0), 6  # in sides of a cell
+_BEYOND = 1.5  # bounds: so far the tree is asked for the nearest points, to be spared the next question
 _RIDGE = 1e-6  # of the mean information about a parameter
 _FEWEST = 12  # points that touch, for a step of six parameters
 _FEWEST_BLOCKS = 12  # for six parameters
@@ -77,22 +79,67 @@ class Contact:
         return len(self.rows) / len(self.moved)
 
 
-def contact(source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1) -> Contact:
-    """Find what comes within a bound of the other surface, with a normal of the same direction; of every so many."""
-    return contact_and_nearness(source, target, motion, (bound, bound), every)[0]
+class Nearest:
+    """The points of a target that are nearest to points that move little from one question to the next.
+
+    A point that moved by d since the tree was asked has still the same nearest one, at a distance of a or less than
+    a + d, if all others, at b or more, are still farther: a + d < b - d. Only of the others is the tree asked again.
+    """
+
+    def __init__(self, tree: cKDTree, bound: float) -> None:
+        self._tree, self._bound, self._reach = tree, bound, _BEYOND * bound
+        self._asked: FloatArray = np.empty((0, 3))  # where the points were when the tree was asked
+
+    def __call__(self, points: FloatArray) -> tuple[FloatArray, Array]:
+        """Distance to and row of the nearest; infinite where it is not within the bound."""
+        if not len(self._asked):
+            self._asked, self._spare = np.full(points.shape, np.inf), np.zeros(len(points))
+            self._near: Array = np.zeros(len(points), dtype=np.intp)
+        moved = points - self._asked
+        self._ask(points, np.flatnonzero(np.einsum("ij,ij->i", moved, moved) >= self._spare**2))
+        is_near = self._near < self._tree.n
+        distance = np.full(len(points), np.inf)
+        step = points[is_near] - self._tree.data[self._near[is_near]]
+        distance[is_near] = np.sqrt(np.einsum("ij,ij->i", step, step))
+        distance[distance >= self._bound] = np.inf
+        return distance, self._near
+
+    def _ask(self, points: FloatArray, rows: Array) -> None:
+        distance, nearest = self._tree.query(points[rows], 2, distance_upper_bound=self._reach)
+        first, second = np.minimum(distance, self._reach).T
+        self._asked[rows], self._near[rows] = points[rows], nearest[:, 0]
+        # Where nothing is within reach, nothing comes within the bound on a shorter way than this.
+        self._spare[rows] = np.where(np.isfinite(distance[:, 0]), (second - first) / 2, self._reach - self._bound)
 
 
 def contact_and_nearness(
     source: Surface, target: Surface, motion: Motion, bounds: tuple[float, float], every: int = 1
 ) -> tuple[Contact, int]:
-    """The same, and how many points come within a second bound, which is no less than the first."""
+    """What comes within a bound of the other surface, with a normal of the same direction, of every so many points.
+
+    Also how many points come within a second bound, which is no less than the first.
+    """
     moved = motion(source.points[::every])
     distance, nearest = target.tree.query(moved, distance_upper_bound=bounds[1])
-    rows = np.flatnonzero(distance < bounds[0])
-    normal = target.normals[nearest[rows]]
-    turned = source.normals[::every][rows] @ motion.rotation.T
+    touching = _touching(source, target, motion, moved, np.flatnonzero(distance < bounds[0]), nearest, every)
+    return touching, int(np.count_nonzero(np.isfinite(distance)))
+
+
+def _touching(
+    source: Surface, target: Surface, motion: Motion, moved: FloatArray, rows: Array, nearest: Array, every: int
+) -> Contact:
+    """Of points near the target, those whose normals have the same direction."""
+    normal = target.normals_at(nearest[rows])
+    turned = source.normals_at(every * rows) @ motion.rotation.T
     rows = rows[np.abs(np.einsum("ij,ij->i", turned, normal)) > _SAME_DIRECTION]
-    return Contact(moved, rows, nearest[rows]), int(np.count_nonzero(np.isfinite(distance)))
+    return Contact(moved, rows, nearest[rows])
+
+
+def contact(source: Surface, target: Surface, motion: Motion, nearest: Nearest, every: int = 1) -> Contact:
+    """The same without the second bound, of points that are moved again and again."""
+    moved = motion(source.points[::every])
+    distance, rows = nearest(moved)
+    return _touching(source, target, motion, moved, np.flatnonzero(np.isfinite(distance)), rows, every)
 
 
 def refine(
@@ -106,8 +153,10 @@ def refine(
     free_scale: bool = False,
 ) -> Motion:
     """Improve a motion, at one bound, by every so many points of the source."""
+    nearest = Nearest(target.tree, bound)
     for _ in range(rounds):
-        found = equations(source, target, motion, bound, every, free_scale=free_scale)
+        touching = contact(source, target, motion, nearest, every)
+        found = equations(target, touching, bound, free_scale=free_scale)
         if found is None:
             break
         information = (found.moves * found.weight[:, None]).T @ found.moves
@@ -139,14 +188,11 @@ class Equations:
     size: float  # radius of the points about their centre
 
 
-def equations(
-    source: Surface, target: Surface, motion: Motion, bound: float, every: int = 1, *, free_scale: bool = False
-) -> Equations | None:
+def equations(target: Surface, touching: Contact, bound: float, *, free_scale: bool = False) -> Equations | None:
     """Set up a round; None where too few points touch."""
-    touching = contact(source, target, motion, bound, every)
     if touching.rows.size < _FEWEST:
         return None
-    x, n = touching.moved[touching.rows], target.normals[touching.nearest]
+    x, n = touching.moved[touching.rows], target.normals_at(touching.nearest)
     offset = np.einsum("ij,ij->i", x - target.points[touching.nearest], n)
     centre = x.mean(axis=0)
     size = float(np.sqrt(((x - centre) ** 2).sum(axis=1).mean()))
@@ -164,15 +210,14 @@ def screws(x: FloatArray, n: FloatArray, *, free_scale: bool = False) -> FloatAr
 
 
 def polish(
-    source: FloatArray, target: FloatArray, motion: Motion, *, free_scale: bool = False
+    grids: Sequence[Grid], motion: Motion, *, free_scale: bool = False
 ) -> tuple[Motion, tuple[Surface, Surface], float]:
     """Refine on ever finer points; also the finest surfaces, and the bound there."""
-    for n_points in _FINER:
-        side = side_for((source, target), n_points)
-        surfaces = Surface.dense(thin(source, side)), Surface.dense(thin(target, side))
+    for grid in grids:
+        surfaces = Surface.dense(grid.source), Surface.dense(grid.target)
         for bound in _FINER_BOUNDS:
-            motion = refine(*surfaces, motion, bound * side, _FINER_ROUNDS, free_scale=free_scale)
-    return motion, surfaces, _FINER_BOUNDS[-1] * side
+            motion = refine(*surfaces, motion, bound * grid.side, _FINER_ROUNDS, free_scale=free_scale)
+    return motion, surfaces, _FINER_BOUNDS[-1] * grids[-1].side
 
 
 def slid_to_surface(X: Array, Y: Array, motion: SimilarityTransformation, bound: float) -> SimilarityTransformation:
@@ -198,7 +243,8 @@ def errors_of(
     ``found`` is the same motion between the clouds as they came, ``origin`` what was subtracted from the target.
     """
     free_scale = found.model == "similarity"
-    there = equations(*surfaces, motion, bound, free_scale=free_scale)
+    touching = contact(*surfaces, motion, Nearest(surfaces[1].tree, bound))
+    there = equations(surfaces[1], touching, bound, free_scale=free_scale)
     if there is None:
         return None
     squared = (2 * there.offset / bound) ** 2

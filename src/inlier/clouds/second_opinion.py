@@ -35,9 +35,8 @@ from scipy.ndimage import minimum_filter
 
 from inlier._typing import Array, FloatArray
 from inlier.clouds.refinement import Contact, Motion, contact_and_nearness, screws
-from inlier.clouds.scales import N_DIFFERENT
-from inlier.clouds.suggestions import Level, supporting
-from inlier.clouds.surfaces import Surface, count_cells, side_for, thin
+from inlier.clouds.suggestions import N_DIFFERENT_SCALES, Level, supporting
+from inlier.clouds.surfaces import Grid, Surface, count_cells
 
 _TOUCH, _NEAR = 1.5, 5.0  # sides of a cell: points that touch the other surface, points that are near it
 _PER_POINT, _PER_CONTACT, _PER_FRONT = 0.6, 4.0, 0.7  # weights of log(K / T), of c and of free space beside log(P / n)
@@ -171,21 +170,21 @@ def _pixels(ray: FloatArray, n_pixels: int) -> Array:
 class Views:
     """What both clouds look like from their origins, where they may have been taken from there; and fine points."""
 
-    side: float
-    clouds: tuple[FloatArray, FloatArray]
+    grid: Grid
     seen: tuple[View | None, View | None]
 
     @staticmethod
     def of(clouds: tuple[FloatArray, FloatArray], places: tuple[FloatArray, FloatArray]) -> Views:
         """Draw both clouds from the places where their sensors may have stood."""
-        side = side_for(clouds, _VIEWED)
-        first, second = (View.of(cloud, place, side) for cloud, place in zip(clouds, places, strict=True))
-        return Views(side, (thin(clouds[0], side), thin(clouds[1], side)), (first, second))
+        grid = Grid.of(*clouds, _VIEWED)
+        first, second = (View.of(cloud, place, grid.side) for cloud, place in zip(clouds, places, strict=True))
+        return Views(grid, (first, second))
 
     def count(self, motion: Motion, margin: float, every: int) -> tuple[int, int]:
         """Points of either cloud that hang in the empty space before the other, and those in its view."""
         total = np.zeros(2, dtype=np.int64)
-        for view, points, move in zip(self.seen, self.clouds[::-1], (motion.inverse, motion), strict=True):
+        others = (self.grid.target, motion.inverse), (self.grid.source, motion)
+        for view, (points, move) in zip(self.seen, others, strict=True):
             if view is not None:
                 total += view.count(move(points[::every]), margin)
         return int(total[0]) * every, int(total[1]) * every
@@ -208,7 +207,7 @@ def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, 
     back, n_near_back = contact_and_nearness(level.target, level.source, motion.inverse, bounds, every)
     n_touching = len(there.rows) + len(back.rows)
     rows = [supporting(one, motion) for one in levels]
-    margin = _IN_FRONT * (level.side if views is None or every > 1 else views.side)  # before refinement more is spared
+    side = level.side if views is None or every > 1 else views.grid.side  # before refinement more is spared
     return Opinion(
         motion,
         sum(some.size for some in rows),
@@ -217,9 +216,9 @@ def opinion_on(motion: Motion, levels: list[Level], views: Views | None = None, 
         n_touching / max(n_near + n_near_back, 1),
         (there.share, back.share),
         n_touching * every,
-        *((0, 0) if views is None else views.count(motion, margin, every)),
+        *((0, 0) if views is None else views.count(motion, _IN_FRONT * side, every)),
         *freedoms(there, level.target, free_scale=level.free_scale),
-        n_scales=N_DIFFERENT if level.free_scale else 1,
+        n_scales=N_DIFFERENT_SCALES if level.free_scale else 1,
     )
 
 
@@ -237,6 +236,6 @@ def freedoms(there: Contact, target: Surface, *, free_scale: bool = False) -> tu
         return np.zeros(6), np.eye(6)[5]
     centred = x - x.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=1).mean()) or 1.0
-    moves = screws(centred / size, target.normals[there.nearest], free_scale=free_scale)
+    moves = screws(centred / size, target.normals_at(there.nearest), free_scale=free_scale)
     values, axes = np.linalg.eigh(moves.T @ moves / len(moves))
     return np.maximum(values, 0), axes[:, 0]

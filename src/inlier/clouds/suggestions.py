@@ -1,4 +1,4 @@
-"""Two clouds at one octave, and the motions that their matches suggest.
+"""Two clouds at one octave, and the motions and scales that their matches suggest.
 
 Sets of matches suggest a motion if they keep their distances to each other, and the angles between their normals and
 with the line between them (up to the signs of the normals):
@@ -9,14 +9,24 @@ with the line between them (up to the signs of the normals):
 Each match, with those that agree with it and with most of the others that do (the second order A A, Chen et al. 2022,
 SC2-PCR), is a set. Mistakes come in clumps, and a clump agrees with itself, too: so near neighbours say nothing of each
 other, and many different motions are looked at, the best of them on the surfaces.
+
+In different units the ratio of the clouds' sizes is a first guess of the scale, and right if both show the same; else
+it may be off by a factor, and a ladder of scales about it is tried. Descriptors stay much the same if a scale is wrong
+by a tenth, so at each step some matches are right. Two right ones tell the scale: |y_i - y_j| / |x_i - x_j|. With a
+wrong match the ratio can be anything. So each match i counts the ratios to all others whose normals make the same
+angles, H_ib in bin b, and the bin with the largest sum_i H_ib^2 is the scale: the votes of a right match fall together,
+those of a wrong one do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.spatial.transform import Rotation
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.clouds.descriptors import Descriptors, common_part, describe, match
@@ -43,6 +53,15 @@ _TRIED = 80  # motions, at most, that some points of the surfaces are asked abou
 _BOUNDS, _ROUNDS = (3.0, 2.0), (6, 4)  # of refinement
 _QUICK_ROUNDS, _QUICK_POINTS = 4, 500  # of a quick look
 _ROWS = 256  # of A at a time
+_TELLING = 10.0  # ratios of shorter distances tell little of a scale
+# Scales.
+_SCALE_POINTS = 2_000  # of each cloud, about
+_SCALE_STEP, _SCALE_STEPS = 1.25, 3  # of the ladder, and how many either way
+_VOTE_WIDTH, _VOTE_BINS = 0.02, 17  # of the logarithm of a ratio: to 17 % either way
+_ANOTHER_SCALE = 0.05  # of the logarithms of different scales
+_WORTH_A_SEARCH = 3
+_ASTRAY = 10.0  # median distances from the middle of a cloud
+N_DIFFERENT_SCALES = round((2 * _SCALE_STEPS + 1) * np.log(_SCALE_STEP) / _ANOTHER_SCALE)  # so many chances to be wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +74,7 @@ class Level:
     matches: Array  # rows of source and of target
     free_scale: bool = False  # whether refinement may change the scale
 
-    @property
+    @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """The points that each match joins."""
         return self.source.points[self.matches[:, 0]], self.target.points[self.matches[:, 1]]
@@ -65,10 +84,10 @@ class Level:
         """Of how many points one takes part in a quick look."""
         return max(1, (len(self.source.points) + len(self.target.points)) // (2 * _QUICK_POINTS))
 
-    @property
+    @cached_property
     def normals(self) -> tuple[FloatArray, FloatArray]:
         """The normals there."""
-        return self.source.normals[self.matches[:, 0]], self.target.normals[self.matches[:, 1]]
+        return self.source.normals_at(self.matches[:, 0]), self.target.normals_at(self.matches[:, 1])
 
 
 def level_of(
@@ -92,7 +111,7 @@ def _described(cloud: FloatArray, side: float, axes: FloatArray) -> tuple[Surfac
     neighbours = Neighbours.within(points, side * max(_RADII))
     normals = normals_of(points, neighbours.nearer(side * _NORMAL_RADIUS))
     radii = tuple(side * radius for radius in _RADII)
-    return Surface.of(points, normals), describe(points, normals, neighbours, radii)
+    return Surface.of(points, normals), describe(normals, neighbours, radii)
 
 
 def supporting(level: Level, motion: Motion) -> Array:
@@ -146,7 +165,9 @@ def different(motions: list[Motion], level: Level, most: int | None = None) -> l
     spread = level.source.points - centre
     values, axes = np.linalg.eigh(spread.T @ spread / len(spread))
     root = axes * np.sqrt(np.maximum(values, 0))
-    places = np.array([np.append(one.scale * one.rotation @ root, one(centre[None])[0]) for one in motions])
+    linear = np.array([one.scale * one.rotation for one in motions])
+    images = linear @ centre + np.array([one.translation for one in motions])
+    places = np.hstack([(linear @ root).reshape(-1, 9), images])
     kept: list[int] = []
     for k, place in enumerate(places):
         if not kept or ((places[kept] - place) ** 2).sum(axis=1).min() > (_SAME * level.side) ** 2:
@@ -226,3 +247,38 @@ def _supports(motions: list[Motion], x: FloatArray, y: FloatArray, bound: float)
         some = slice(start, start + _ROWS)
         counts[some] = np.count_nonzero(of_motions[some] @ of_matches.T <= bound**2, axis=1)
     return counts
+
+
+def size_of(cloud: FloatArray) -> float:
+    """Root mean square distance of the surface from its centre, without points that went astray."""
+    points = thin(cloud, side_for((cloud, cloud), _SCALE_POINTS))
+    squares = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
+    return float(np.sqrt(points[squares <= _ASTRAY**2 * np.median(squares)].var(axis=0).sum()))
+
+
+def likely_scales(source: FloatArray, target: FloatArray, rng: np.random.Generator) -> list[float]:
+    """The scales of the source that most pairs of matches vote for, the first one first; the clouds are of one size."""
+    found = []
+    for scale in _SCALE_STEP ** np.arange(-_SCALE_STEPS, _SCALE_STEPS + 1):
+        level = level_of(scale * source, target, _SCALE_POINTS, Rotation.random(rng=rng).as_matrix())
+        factor, votes = voted_scale(level, rng)
+        found.append((votes, float(scale * factor)))
+    kept: list[float] = []
+    for _, scale in sorted(found, reverse=True):
+        if all(abs(np.log(scale / other)) > _ANOTHER_SCALE for other in kept):
+            kept.append(scale)
+    return kept[:_WORTH_A_SEARCH]
+
+
+def voted_scale(level: Level, rng: np.random.Generator) -> tuple[float, float]:
+    """The factor that most pairs of matches of a level ask for beside its scale, and how many do."""
+    rows = witnesses(level, rng)
+    votes = np.zeros((rows.size, _VOTE_BINS), dtype=np.float32)
+    for some, distance, other, is_alike in compared(level, rows):
+        bins = np.floor(np.log(other / distance) / _VOTE_WIDTH + _VOTE_BINS / 2)
+        i, j = np.nonzero(is_alike & (np.minimum(distance, other) > _TELLING) & (bins >= 0) & (bins < _VOTE_BINS))
+        counts = np.bincount(i * _VOTE_BINS + bins[i, j].astype(np.intp), minlength=len(bins) * _VOTE_BINS)
+        votes[some] = counts.reshape(-1, _VOTE_BINS)
+    together = (gaussian_filter1d(votes, 1.0, axis=1) ** 2).sum(axis=0) / max(rows.size, 1) ** 3
+    best = int(together.argmax())
+    return float(np.exp((best - _VOTE_BINS // 2) * _VOTE_WIDTH)), float(together[best])

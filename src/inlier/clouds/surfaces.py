@@ -23,6 +23,7 @@ _TRIES = 12  # of a side; each multiplies it by (cells / wanted)^(1/2), since su
 _MOST_COUNTED = 200_000  # points that cells are counted on
 _FINEST = 50_000  # cells of each cloud, about: all that is ever looked at
 _MOST_ALONG = 2**20  # cells along an axis: numbers of cells stay below 2^63
+_TINY = 1e-30
 _MOST_NEIGHBOURS = 12  # of each point of a dense cloud, for its normal
 
 
@@ -55,9 +56,8 @@ def thin(points: FloatArray, side: float) -> FloatArray:
     numbers = cell_numbers(points, side)
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    sums = np.add.reduceat(points[order], starts, axis=0)
-    means: FloatArray = sums / np.diff(np.append(starts, len(points)))[:, None]
-    return means
+    counts = np.diff(np.append(starts, len(points)))
+    return np.stack([np.add.reduceat(column[order], starts) / counts for column in points.T], axis=1)
 
 
 def side_for(clouds: tuple[FloatArray, FloatArray], n_points: int) -> float:
@@ -75,12 +75,27 @@ def side_for(clouds: tuple[FloatArray, FloatArray], n_points: int) -> float:
     return side
 
 
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Two clouds, thinned with cells of one side."""
+
+    side: float
+    source: FloatArray
+    target: FloatArray
+
+    @staticmethod
+    def of(source: FloatArray, target: FloatArray, n_points: int) -> Grid:
+        """Thin both to about so many points."""
+        side = side_for((source, target), n_points)
+        return Grid(side, thin(source, side), thin(target, side))
+
+
 def thin_both(source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Thin two clouds to the finest points that are looked at; those that have fewer stay as they are."""
     if max(len(source), len(target)) <= 2 * _FINEST:
         return source, target
-    side = side_for((source, target), _FINEST)
-    return thin(source, side), thin(target, side)
+    grid = Grid.of(source, target, _FINEST)
+    return grid.source, grid.target
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +106,25 @@ class Neighbours:
     first: Array
     second: Array
     distance: FloatArray
+    direction: Array  # unit vectors from first to second, in columns and single precision
 
     @staticmethod
     def within(points: FloatArray, radius: float) -> Neighbours:
         """List all that are no farther apart than ``radius``."""
         pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
-        first, second = np.ascontiguousarray(pairs.T, dtype=np.int32)
-        order = csr_array((np.arange(len(pairs)), (first, second)), shape=(len(points), len(points))).data
-        first, second = first[order], second[order]
-        step = points[first] - points[second]
-        return Neighbours(len(points), first, second, np.sqrt(np.einsum("ij,ij->i", step, step)))
+        first, second = np.divmod(np.sort(pairs[:, 0] * len(points) + pairs[:, 1]), len(points))
+        columns = np.ascontiguousarray(points.T)
+        step = columns.take(second, axis=1) - columns.take(first, axis=1)
+        distance = np.sqrt(step[0] ** 2 + step[1] ** 2 + step[2] ** 2)
+        step /= np.maximum(distance, _TINY)
+        return Neighbours(len(points), first, second, distance, step.astype(np.float32))
 
     def nearer(self, radius: float) -> Neighbours:
         """Those no farther apart than ``radius``."""
         kept = np.flatnonzero(self.distance <= radius)
-        return Neighbours(self.n_points, self.first[kept], self.second[kept], self.distance[kept])
+        return Neighbours(
+            self.n_points, self.first[kept], self.second[kept], self.distance[kept], self.direction.take(kept, axis=1)
+        )
 
     def sums(self, values: Array, weights: Array | None = None) -> Array:
         """For each point the (weighted) sum of the rows of its neighbours."""
@@ -129,13 +148,14 @@ def normals_of(points: FloatArray, neighbours: Neighbours) -> FloatArray:
     return _least_direction(means[:, 3:] - means[:, i] * means[:, j])
 
 
-def dense_normals(points: FloatArray, tree: cKDTree) -> FloatArray:
-    """The same by the nearest neighbours, for clouds that are not thinned."""
-    _, nearest = tree.query(points, min(_MOST_NEIGHBOURS, len(points)))
-    patch = points[nearest] - points[:, None]
+def dense_normals(points: FloatArray, tree: cKDTree, rows: Array) -> FloatArray:
+    """The same of some of the points, by their nearest neighbours, for clouds that need not be even."""
+    _, nearest = tree.query(points[rows], min(_MOST_NEIGHBOURS, len(points)))
+    columns = np.ascontiguousarray(points.T)
+    patch = columns.take(nearest.T, axis=1) - columns.take(rows, axis=1)[:, None]
     patch -= patch.mean(axis=1, keepdims=True)
     i, j = np.triu_indices(3)
-    return _least_direction(np.einsum("pki,pki->pi", patch[:, :, i], patch[:, :, j]))
+    return _least_direction((patch[i] * patch[j]).sum(axis=1).T)
 
 
 def _least_direction(upper: FloatArray) -> FloatArray:
@@ -151,16 +171,23 @@ class Surface:
     """Points with normals, and a tree of them."""
 
     points: FloatArray
-    normals: FloatArray
     tree: cKDTree
+    _normals: FloatArray  # NaN where nobody has asked yet
 
     @staticmethod
     def of(points: FloatArray, normals: FloatArray) -> Surface:
         """Build the tree."""
-        return Surface(points, normals, cKDTree(points))
+        return Surface(points, cKDTree(points), normals)
 
     @staticmethod
     def dense(points: FloatArray) -> Surface:
-        """Work the normals out."""
-        tree = cKDTree(points)
-        return Surface(points, dense_normals(points, tree), tree)
+        """Leave the normals until they are asked for: where two clouds overlap by little, that is by few points."""
+        return Surface(points, cKDTree(points), np.full(points.shape, np.nan))
+
+    def normals_at(self, rows: Array) -> FloatArray:
+        """The normals of some points."""
+        missing = rows[np.isnan(self._normals[rows, 0])]
+        if missing.size:
+            missing = np.unique(missing)
+            self._normals[missing] = dense_normals(self.points, self.tree, missing)
+        return self._normals[rows]

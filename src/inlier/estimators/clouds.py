@@ -17,9 +17,9 @@ from inlier._checks import check_choice, check_flag, warn
 from inlier._typing import Array, FloatArray
 from inlier.clouds.octaves import Clock, Finding, search
 from inlier.clouds.refinement import Motion, errors_of, polish
-from inlier.clouds.scales import likely_scales, size_of
 from inlier.clouds.second_opinion import Opinion, opinion_on
-from inlier.clouds.surfaces import thin_both
+from inlier.clouds.suggestions import likely_scales, size_of
+from inlier.clouds.surfaces import Grid, thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators._verdict import RunnerUp
@@ -41,6 +41,7 @@ _AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
+_REFINED = 6_000  # points of each cloud, about, that a motion is first refined on; then on those of free space
 _MOST_POINTS = 4_000_000  # of a cloud that are kept as they are; of more, every so many
 
 
@@ -232,9 +233,9 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
 
     def _refine(self, source: FloatArray, target: FloatArray, finding: Finding) -> None:
         """Improve the motion on finer points, and say how far it may be off."""
-        best, levels = finding.opinions[0], finding.levels
-        free_scale = self.model == "similarity"
-        motion, surfaces, self.noise_bound_ = polish(source, target, best.motion, free_scale=free_scale)
+        best, levels, free_scale = finding.opinions[0], finding.levels, self.model == "similarity"
+        grids = Grid.of(source, target, _REFINED), finding.views.grid
+        motion, surfaces, self.noise_bound_ = polish(grids, best.motion, free_scale=free_scale)
         some = levels[0].source.points
         self.refinement_ = float(np.sqrt(((motion(some) - best.motion(some)) ** 2).sum(axis=1).mean()))
         if self.refinement_ > _BLOCK * levels[0].side:
@@ -315,8 +316,8 @@ def _read_cloud(data: Any, name: str) -> FloatArray:
             name, f"must have three columns, x, y and z, but has shape {table.shape}. Leave other columns out."
         )
     points = np.asarray(table[:: max(1, len(table) // _MOST_POINTS)], dtype=np.float64)
-    is_finite = np.isfinite(points).all(axis=1)
-    if not is_finite.all():
+    if not np.isfinite(points).all():
+        is_finite = np.isfinite(points).all(axis=1)
         points = points[is_finite]
         warn(f"{np.count_nonzero(~is_finite):,} points of the {name} have NaN or infinity, and are left out.")
     if len(points) < _FEWEST_POINTS:
@@ -327,7 +328,6 @@ def _read_cloud(data: Any, name: str) -> FloatArray:
         )
     if float(np.abs(points).max()) > 1e100:
         raise ParameterError(name, "has coordinates above 1e100, whose squares are too large. Use another unit.")
-    extent = np.ptp(points, axis=0)
-    if not extent.max() > 0:
+    if not any(np.ptp(column) > 0 for column in points.T):
         raise ParameterError(name, f"has {len(points)} points, all of which are the same one.")
     return points

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.clouds import scales
+from inlier.clouds import suggestions
 from inlier.clouds.octaves import Finding, _united
-from inlier.clouds.scales import likely_scales, size_of, voted_scale
-from inlier.clouds.suggestions import compared, level_of, witnesses
+from inlier.clouds.suggestions import compared, level_of, likely_scales, size_of, voted_scale, witnesses
 from inlier.datasets import make_scans
 
 
@@ -39,18 +38,18 @@ def test_votes_are_counted_as_one_would_by_hand(clouds):
     rows = witnesses(level, np.random.default_rng(0))
     x, y = (end[rows] / level.side for end in level.ends)
     is_alike = np.vstack([alike for *_, alike in compared(level, rows)])
-    votes = np.zeros((rows.size, scales._BINS))
+    votes = np.zeros((rows.size, suggestions._VOTE_BINS))
     for i in range(rows.size):
         for j in range(rows.size):
             a, b = np.linalg.norm(x[i] - x[j]), np.linalg.norm(y[i] - y[j])
-            if is_alike[i, j] and min(a, b) > scales._FAR:
-                k = int(np.floor(np.log(b / a) / scales._WIDTH + scales._BINS / 2))
-                if 0 <= k < scales._BINS:
+            if is_alike[i, j] and min(a, b) > suggestions._TELLING:
+                k = int(np.floor(np.log(b / a) / suggestions._VOTE_WIDTH + suggestions._VOTE_BINS / 2))
+                if 0 <= k < suggestions._VOTE_BINS:
                     votes[i, k] += 1
-    smooth = scales.gaussian_filter1d(votes, 1.0, axis=1)
+    smooth = suggestions.gaussian_filter1d(votes, 1.0, axis=1)
     together = (smooth**2).sum(axis=0) / rows.size**3
     found, count = voted_scale(level, np.random.default_rng(0))
-    assert found == pytest.approx(np.exp((together.argmax() - scales._BINS // 2) * scales._WIDTH))
+    assert found == pytest.approx(np.exp((together.argmax() - suggestions._VOTE_BINS // 2) * suggestions._VOTE_WIDTH))
     assert count == pytest.approx(together.max(), rel=1e-3)
 
 
@@ -62,5 +61,5 @@ def test_the_likeliest_scale_is_right_and_all_are_different(clouds):
 
 
 def test_without_any_motion_there_is_nothing_to_unite():
-    nothing = Finding(2.0, [], [])
-    assert _united([nothing, Finding(3.0, [], [])]) is nothing
+    nothing = Finding(2.0, None, [], [])
+    assert _united([nothing, Finding(3.0, None, [], [])]) is nothing
