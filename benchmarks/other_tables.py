@@ -66,28 +66,36 @@ def match(seeds, names):
 def repair(seeds, names):
     """A tenth of the pairs wrong: which partners are named, how many suspects are innocent beside what is stated."""
     print(f"{'sums over the seeds':36s}   wrong suspects innocent  stated   named   wrong")
-    total = np.zeros(6)
+    total = {True: np.zeros(6), False: np.zeros(6)}
     for name, X, Y in textbook_tables(names):
         counts = np.zeros(6)
         for seed in range(seeds):
-            n = len(X)
-            partner = swapped(n, 0.1, np.random.default_rng(seed))
+            partner = swapped(len(X), 0.1, np.random.default_rng(seed))
             found = fit(X, Y[partner], ALPHA, seed).repair(X, Y[partner])
-            home = np.empty(n, dtype=int)
-            home[partner] = np.arange(n)  # where the partner of each row stands now
-            is_wrong = partner != np.arange(n)
-            named = (found.partner >= 0) & (found.partner != np.arange(n))
-            counts += (
-                is_wrong.sum(),
-                found.suspects.sum(),
-                (found.suspects & ~is_wrong).sum(),
-                found.n_innocent,
-                named.sum(),
-                (named & (found.partner != home)).sum(),
-            )
-        total += counts
+            here = counted(found, partner)
+            total[found.tells_innocent] += here
+            counts += here
         show(f"{name}, {len(X)} x ({X.shape[1]}, {Y.shape[1]})", counts)
-    show("all", total)
+    show("all where innocent ones are told", total[True])
+    show("all where they are bounded", total[False])
+
+
+def counted(found, partner):
+    """Wrong pairs, suspects, innocent ones and how many are stated, names and wrong ones."""
+    row = np.arange(partner.size)
+    home = np.argsort(partner)  # where the partner of each row stands now
+    named, is_wrong = (found.partner >= 0) & (found.partner != row), partner != row
+    suspects = found.suspects
+    return np.array(
+        [
+            is_wrong.sum(),
+            suspects.sum(),
+            (suspects & ~is_wrong).sum(),
+            found.n_innocent,
+            named.sum(),
+            (named & (found.partner != home)).sum(),
+        ]
+    )
 
 
 def show(name, counts):
