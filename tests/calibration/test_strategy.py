@@ -8,10 +8,12 @@ import pytest
 from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher
+from inlier.calibration.cross_fit import re_pairings_of_a_pair
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner
+from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE
@@ -156,3 +158,21 @@ def test_one_fold_does_not_make_ridges_of_all(monkeypatch):
         last = one.learn(shuffled(200))
     assert one.ridge_is_better
     assert isinstance(last, RidgeMap)
+
+
+def test_many_pairs_in_many_dimensions_are_re_paired_less_often():
+    assert re_pairings_of_a_pair(5_000, 300) == 200
+    assert re_pairings_of_a_pair(50_000, 300) == 20  # the last that is as ever
+    assert re_pairings_of_a_pair(100_000, 300) == 3
+    assert re_pairings_of_a_pair(100_000, 50) == 10
+    assert re_pairings_of_a_pair(150_000, 5_000) == 1
+
+
+def test_large_tables_are_answered_piece_by_piece_as_they_are_whole(monkeypatch):
+    data = make_gaussian_pairs(4000, 30, 0.6, noise=1.0, rng=0)
+    whole = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    monkeypatch.setattr("inlier.rows.threads._LARGE", 100)
+    parts = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    np.testing.assert_allclose(parts.scores_, whole.scores_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(parts.q_values_, whole.q_values_, rtol=1e-6)
+    np.testing.assert_array_equal(parts.inlier_mask_, whole.inlier_mask_)

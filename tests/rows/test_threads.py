@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from inlier.rows import threads
-from inlier.rows.threads import row_blocks, rows_per_block, run_in_threads, single_threaded_blas
+from inlier.rows.threads import pieces_of_many, row_blocks, rows_per_block, run_in_threads, single_threaded_blas
 
 
 def blas_threads():
@@ -55,3 +55,12 @@ def test_blocks_cover_every_row_once(n, width):
     assert sum(block.stop - block.start for block in blocks) == n
     assert all(before.stop == after.start for before, after in pairwise(blocks))
     assert all(block.stop - block.start <= rows_per_block(width) for block in blocks)
+
+
+def test_only_large_tables_are_cut_into_pieces():
+    few, many = np.zeros((1000, 300)), np.zeros((20_000, 300))
+    assert list(pieces_of_many(few)) == [slice(0, 1000)]
+    cut = list(pieces_of_many(many))
+    assert len(cut) > 10
+    assert [k for rows in cut for k in range(rows.start, rows.stop)] == list(range(20_000))
+    assert list(pieces_of_many(many, n_rows=0)) == [slice(0, 0)]

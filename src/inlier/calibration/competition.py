@@ -25,6 +25,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
 from inlier.rows.backend import namespace, take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
+from inlier.rows.threads import pieces_of_many
 
 _MOST_COMPARED = 20_000_000  # rows with rows, in all: of more pairs, each is compared with a random part of the others
 _FEWEST_RIVALS = 100
@@ -63,13 +64,18 @@ class Rivals:
         x and y are prepared rows of the pairs ``rows``, which have these scores. Where a pair has no rival it is -inf.
         """
         banned = self._banned(rows)
-        of_x = _differences(*learned.factors(x, self.y), scores, learned.variance)
-        rivals, own = learned.factors(self.x, y)
-        of_y = _differences(own, rivals, scores, learned.variance)
+        parts = [self._differences(learned, take_rows(x, k), take_rows(y, k), scores[k]) for k in pieces_of_many(x)]
+        of_x, of_y = (np.concatenate(side) for side in zip(*parts, strict=True))
         of_x[banned], of_y[banned] = -np.inf, -np.inf
         count, some = self.rows.size - np.bincount(banned[0], minlength=rows.size), slice(0, _ROWS_FOR_UNITS)
         unit = _unit_of_evidence(of_x[some], count[some])
         return (_log_mean_ratio(of_x, count, unit) + _log_mean_ratio(of_y, count, unit)) / 2
+
+    def _differences(self, learned: LinearMap, x: Any, y: Any, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """s_ij - s_ii for each x_i and all rivals, and for each y_i."""
+        of_x = _differences(*learned.factors(x, self.y), scores, learned.variance)
+        rivals, own = learned.factors(self.x, y)
+        return of_x, _differences(own, rivals, scores, learned.variance)
 
     def _banned(self, rows: Array) -> tuple[Array, Array]:
         """Places of the pairs ``rows``, and of rivals that they cannot be compared with."""

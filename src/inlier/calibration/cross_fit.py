@@ -35,6 +35,7 @@ from inlier.rows.null_pairs import are_re_pairings
 from inlier.rows.threads import single_threaded_blas
 
 RE_PAIRINGS = 1_000_000  # about, in all
+_MANY_PAIRS, _OF_THEM_PER_DIMENSION = 50_000, 1_000  # of more pairs: re-pairings of each, times dimensions
 WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
 _FEWEST_DEALS, _MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
@@ -165,7 +166,7 @@ def cross_fit(
     """
     n = pairs.n_pairs
     n_deals = min(how_many_deals(n), most_deals)
-    per_pair = RE_PAIRINGS // (n * n_deals)
+    per_pair = re_pairings_of_a_pair(n * n_deals, min(pairs.dimensions))
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         prepared = prepared_rows(pairs, np.arange(n)) if prepared is None else prepared
         learner = Learner(pairs, labels, rng, prepared=prepared)
@@ -238,6 +239,17 @@ def _by_neighbours(
 def how_many_deals(n: int) -> int:
     """How often so many pairs are dealt into folds: once, unless they are few."""
     return int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
+
+
+def re_pairings_of_a_pair(n: int, d: int) -> int:
+    """How often each pair is re-paired.
+
+    R real pairs of n are accepted at a rate alpha if their p-values are below alpha R / n, where k re-pairings of each
+    pair leave k alpha R scores. Among many pairs no map is found that fewer than d follow, so that k = 1,000 / d leaves
+    ten at alpha = 0.01.
+    """
+    most = RE_PAIRINGS // n
+    return most if n <= _MANY_PAIRS else min(most, max(_OF_THEM_PER_DIMENSION // d, 1))
 
 
 def how_many_folds(n_folds: int, learner: Learner) -> int:

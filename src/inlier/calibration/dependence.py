@@ -19,6 +19,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.exceptions import DependenceWarning
 from inlier.rows import PairedRows
 from inlier.rows.backend import namespace, take_rows, to_host
+from inlier.rows.threads import pieces_of_many
 
 _LOOKED_AT, _MOST_LOOKED_AT = 100, 20_000  # rows whose neighbours are looked for, and rows that these may be
 _MOST_REPLICATES, _FARTHEST = 10, 21  # neighbours: at whose gap replicates are looked for, and up to which D is told by
@@ -95,7 +96,8 @@ def blanks(x: Any, y: Any) -> tuple[Mask, Mask]:
 
 def _inside_a_gap(table: Any) -> Mask:
     n, lengths = int(table.shape[0]), to_host(namespace(table).vecdot(table, table))
-    variances = to_host(namespace(table).mean(table**2, axis=0))
+    squares = [to_host(namespace(table).sum(take_rows(table, rows) ** 2, axis=0)) for rows in pieces_of_many(table)]
+    variances = np.sum(squares, axis=0) / n
     dimension = float(np.sum(variances) ** 2 / np.sum(variances**2))
     if n <= 2 * _FARTHEST or dimension < _FEWEST_DIMENSIONS:
         return np.zeros(n, dtype=bool)

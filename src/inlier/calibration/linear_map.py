@@ -21,7 +21,7 @@ from inlier._typing import Array, FloatArray
 from inlier.calibration.significance import Significance
 from inlier.rows.backend import beside, from_host, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
-from inlier.rows.threads import pieces
+from inlier.rows.threads import pieces, pieces_of_many
 
 # How much a doubt lowers a pair's weight (see `Significance.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.
@@ -51,7 +51,8 @@ class LinearMap:
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""
-        return _Noise(self.variance, y).log_likelihood_ratio(y, self._predicted(x))
+        noise, parts = _Noise(self.variance, y), [(take_rows(x, k), take_rows(y, k)) for k in pieces_of_many(x)]
+        return namespace(y).concat([noise.log_likelihood_ratio(some, self._predicted(of)) for of, some in parts])
 
     def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""

@@ -35,6 +35,7 @@ _BROAD_COUNTS = 0.1  # weight of a pair with much noise beside one with little, 
 _GAIN, _SURE = 0.1, 5.0  # log likelihood a pair that two maps must add, and its standard errors
 _NEIGHBOURS_AGREE = 5.0  # standard errors beyond chance, of neighbours that follow the same map
 _SCREENING_ROWS, _SCREENING_RE_PAIRINGS = 2_000, 19  # of the rest; one in twenty passes by chance
+_SCREENING_ACCEPTED = 50_000  # accepted pairs whose moment is that of their map, well enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +62,14 @@ def tell_maps_apart(
     """
     labels, other = np.where(accepted, 0, -1), np.zeros(len(x))
     first = np.flatnonzero(accepted)
-    within = find_second_map(x[first], y[first], rng)
+    within = None if _are_wide(x, y) else find_second_map(x[first], y[first], rng)
     if within is not None and not within.is_curve:
         other[first] = within.chance
         labels[other > _MORE_LIKELY] = -1  # back to the rest, with which they may belong
     kept, rest = np.flatnonzero(labels == 0), np.flatnonzero(labels < 0)
     enough = _are_enough(x, y, rest) and _are_enough(x, y, kept)
-    if enough and is_worth_a_fit((x[kept], y[kept]), (x[rest], y[rest]), rng):
+    some, others = kept[:: kept.size // _SCREENING_ACCEPTED + 1], rest[:_SCREENING_ROWS]
+    if enough and is_worth_a_fit((x[some], y[some]), (x[others], y[others]), rng):
         of_rest = fit_rest(rest)
         second = rest[of_rest == 0]
         if _are_enough(x, y, second) and _is_another(x, y, kept, second):
@@ -88,7 +90,7 @@ class SecondMap:
 def find_second_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) -> SecondMap | None:
     """Two maps behind accepted, prepared pairs; None where one is as good, or there are too few pairs to tell."""
     n = len(x)
-    if max(x.shape[1], y.shape[1]) > _MOST_DIMENSIONS or not _are_enough(x, y, np.arange(n // 2)):
+    if _are_wide(x, y) or not _are_enough(x, y, np.arange(n // 2)):
         return None
     some = rng.choice(n, _MOST_PAIRS, replace=False) if n > _MOST_PAIRS else slice(0, n)
     x = _with_constant(x)
@@ -96,6 +98,10 @@ def find_second_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) ->
         return None
     chance = _two_maps(x[some], y[some], rng).second(x, y)
     return SecondMap(chance, _neighbours_agree(x[:, :-1], chance > _MORE_LIKELY, rng))
+
+
+def _are_wide(x: FloatArray, y: FloatArray) -> bool:
+    return max(x.shape[1], y.shape[1]) > _MOST_DIMENSIONS
 
 
 def _are_enough(x: FloatArray, y: FloatArray, rows: Array) -> bool:
@@ -119,7 +125,7 @@ def _is_another(x: FloatArray, y: FloatArray, first: Array, second: Array) -> bo
 
 def _chance_of_second(x: FloatArray, y: FloatArray, first: Array, second: Array) -> FloatArray:
     """Chance of each of the first pairs to follow the second map, where both have been found."""
-    if max(x.shape[1], y.shape[1]) > _MOST_DIMENSIONS:
+    if _are_wide(x, y):
         return np.zeros(first.size)
     rows = np.concatenate([first, second])
     x, y, chance = _with_constant(x[rows]), y[rows], np.repeat((0.01, 0.99), (first.size, second.size))
@@ -130,7 +136,7 @@ def is_worth_a_fit(
     accepted: tuple[FloatArray, FloatArray], rest: tuple[FloatArray, FloatArray], rng: np.random.RandomState
 ) -> bool:
     """Whether prepared pairs that were not accepted have something in common beside the map of those that were."""
-    x, y = (side[:_SCREENING_ROWS] for side in rest)
+    x, y = rest
     direction = accepted[0].T @ accepted[1]
     direction /= max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)
 

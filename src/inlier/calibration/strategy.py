@@ -31,6 +31,8 @@ from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, namespace, take_rows, to_host
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
+from inlier.rows.row_maps import RowMap
+from inlier.rows.threads import pieces_of_many
 from inlier.transforms import MapModel
 
 _TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION = 5_000, 25  # if a good part is real, more make hardly a better map
@@ -245,13 +247,23 @@ def re_paired_scores(
         scores = learned.scores_of_all_pairings(x, y[: partners.size, :])
         return to_host(scores[from_host(are_re_pairings(points, partners, rng), x)])
     score = learned.pairings(x, y)
-    return np.concatenate([to_host(score(i, j)) for i, j in re_pairings(points, max(per_pair, 1), rng)])
+    shifts = re_pairings(points, max(per_pair, 1), rng)
+    return np.concatenate([to_host(score(i[k], j[k])) for i, j in shifts for k in pieces_of_many(x, i.size)])
 
 
-def prepared_rows(pairs: PairedRows, rows: Array) -> tuple[Any, Any]:
+def prepared_rows(pairs: PairedRows, rows: slice | Array) -> tuple[Any, Any]:
     """Rows x and y of some pairs as they are learned from: in float64, in memory or on their device."""
     some = pairs.near(rows)
-    return in_float64(some.map_x(some.X), some.map_y(some.Y))
+    return in_float64(_mapped(some.map_x, some.X), _mapped(some.map_y, some.Y))
+
+
+def _mapped(row_map: RowMap, table: Any) -> Any:
+    if not isinstance(table, np.ndarray):
+        return row_map(table)
+    mapped = np.empty((len(table), row_map.n_columns))
+    for rows in pieces_of_many(table):
+        mapped[rows] = row_map(table[rows])
+    return mapped
 
 
 def in_float64(x: Any, y: Any) -> tuple[Any, Any]:

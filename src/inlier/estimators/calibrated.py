@@ -436,7 +436,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             return self.prepare(pairs.X, pairs.Y), None
         near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
         prepared = self.prepare(near.X, near.Y)
-        return prepared, prepared_rows(prepared, np.arange(pairs.n_pairs))
+        return prepared, prepared_rows(prepared, slice(0, pairs.n_pairs))
 
     def _cross_fit(
         self,

@@ -22,6 +22,7 @@ _BLOCK_BYTES = 256 * 1024  # both sides of a block and its temporaries stay in a
 _FEWEST_ROWS = 1024  # wide rows: enough of them that matrix products run at full speed ...
 _LARGEST_BLOCK = 32 * 1024**2  # ... as long as a block stays within this many bytes
 _MOST_ROWS = 32768
+_LARGE = 2**22  # numbers of a temporary: the C library keeps none of more than 32 MiB for the next
 _DEVICE_BLOCK_BYTES = 512 * 1024**2  # of temporaries; small enough to leave room, large enough to fill the device
 _ROWS_PER_RANGE = 65_536  # fixed, so that sums do not depend on how many threads there are
 _MOST_AT_ONCE = 16  # short ranges handed to a thread in one go: handing over takes a good part of the time of one
@@ -49,6 +50,17 @@ def pieces(*blocks: Any, n_rows: int | None = None) -> Iterator[slice]:
     width = sum(block.shape[1] if block.ndim > 1 else 1 for block in blocks)
     on_device = max(1, _DEVICE_BLOCK_BYTES // (8 * max(width, 1)))
     return _slices(n, rows_per_block(width) if isinstance(blocks[0], np.ndarray) else on_device)
+
+
+def pieces_of_many(table: Any, n_rows: int | None = None) -> Iterator[slice]:
+    """Slices that cover the rows of a table in memory: one, or where a copy of it were large, pieces that fit in cache.
+
+    Large copies come from the system, page by page, and go back to it at once: that takes longer than a product.
+    On a device there is one slice.
+    """
+    n = table.shape[0] if n_rows is None else n_rows
+    large = isinstance(table, np.ndarray) and n * table.shape[1] > _LARGE
+    return pieces(table, n_rows=n) if large else iter([slice(0, n)])
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:
