@@ -829,7 +829,7 @@ class TestDoubt:
     def test_a_glance_is_at_a_thousand(self, n, looked_at, monkeypatch):
         X = 3 * np.random.default_rng(0).random((n, 3))
         seen = []
-        monkeypatch.setattr(find, "_is_far", lambda pairs, found: seen.append(pairs.n_pairs) or np.zeros(1, dtype=bool))
+        monkeypatch.setattr(find, "_is_in_few_places", lambda pairs, found: bool(seen.append(pairs.n_pairs)))
         setting = Setting(MapModel("rigid", 3), columns(X, X), None, np.random.default_rng(0))
         find._is_beyond_suspicion(setting, Candidate(IDENTITY, STRONG))
         assert seen == [looked_at]
