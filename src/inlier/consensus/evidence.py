@@ -91,8 +91,8 @@ class Chance:
     """What wrong pairs do: how often distances agree, and how much a map can bring together.
 
     ``disagreements`` gives |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs, when asked. p0 is counted
-    from a sample of the pairs in random order, by at least so many ``neighbours`` (pairs of its points); it is 0 between
-    different dimensions, which have no common density.
+    from a sample of the pairs in random order, by at least so many ``neighbours`` (pairs of its points); it is 0
+    between different dimensions, which have no common density.
     """
 
     def __init__(
