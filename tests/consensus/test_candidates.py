@@ -188,7 +188,7 @@ def scan(n: int = 400, n_real: int = 20, seed: int = 0):
 
 def chance_of(pairs: ColumnPairs) -> Chance:
     scales = Scales(RIGID, pairs, None, np.random.default_rng(0))
-    return Chance(RIGID, scales.disagreements, pairs, 20_000)
+    return Chance(RIGID, lambda: scales.disagreements, pairs, 20_000)
 
 
 def angle(first, second) -> float:

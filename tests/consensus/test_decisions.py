@@ -91,13 +91,13 @@ class TestEvidence:
         rng = np.random.default_rng(0)
         for of_x, of_y in ((2, 3), (3, 2)):
             pairs = columns(rng.normal(size=(200, of_x)), rng.normal(size=(200, of_y)))
-            chance = Chance(MapModel("affine", of_x), np.linspace(0, 1, 100), pairs, 1000)
+            chance = Chance(MapModel("affine", of_x), lambda: np.linspace(0, 1, 100), pairs, 1000)
             assert (chance.most_by_chance(np.array([0.1, 9.0]), 1.0) == 0).all()
 
     def test_places_are_judged_by_what_any_map_may_bring_together(self):
         rng = np.random.default_rng(0)
         pairs = columns(*rng.normal(size=(2, 500, 3)))
-        chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
+        chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 1000), pairs, 20_000)
         by_chance = float(chance.most_by_chance(np.array(0.3), 1.0))
         expected = log_likelihood_ratio(40 - 3, 500 - 3, by_chance)
         assert expected > 10
@@ -829,7 +829,7 @@ class TestDoubt:
     def test_a_glance_is_at_a_thousand(self, n, looked_at, monkeypatch):
         X = 3 * np.random.default_rng(0).random((n, 3))
         seen = []
-        monkeypatch.setattr(find, "_is_far", lambda pairs, found: seen.append(pairs.n_pairs) or np.zeros(1, dtype=bool))
+        monkeypatch.setattr(find, "_is_in_few_places", lambda pairs, found: bool(seen.append(pairs.n_pairs)))
         setting = Setting(MapModel("rigid", 3), columns(X, X), None, np.random.default_rng(0))
         find._is_beyond_suspicion(setting, Candidate(IDENTITY, STRONG))
         assert seen == [looked_at]

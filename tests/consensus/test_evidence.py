@@ -15,7 +15,7 @@ IDENTITY = Maps(np.eye(3)[None], np.zeros((1, 3)))
 
 
 def chance_of(pairs: ColumnPairs) -> Chance:
-    return Chance(MapModel("rigid", len(pairs.x)), np.linspace(0, 1, 1000), pairs, 20_000)
+    return Chance(MapModel("rigid", len(pairs.x)), lambda: np.linspace(0, 1, 1000), pairs, 20_000)
 
 
 def clouds(n=1500, seed=0):
@@ -172,7 +172,7 @@ def test_equal_points_are_never_re_paired():
 
 def test_the_bound_is_where_real_pairs_end():
     pairs = column_pairs(noise=0.01)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 1000), pairs, 20_000)
     evidence = chance.weigh(pairs.count_residuals(IDENTITY, 50_000), IDENTITY)
     assert 0.02 < evidence.bound < 0.05  # 2 to 5 sd of the noise
     assert 90 <= evidence.n_supporting <= 104
@@ -183,7 +183,7 @@ def test_the_bound_is_where_real_pairs_end():
 def test_false_alarms_are_maps_times_a_binomial_tail():
     model = MapModel("rigid", 3)
     counts = ResidualCounts(np.array([0.1]), np.array([12]), np.array([400]), 200, 100_000)
-    evidence = Chance(model, np.linspace(0, 1, 999), column_pairs(), 20_000).weigh(counts, IDENTITY)
+    evidence = Chance(model, lambda: np.linspace(0, 1, 999), column_pairs(), 20_000).weigh(counts, IDENTITY)
     p, q = 401 / 100_001, 200 / 1000
     expected = comb(200, 3) * q**3 * binom.sf(12 - 3 - 1, 200 - 3, p)
     assert np.exp(evidence.log_false_alarms) == pytest.approx(expected, rel=0.15)
@@ -197,7 +197,7 @@ def test_false_alarms_are_maps_times_a_binomial_tail():
 def test_a_rate_that_was_counted_in_a_sample_is_less_sure_than_one_that_is_known(n, found, m, counted):
     """Fisher's exact test, given how many there are in both samples together."""
     counts = ResidualCounts(np.array([0.1]), np.array([found + 3]), np.array([counted]), n + 3, m)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 999), column_pairs(), 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 999), column_pairs(), 20_000)
     log_chance = chance.weigh(counts, IDENTITY).log_false_alarms - chance.log_number_of_maps(n + 3, 0.1)
     exact = hypergeom.logsf(found - 1, n + m, found + counted, n)
     known = binom.logsf(found - 1, n, (counted + 1) / (m + 1))
@@ -208,7 +208,7 @@ def test_a_rate_that_was_counted_in_a_sample_is_less_sure_than_one_that_is_known
 @pytest.mark.parametrize("m", [20_000, 2_000_000])
 def test_a_bound_that_everything_lies_within_proves_nothing(m):
     counts = ResidualCounts(np.array([9.0]), np.array([100_000]), np.array([m]), 100_000, m)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), column_pairs(), 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 1000), column_pairs(), 20_000)
     assert chance.weigh(counts, IDENTITY).log_false_alarms >= 0
 
 
@@ -216,7 +216,7 @@ def test_a_bound_that_everything_lies_within_proves_nothing(m):
 def test_as_many_pairs_as_determine_a_map_prove_nothing(supporting):
     bounds = np.array([0.1, 0.2])
     counts = ResidualCounts(bounds, np.full(2, supporting), np.zeros(2, dtype=int), 50, 10_000)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), column_pairs(), 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 1000), column_pairs(), 20_000)
     assert chance.weigh(counts, IDENTITY).log_false_alarms >= 0
 
 
@@ -281,12 +281,12 @@ def test_a_table_of_scores_is_that_of_each_map_and_bound():
 
 def test_wrong_pairs_have_no_evidence_for_a_map_that_was_not_looked_for():
     pairs = column_pairs(n_real=0)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 1000), pairs, 20_000)
     assert chance.weigh(pairs.count_residuals(IDENTITY, 50_000), IDENTITY).log_false_alarms > 0
 
 
 def test_the_place_score_counts_places_and_not_pairs():
     pairs = column_pairs(noise=0.001)
-    chance = Chance(MapModel("rigid", 3), np.linspace(0, 1, 1000), pairs, 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: np.linspace(0, 1, 1000), pairs, 20_000)
     assert chance.place_score(60, 500, IDENTITY, 0.02) > chance.place_score(20, 500, IDENTITY, 0.02) > 0
     assert chance.place_score(3, 500, IDENTITY, 0.02) == 0  # any three pairs have a map

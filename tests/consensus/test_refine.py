@@ -98,7 +98,7 @@ def refiner_and_pairs(n: int = 1500, noise_bound: float | None = None):
     order = np.random.default_rng(0).permutation(n)
     pairs, _ = ColumnPairs.from_rows(X[order], Y[order], np.ones(n), centred=False)
     scales = Scales(MapModel("rigid", 3), pairs, noise_bound, np.random.default_rng(0))
-    chance = Chance(MapModel("rigid", 3), scales.disagreements, pairs, 20_000)
+    chance = Chance(MapModel("rigid", 3), lambda: scales.disagreements, pairs, 20_000)
     truth = estimate_transformation("rigid", X[real], Y[real])
     return Refiner(MapModel("rigid", 3), chance, noise_bound, 20_000), pairs, truth
 

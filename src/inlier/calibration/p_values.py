@@ -193,7 +193,7 @@ def calibrate_distances(
     _count_bins(bits, first, bins, counts)
     _count_bins(null_bits, first, np.empty_like(null_bits), null_counts)
     scores = -(np.arange(first + 1, last + 2) << _DROPPED_BITS).view(np.float64)  # minus the upper end of each bin
-    used, null_used = counts.nonzero()[0], null_counts.nonzero()[0][::-1]
+    used, null_used = (counts > 0).nonzero()[0], (null_counts > 0).nonzero()[0][::-1]
     null, null_counts_used = scores[null_used], null_counts[null_used]
     p = (1.0 + null_counts.cumsum()[used]) / (1.0 + null_bits.size)
     found = _calibrate_histograms(scores[used], counts[used], p, null, null_counts_used)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -73,7 +74,11 @@ class Scales:
         of_fixed_scale = not model.may_stretch
         self._typical = 1.0 if of_fixed_scale else pairs.spread / spread_of(pairs.x)
         self._scales = [1.0] if of_fixed_scale else self._frequent_ratios()
-        self.disagreements = self._disagreements(self._typical)
+
+    @cached_property
+    def disagreements(self) -> FloatArray:
+        """Of re-pairings at the typical scale; looked at when they are first asked for."""
+        return self._disagreements(self._typical)
 
     def __iter__(self) -> Iterator[tuple[bool, float, FloatArray]]:
         """Yield scales with some tolerances each, and whether they are likely; those come first."""

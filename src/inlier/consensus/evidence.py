@@ -30,6 +30,7 @@ m, says than one with a known rate: n KL(k/n || p) - n KL(k/n || t) - m KL(p || 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -89,12 +90,14 @@ class Evidence:
 class Chance:
     """What wrong pairs do: how often distances agree, and how much a map can bring together.
 
-    ``disagreements`` are |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs. p0 is counted from a sample of
-    the pairs in random order, by at least so many ``neighbours`` (pairs of its points); it is 0 between different
-    dimensions, which have no common density.
+    ``disagreements`` gives |dist(x_i, x_j) - dist(y_k, y_l)| of re-paired pairs of pairs, when asked. p0 is counted
+    from a sample of the pairs in random order, by at least so many ``neighbours`` (pairs of its points); it is 0
+    between different dimensions, which have no common density.
     """
 
-    def __init__(self, model: MapModel, disagreements: FloatArray, pairs: ColumnPairs, neighbours: int) -> None:
+    def __init__(
+        self, model: MapModel, disagreements: Callable[[], FloatArray], pairs: ColumnPairs, neighbours: int
+    ) -> None:
         self._model, self._disagreements = model, disagreements
         self._sides = None
         self._known: dict[tuple[float, int, float], FloatArray] = {}
@@ -103,8 +106,8 @@ class Chance:
 
     def log_number_of_maps(self, n_pairs: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c: how many maps wrong pairs might suggest."""
-        agreeing = np.count_nonzero(self._disagreements <= 2 * bound)
-        log_share = math.log((agreeing + 1) / (self._disagreements.size + 1))
+        by_chance = self._disagreements()
+        log_share = math.log((np.count_nonzero(by_chance <= 2 * bound) + 1) / (by_chance.size + 1))
         log_sets = _log_sets(n_pairs, self._model.fewest_pairs)
         return max(log_sets + self._model.constraints * log_share, 0.0)
 
@@ -136,7 +139,9 @@ class Chance:
         log_chance = math.log(tail) if tail > 0 else -of_known_rate
         # The rate p(e) is an estimate, and of many maps one is found for which it happens to be low.
         log_chance += of_known_rate - of_estimate
-        log_alarms = self.log_number_of_maps(n, bound) + log_chance
+        log_alarms = _log_sets(n, s) + log_chance
+        if math.exp(min(log_alarms, 0.0)) > 0:  # else the p-value is 0 even if any s pairs suggested a map
+            log_alarms = self.log_number_of_maps(n, bound) + log_chance
         return Evidence(log_alarms, score, bound, supporting, by_chance, n)
 
     def score(

@@ -135,8 +135,10 @@ def _is_beyond_suspicion(setting: Setting, found: Candidate) -> bool:
     """Whether hardly any pair fails to follow the map, or a glance at those shows no clumps, and much speaks for it."""
     pairs, rng = setting.pairs, setting.rng
     some = pairs if pairs.n_pairs <= _GLANCED_AT else pairs.take(rng.integers(pairs.n_pairs, size=_GLANCED_AT))
-    far = _is_far(some, found).nonzero()[0]
     few_places = found.evidence.is_significant and _is_in_few_places(some, found)
+    if found.has_clear_majority and not (few_places or _is_scarce(found)):
+        return True  # whatever the others do
+    far = _is_far(some, found).nonzero()[0]
     if far.size < _FEWEST_FAR:
         return not (few_places and _neighbours_miss_alike(some, found))
     if few_places or (found.evidence.is_significant and _is_scarce(found)):
@@ -221,5 +223,6 @@ def _neighbours_miss_alike(pairs: ColumnPairs, found: Candidate) -> bool:
 
 def _is_in_few_places(pairs: ColumnPairs, found: Candidate) -> bool:
     """Whether all support lies in hardly more places than it takes to fix a map, which proves nothing."""
-    near, side, enough = pairs.near(found.map, found.evidence.bound).x, 2 * found.evidence.bound, 2 * len(pairs.x) + 2
-    return count_places(near[:, : 4 * enough], side) < enough and count_places(near, side) < enough
+    near, side, enough = pairs.is_near(found.map, found.evidence.bound), 2 * found.evidence.bound, 2 * len(pairs.x) + 2
+    rows = near.nonzero()[0]
+    return all(count_places(pairs.x.take(some, axis=1), side) < enough for some in (rows[: 4 * enough], rows))

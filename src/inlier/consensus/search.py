@@ -133,7 +133,7 @@ class Setting:
         pairs, model = self.pairs, self.model
         is_part = in_random_order.n_pairs < pairs.n_pairs
         scales = Scales(model, sample, self.noise_bound, self.rng)
-        chance = Chance(model, scales.disagreements, sample, re_pairings)
+        chance = Chance(model, lambda: scales.disagreements, sample, re_pairings)
         refiner = Refiner(model, chance, self.noise_bound, re_pairings=re_pairings)
         return Stage(replace(pairs, shuffled=in_random_order) if is_part else in_random_order, sample, scales, refiner)
 

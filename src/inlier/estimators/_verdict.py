@@ -139,10 +139,10 @@ class Verdict:
         highest, n_accepted = self.scores_.max(), np.count_nonzero(mask)
         rate, threshold = 0.0, float(np.nextafter(highest, np.inf))
         if n_accepted:  # without picking out the accepted ones, which takes long where they are scattered
-            blocks = list(row_blocks(mask.size, 3))
-            rate = min(float(max((self.q_values_[rows] * mask[rows]).max() for rows in blocks)), 1.0)
+            blocks = [(rows, mask[rows].astype(np.float64)) for rows in row_blocks(mask.size, 3)]
+            rate = min(float(max((self.q_values_[rows] * is_in).max() for rows, is_in in blocks)), 1.0)
             if highest <= 0:
-                threshold = float(min((self.scores_[rows] * mask[rows]).min() for rows in blocks))
+                threshold = float(min((self.scores_[rows] * is_in).min() for rows, is_in in blocks))
             else:
                 threshold = float(self.scores_[mask].min())
         if unsure:
