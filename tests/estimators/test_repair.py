@@ -61,6 +61,17 @@ def test_where_right_pairs_look_like_wrong_ones_the_number_of_innocent_is_a_boun
     assert f"at least {hardly_parted.n_innocent:.1f} are innocent" in hardly_parted.answer
 
 
+def test_nobody_is_called_lost_where_partners_would_not_stand_out_if_they_were_here():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = X + 0.5 * rng.normal(size=X.shape)
+    y[:60] = np.roll(y[:60], 1, axis=0)  # all partners are here, among too many alike to be named
+    repaired = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y)
+    assert repaired.suspects[:60].sum() > 40
+    assert not (repaired.kind == "lost").any()
+    assert (repaired.kind[repaired.suspects] == "doubtful").sum() > 40
+
+
 def test_apply_puts_the_table_right(repaired):
     _, y, original = mixed_up()
     fixed = repaired.apply(y)

@@ -321,7 +321,18 @@ class _Chance:
             right, other = prior * if_right, prior * below_right
             total = right + other + 1 - prior
             here = float(np.clip(np.sum((right + other) / total) / max(float(wrong.sum()), 1e-9), 0.02, 0.98))
-        return 1 - right / total, (1 - here) / (here * (if_right + below_right) + 1 - here)
+        not_here = (1 - here) / (here * (if_right + below_right) + 1 - here)
+        return 1 - right / total, not_here if self._would_be_seen() else np.minimum(not_here, 0.5)
+
+    def _would_be_seen(self) -> bool:
+        """Whether of most right pairs, were they suspects, the partner would stand out if it were here.
+
+        Only then does it speak for a partner that is not here that none stands out: the name of a row whose partner is
+        as likely here as not is more likely right than wrong if f1 / f0 F0 > F1 + 1.
+        """
+        if_right = np.exp(self.names(self.right)) * np.searchsorted(self.wrong, self.right) / self.wrong.size
+        below_right = np.searchsorted(self.right, self.right) / self.right.size
+        return bool(np.mean(if_right > below_right + 1) > 0.5)
 
 
 def _in_proportion(weights: FloatArray, size: int) -> Array:
