@@ -31,7 +31,7 @@ MODULES = {
     "calibration.p_values": [
         "tests/calibration/test_p_values.py",
         "tests/calibration/test_p_values_definitions.py",
-        "tests/calibration/test_significance.py",
+        "tests/calibration/test_linear_map.py",
     ],
     "calibration.competition": [
         "tests/calibration/test_competition.py",

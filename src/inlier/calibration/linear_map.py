@@ -7,6 +7,9 @@ B is as random as a rotation, so that few real pairs do not overfit), score each
 re-pairings by the fit *without either of the two*, weight each pair by how much denser its score is among the pairs
 than among the re-pairings, fit again. The first fit has equal weights, and its coefficients are the matrix X^T Y of
 the paper's row sums, scaled.
+
+`Significance` is one step of every fit, of ridges and anchors too: how significant scores are beside those of
+re-pairings, and the weights that follow.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import rel_entr
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.significance import Significance
+from inlier.calibration.p_values import p_value_density, p_values
 from inlier.rows.backend import beside, from_host, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
 from inlier.rows.threads import pieces, pieces_of_many
@@ -37,6 +41,9 @@ _LEAST_RIDGE = 1e-8
 _VARIANCE_OF_A_START = 0.01  # of the noise around the first fit to pairs that are known to agree
 _VARIANCE_PRIOR = 10.0  # pairs' worth of pull of each coordinate's noise variance towards their mean
 _FULL_LEVERAGE = 1 - 1e-6
+_TAIL_STARTS = 0.99  # share of the re-pairings below; beyond it their distribution is taken for exponential
+_LEAST_P = 1e-300  # so that its logarithm is finite
+_ROUNDING = 1e-12  # relative difference of scores that are the same but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,3 +208,45 @@ class _WeightedFit:
         variance = to_host(deleted @ self._residual**2) / total
         shrunk = (total * variance + _VARIANCE_PRIOR * variance.mean()) / (total + _VARIANCE_PRIOR)
         return np.clip(shrunk, _LEAST_VARIANCE, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Significance:
+    """The pairs' scores beside those of re-pairings."""
+
+    p_values: FloatArray  # chance that a wrong pair scores as high
+    centre: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
+    spread: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
+    # berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
+    # are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
+    # counts how far pairs are above all re-pairings
+    berk_jones: float
+
+    @staticmethod
+    def of(scores: Any, null_scores: Any) -> Significance:
+        """Compare scores, which may be on a device."""
+        m = int(null_scores.shape[0])
+        if m == 0:
+            return Significance(np.ones(int(scores.shape[0])), 0.0, 1.0, 0.0)
+        null = namespace(null_scores).sort(null_scores)
+        p = p_values(scores, null)
+        tail = to_host(null[int(_TAIL_STARTS * (m - 1)) :])
+        centre, high = float(null[(m - 1) // 2]), float(tail[0])
+        slope = float(np.mean(tail - high)) or 1.0
+        beyond = (1 - _TAIL_STARTS) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
+        smooth = np.where(p < 1 - _TAIL_STARTS, np.maximum(beyond, _LEAST_P), p)
+        differ = high - centre > _ROUNDING * max(abs(high), abs(centre))
+        return Significance(p, centre, high - centre if differ else 1.0, _berk_jones(smooth))
+
+    def weights(self, sharpness: float) -> FloatArray:
+        """Weight of each pair: 1 - sharpness * (chance that it is wrong), at least 0."""
+        p = self.p_values
+        background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / p.size)
+        return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+def _berk_jones(p: FloatArray) -> float:
+    n, rising = p.size, np.sort(p)
+    share = np.arange(1, n + 1) / n
+    divergence = rel_entr(share, rising) + rel_entr(1 - share, np.maximum(1 - rising, np.finfo(np.float64).tiny))
+    return float(n * np.max(divergence[(rising < share) & (rising <= 0.5)], initial=0.0))

@@ -376,7 +376,7 @@ def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
         matcher = _matcher_of_the_paper(chosen, whiten, X, Y)
     if chosen.splits == 1:
         return matcher
-    from inlier.estimators.split import SplitMatcher
+    from inlier.estimators.paper import SplitMatcher
 
     return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed)
 
