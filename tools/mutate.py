@@ -42,7 +42,6 @@ MODULES = {
     "consensus.refine": ["tests/consensus/test_decisions.py", "tests/consensus/test_refine.py"],
     "consensus.find": ["tests/consensus/test_decisions.py", "tests/consensus/test_find.py"],
     "consensus.clumps": ["tests/consensus/test_clumps.py", "tests/consensus/test_clumps_reference.py"],
-    "consensus.hold_out": ["tests/consensus/test_decisions.py", "tests/consensus/test_hold_out.py"],
     "estimators._verdict": ["tests/estimators/test_verdict.py"],
     "estimators.registration": [
         "tests/estimators/test_registration_decisions.py",

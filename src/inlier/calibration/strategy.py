@@ -29,8 +29,8 @@ from inlier.calibration.ridge_map import RidgeMap, SharedRidge, learn_ridge
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, namespace, take_rows, to_host
+from inlier.rows.columns import RowMap
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
-from inlier.rows.row_maps import RowMap
 from inlier.rows.threads import pieces_of_many
 from inlier.transforms import MapModel
 

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_count, check_paired
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
-from inlier.calibration.linear_map import Significance
+from inlier.calibration.linear_map import PairMap, Significance, fit_pair_map
 from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, p_values
-from inlier.calibration.pair_map import PairMap, fit_pair_map
 from inlier.calibration.retrieval import MOST_POOLED, Pools, Proposer, learn_dictionary
 from inlier.estimators._base import PairMatcher, Preparation, RowNames, column_names, linear_rows, row_labels
 from inlier.estimators._beside import Beside

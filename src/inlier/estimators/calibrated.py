@@ -33,9 +33,8 @@ from inlier.estimators._new_pairs import Learned, LearnedMap
 from inlier.estimators.repair import Repair, Rows, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
-from inlier.rows.gaps import crossed, gap_classes, mostly_missing, without_gaps
+from inlier.rows.gaps import crossed, gap_classes, is_skewed, mostly_missing, without_gaps
 from inlier.rows.null_pairs import pair_labels
-from inlier.rows.odd_values import is_skewed
 
 _CURVED = (
     "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "
