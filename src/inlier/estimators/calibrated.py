@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, warn_of_clusters, warn_of_dependence
+from inlier.calibration.dependence import blank_rows, most_alike, warn_of_clusters, warn_of_dependence
 from inlier.calibration.p_values import Calibration, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
@@ -41,6 +41,7 @@ _CURVED = (
     "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
     "parts one by one."
 )
+_LOOK_ALIKES = 200  # accepted pairs whose y is exchanged for the one most like it
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
@@ -369,6 +370,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.inlier_fraction_ = judged.inlier_fraction
         if groups is None and strata is None and accepted.any() and rows is not None:
             self._look_for_clusters(X, Y, rows, fit, float(accepted.mean()))
+        self.look_alike_rate_ = self._rate_of_look_alikes(Y, rows, groups, fit, accepted)
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
@@ -425,6 +427,26 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
 
         if warn_of_clusters((X, Y), rows, accept, found, self.alpha, check_random_state(self.random_state)):
             self.inlier_fraction_interval_ = 0.0, high
+
+    def _rate_of_look_alikes(
+        self, Y: Array, rows: tuple[Any, Any] | None, groups: Array | None, fit: CrossFit, accepted: Mask
+    ) -> float:
+        """Exchange the y of some accepted pairs for the one most like it: how many would still be accepted?
+
+        Not where x would fit its own y, which some other pair then has, so much better that rivals would tell.
+        """
+        if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
+            return float("nan")
+        found = np.flatnonzero(accepted)
+        some = check_random_state(self.random_state).permutation(found)[:_LOOK_ALIKES]
+        other = most_alike(Y, some, groups)
+        some, other = some[other >= 0], other[other >= 0]
+        if not some.size:
+            return float("nan")
+        x, y = rows
+        scores = fit.judge(x[some], y[other])
+        beaten = fit.by_rivals is not None and fit.judge(x[some], y[some]) - scores > np.log(len(x))
+        return float(np.mean((scores >= self.threshold_) & ~beaten))
 
     def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
         """The pairs, prepared as they are read; also all rows at once, unless there are too many."""
