@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.p_values import calibrate
+from inlier.calibration.p_values import NullFraction, calibrate
 
 MOST_PAIRS = 4_000  # of more, the null is so large beside what it may meet that it hardly matters
 _CLEARLY_REAL = 0.1  # q-value, before true partners are left out
@@ -65,7 +65,7 @@ def nearest_rivals(folds: list[FoldScores]) -> FloatArray:
     return rising[np.isfinite(rising)]
 
 
-def clearly_real(scores: FloatArray, null_scores: FloatArray, null_fraction: tuple[float, float] | None) -> Mask | None:
+def clearly_real(scores: FloatArray, null_scores: FloatArray, null_fraction: NullFraction | None) -> Mask | None:
     """Pairs that are clearly real, if they are so few beside the wrong ones that true partners in the null matter."""
     if scores.size > MOST_PAIRS:
         return None
