@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.estimators.split import SplitMatcher
+from inlier.estimators.paper import SplitMatcher
 from inlier.result import MatchResult, places_of_lowest
 
 if TYPE_CHECKING:
