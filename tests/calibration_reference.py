@@ -17,7 +17,7 @@ def calibrate(scores, null):
     """p-values, q-values, share of wrong pairs and its error, detection."""
     p = np.array([(1 + (null >= score).sum()) / (1 + null.size) for score in scores])
     share, error = storey(p)
-    most_wrong = min(share + error, 1.0)
+    most_wrong = min(share + error, right_boundary(p), 1.0)
     stepped_up = false_discovery_control(p)
     wrong = chance_wrong(scores, p, np.sort(null), most_wrong)
     q = np.maximum(np.minimum(most_wrong * stepped_up, 1.0), stepped_up.min())
@@ -39,6 +39,17 @@ def storey(p):
     raise AssertionError("the last estimate undercuts itself")
 
 
+def right_boundary(p):
+    """Storey's estimate, with one more pair, at the first lambda at which it does not fall (Liang and Nettleton)."""
+    last = 1.0
+    for limit in LAMBDAS:
+        estimate = min(((p > limit).sum() + 1) / (p.size * (1 - limit)), 1.0)
+        if estimate >= last:
+            return estimate
+        last = estimate
+    return last
+
+
 def falling_density(p):
     """Of the p-values: the isotonic regression of share over gap."""
     values, place, times = np.unique(p, return_inverse=True, return_counts=True)
@@ -47,7 +58,10 @@ def falling_density(p):
 
 
 def chance_wrong(scores, p, null, null_fraction):
-    """By the density of p-values, or by the scores of clear inliers and of re-pairings; the larger."""
+    """By the density of p-values, or by the scores of clear inliers and of re-pairings; the larger.
+
+    The latter where fewer than five wrong pairs are expected to score as high.
+    """
     by_rank = np.minimum(null_fraction / falling_density(p), 1.0)
     clear = scores[by_rank < 0.5]
     if clear.size < 5:
@@ -57,7 +71,8 @@ def chance_wrong(scores, p, null, null_fraction):
     spread = max(1.4826 * np.median(np.abs(clear - centre)), tail_scale)
     real = clear.size / scores.size * student.pdf((scores - centre) / spread, 5) / spread
     wrong = null_fraction * null_density(scores)
-    by_score = np.where(scores >= centre, 0.0, wrong / np.maximum(wrong + real, np.finfo(np.float64).tiny))
+    counted = p > 5 / (null_fraction * scores.size)
+    by_score = np.where((scores >= centre) | counted, 0.0, wrong / np.maximum(wrong + real, np.finfo(np.float64).tiny))
     return np.maximum(by_rank, by_score)
 
 

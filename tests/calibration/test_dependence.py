@@ -15,6 +15,7 @@ from inlier.calibration.dependence import (
     _directions,
     _n_modes,
     _nearest,
+    bands_of_size,
     blanks,
     find_clusters,
     find_valleys,
@@ -256,3 +257,31 @@ def test_how_many_would_be_wrong_depends_on_how_many_real_pairs_are_found():
     assert not warn_of_clusters((X, X), (X, X), some, 1.0, 0.05, rng)  # 0.02 of 0.82
     with pytest.warns(DependenceWarning, match="8% of the accepted would be wrong, not at most 0.05"):
         assert warn_of_clusters((X, X), (X, X), some, 0.3, 0.05, rng)  # 0.02 of 0.26
+
+
+def of_many_sizes(rng, spread, n=800, d=8):
+    """Columns that share a factor, with noise that does not; a fifth of the pairs in a ring."""
+    X = np.exp(0.5 * rng.normal(size=(n, d)) + spread * rng.normal(size=(n, 1)))
+    Y = X[:, ::-1] + 0.3 * np.median(X) * rng.normal(size=(n, d))
+    Y[: n // 5] = np.roll(Y[: n // 5], 1, axis=0)
+    return X, Y
+
+
+def test_small_rows_that_noise_makes_alike_are_warned_of():
+    X, Y = of_many_sizes(np.random.default_rng(1000), spread=1.0)
+    with pytest.warns(DependenceWarning, match="Rows of a size resemble each other.* strata="):
+        matcher = CalibratedMatcher(random_state=0).fit(X, Y)
+    assert matcher.inlier_fraction_interval_[0] == 0
+
+
+def test_rows_of_about_one_size_are_not():
+    X, Y = of_many_sizes(np.random.default_rng(1000), spread=0.0)
+    assert CalibratedMatcher(random_state=0).fit(X, Y).inlier_fraction_interval_[0] > 0.7
+
+
+def test_bands_hold_rows_that_are_large_or_small_in_both_tables():
+    rng = np.random.default_rng(0)
+    size = np.repeat([1.0, 10.0, 100.0], 20)[:, None]
+    X, Y = size * rng.uniform(1, 2, size=(60, 3)), size * rng.uniform(1, 2, size=(60, 2))
+    order = rng.permutation(60)
+    assert np.array_equal(bands_of_size(X[order], Y[order]), order // 20)

@@ -65,12 +65,12 @@ def test_share_of_wrong_pairs(share, weak):
         wrong = rng.uniform(size=round(2000 * share))
         real = rng.beta(0.3, 6, size=2000 - wrong.size) if weak else np.full(2000 - wrong.size, 1e-4)
         estimates.append(estimate_null_fraction(np.concatenate([wrong, real])))
-    estimate, error = np.mean(estimates, axis=0)
+    estimate, error, _ = np.mean(estimates, axis=0)
     assert estimate == pytest.approx(share, abs=0.02)
-    spread = np.std([value for value, _ in estimates])
+    spread = np.std([value for value, _, _ in estimates])
     assert 0.8 * spread <= error <= 6 * spread + 0.01  # on the safe side
     if not weak:  # where real pairs have large p-values too, there is a bias that the error does not know of
-        assert np.mean([abs(value - share) <= 2 * s for value, s in estimates]) >= 0.94
+        assert np.mean([abs(value - share) <= 2 * s for value, s, _ in estimates]) >= 0.94
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -89,7 +89,30 @@ def test_scores_are_judged_as_the_definitions_say_one_by_one_and_as_a_histogram(
         assert found.inlier_fraction_error == pytest.approx(error)
         assert found.detection_p_value == pytest.approx(detection)
     np.testing.assert_allclose(p_value_density(p), reference.falling_density(p))
-    assert estimate_null_fraction(p) == pytest.approx((share, error))
+    taken = min(share + error, reference.right_boundary(p))
+    assert estimate_null_fraction(p) == pytest.approx((share, error, taken))
+
+
+@pytest.mark.parametrize(("n", "n_wrong"), [(40, 8), (40, 30), (100, 20), (300, 60)])
+def test_few_pairs_keep_the_rate_although_the_share_is_noisy(n, n_wrong):
+    rng, share_wrong = np.random.default_rng(n), []
+    for _ in range(1000):
+        p = np.concatenate([rng.uniform(size=n_wrong), rng.beta(0.1, 6, size=n - n_wrong)])
+        accepted = estimate_null_fraction(p).taken * false_discovery_control(p) <= 0.1
+        share_wrong.append(accepted[:n_wrong].sum() / max(accepted.sum(), 1))
+    assert np.mean(share_wrong) <= 0.1 + 2 * np.std(share_wrong) / 1000**0.5
+
+
+def test_p_values_that_stand_or_fall_together_are_one_witness():
+    p = np.concatenate([np.random.default_rng(0).uniform(size=8), np.full(32, 1e-3)])
+    alone, together, as_if_more = (
+        estimate_null_fraction(p),
+        estimate_null_fraction(np.repeat(p, 5), alike=5),
+        estimate_null_fraction(np.repeat(p, 5)),
+    )
+    assert together.error == pytest.approx(as_if_more.error * 5**0.5)
+    assert alone.taken == pytest.approx(together.taken, rel=0.15)
+    assert as_if_more.taken < 0.9 * together.taken
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))

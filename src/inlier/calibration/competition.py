@@ -33,7 +33,7 @@ from scipy.special import expit
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.p_values import calibrate
+from inlier.calibration.p_values import NullFraction, calibrate
 from inlier.rows.backend import namespace, take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
 from inlier.rows.threads import pieces_of_many
@@ -45,7 +45,7 @@ _FLOAT32_HOLDS = 1e5  # sum of the precisions of the coordinates up to which flo
 _UNITS = (1.0, 0.5, 0.25, 0.125)  # of evidence, that scores are tried in
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _WORTH_IT = 2.0  # log likelihood that a smaller unit must add
-_ROWS_FOR_UNITS = 64  # of a fold, in random order, that the unit is chosen by
+_ROWS_FOR_UNITS = 256  # of a fold, in random order, that the unit is chosen by
 _CONTRADICTION = 2.0  # standard errors between the shares of real pairs beside rivals and strangers
 _SUSPICION = 1.25  # likewise, where more of the accepted are wrong beside rivals, too
 _SURELY_WRONG = 0.9999  # chance from which a pair is not accepted even where the rate would allow for it
@@ -121,13 +121,27 @@ def _unit_of_evidence(differences: FloatArray, count: Array) -> float:
     r, pair i is one of all rows in proportion to exp(unit * s_ij), otherwise any: the unit of the largest likelihood.
     """
     best, highest = 1.0, -np.inf
-    for unit in _UNITS:
-        ratio = np.exp(np.minimum(_log_mean_ratio(differences, count, unit), _LARGEST_EXPONENT))
+    for unit, log_ratio in zip(_UNITS, _log_mean_ratios(differences, count), strict=True):
+        ratio = np.exp(np.minimum(log_ratio, _LARGEST_EXPONENT))
         own = (1 + count) / (1 + count * ratio)
         likelihood = max(float(np.sum(np.log(share * own + 1 - share))) for share in _SHARES)
         if likelihood > highest + _WORTH_IT:
             best, highest = unit, likelihood
     return best
+
+
+def _log_mean_ratios(differences: FloatArray, count: Array) -> list[FloatArray]:
+    """What `_log_mean_ratio` is in each unit, of which every one is half of the last: squares of the smallest."""
+    largest = np.maximum(differences.max(axis=1), -_LARGEST_EXPONENT)  # of a row without rivals, too
+    exponentials = differences - largest[:, None]
+    exponentials *= differences.dtype.type(_UNITS[-1])
+    np.exp(exponentials, out=exponentials)
+    found = []
+    for unit in _UNITS[::-1]:
+        total = exponentials.sum(axis=1, dtype=np.float64)
+        found.append(largest * unit + np.log(np.maximum(total, np.exp(-_LARGEST_EXPONENT)) / np.maximum(count, 1)))
+        exponentials *= exponentials
+    return found[::-1]
 
 
 def _log_mean_ratio(differences: FloatArray, count: Array, unit: float) -> FloatArray:
@@ -243,7 +257,7 @@ def nearest_rivals(folds: list[FoldScores]) -> FloatArray:
     return rising[np.isfinite(rising)]
 
 
-def clearly_real(scores: FloatArray, null_scores: FloatArray, null_fraction: tuple[float, float] | None) -> Mask | None:
+def clearly_real(scores: FloatArray, null_scores: FloatArray, null_fraction: NullFraction | None) -> Mask | None:
     """Pairs that are clearly real, if they are so few beside the wrong ones that true partners in the null matter."""
     if scores.size > MOST_PAIRS:
         return None

@@ -31,7 +31,14 @@ from inlier.calibration.competition import (
 from inlier.calibration.dependence import NONE_STANDS_OUT, some_stand_out
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, has_heavy_tail, p_values
+from inlier.calibration.p_values import (
+    Calibration,
+    NullFraction,
+    calibrate,
+    estimate_null_fraction,
+    has_heavy_tail,
+    p_values,
+)
 from inlier.calibration.retrieval import SelfLearner
 from inlier.calibration.ridge_map import RidgeMap
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
@@ -62,7 +69,7 @@ class CrossFit:
     levels: FloatArray  # the scores that pairs have; here one for each pair, of which nothing is kept elsewhere
     null_scores: FloatArray  # scores of re-pairings, in rising order
     # share of wrong pairs and its error, where it is not to be read off the p-values of these scores
-    null_fraction: tuple[float, float] | None = None
+    null_fraction: NullFraction | None = None
     counts: Array | None = None  # how many pairs have each score, where they are counted
     by_rivals: RivalShare | None = None  # what rivals say, where pairs could be compared with them
     rows_depend: bool = False  # whether rows seem to depend on each other
@@ -350,7 +357,7 @@ def _together(folds: list[_Fold], n_deals: int, labels: Array) -> CrossFit:
     return CrossFit(scores, null_scores, share, by_rivals=by_rivals, judges=judges, standardised=mixed)
 
 
-def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array) -> tuple[float, float] | None:
+def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array) -> NullFraction | None:
     """Share of wrong pairs and its error, where it is not to be read off the p-values that are reported.
 
     It takes uniform p-values: of single deals, because medians vary less than the re-pairings' scores, and of pairs
@@ -360,10 +367,10 @@ def _null_fraction(of_deals: FloatArray, null_scores: FloatArray, labels: Array)
     scored, has_groups = np.isfinite(of_deals), len(labels) > 2
     if len(of_deals) == 1 and scored.all() and not has_groups:
         return None
-    estimate, error = estimate_null_fraction(p_values(of_deals[scored], null_scores))
     sizes = np.bincount(labels[2]) if has_groups else np.ones(1)
     # the deals share their pairs: no more information than one; sum m^2 / sum m is the size of a typical pair's group
-    return estimate, min(1.0, error * (len(of_deals) * float(np.sum(sizes**2) / np.sum(sizes))) ** 0.5)
+    alike = len(of_deals) * float(np.sum(sizes**2) / np.sum(sizes))
+    return estimate_null_fraction(p_values(of_deals[scored], null_scores), alike=alike)
 
 
 def deal_folds(labels: Array, n_folds: int, rng: np.random.RandomState) -> Array:

@@ -66,6 +66,8 @@ _FLAT = 1e-9  # slope, relative to the highest density, that is rounding
 _MOST_CUT = 4  # directions, those with the widest valleys, that clusters are told apart by
 _SWAPPED = 0.2  # of the pairs, inside clusters: if then more than alpha of the accepted were wrong, there is a warning
 _RE_PAIRINGS = 2_000  # about, that tell how many would be
+_ROWS_OF_A_BAND = 20  # of about the same size
+_THAN_STRANGERS = 2.5  # times as many swaps inside bands are accepted, at the least, as swaps with anyone
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,9 @@ def warn_of_clusters(
 ) -> bool:
     """Say so where rows form clusters and too many swaps inside of these would be accepted; return whether they would.
 
+    Likewise where rows of about the same size resemble each other so much more than others do: small ones are alike
+    where all columns share a factor, and noise is the same for all. Then one mode is left, and no valley.
+
     ``accept`` says which prepared pairs would be, and ``found`` is the share of the real pairs that are accepted.
     """
     if not all(isinstance(table, np.ndarray) for table in tables):
@@ -257,25 +262,55 @@ def warn_of_clusters(
     n = len(tables[0])
     rows = rng.choice(n, min(n, _MOST_ROWS), replace=False)
     x, y = (table[rows] for table in tables)
+
+    def accepted_inside(strata: Array) -> float:
+        """Share of re-pairings inside of strata that would be accepted; 0 where all rows of a stratum are equal."""
+        shifts = re_pairings(pair_labels(x, y, strata=strata), n_shifts(rows.size, _RE_PAIRINGS), rng)
+        i, j = np.concatenate([np.stack(shift) for shift in shifts], axis=1)
+        own, others = (take_rows(side, rows[of]) for side, of in zip(prepared, (i, j), strict=True))
+        return float(np.mean(accept(own, others))) if i.size else 0.0
+
+    def wrong_if(accepted: float) -> float:
+        """Share of the accepted that would be wrong."""
+        wrong = _SWAPPED * accepted
+        return wrong / max(wrong + (1 - _SWAPPED) * found, _SMALL)
+
     cluster = find_clusters(x, y, rng)
-    if cluster is None:
+    wrong = 0.0 if cluster is None else wrong_if(accepted_inside(cluster))
+    if wrong > alpha:
+        warn(_swaps_would_be_accepted("Rows form clusters.", "a plate, a tissue", "clusters", wrong, alpha))
+        return True
+    if rows.size < _FEWEST_ROWS:
         return False
-    shifts = re_pairings(pair_labels(x, y, strata=cluster), n_shifts(rows.size, _RE_PAIRINGS), rng)
-    i, j = np.concatenate([np.stack(shift) for shift in shifts], axis=1)
-    if not i.size:  # all rows of a cluster are equal
+    inside = accepted_inside(bands_of_size(x, y))
+    wrong, surely = wrong_if(inside), inside - 2 * (inside / _RE_PAIRINGS) ** 0.5  # a count, less its error
+    if wrong <= alpha or surely < _THAN_STRANGERS * accepted_inside(np.zeros(rows.size, dtype=int)):
         return False
-    x, y = (take_rows(side, rows[of]) for side, of in zip(prepared, (i, j), strict=True))
-    wrong = _SWAPPED * float(np.mean(accept(x, y)))
-    wrong /= max(wrong + (1 - _SWAPPED) * found, _SMALL)
-    if wrong <= alpha:
-        return False
-    warn(
-        f"Rows form clusters. If a fifth of the pairs were swapped inside of them (a plate, a tissue), {wrong:.0%} of "
-        f"the accepted would be wrong, not at most {alpha:.2g}. If that may be, say what the clusters are: "
-        f"fit(X, y, strata=...), or --stratum COLUMN.",
-        DependenceWarning,
-    )
+    reason = "Rows of a size resemble each other, far more than others: amounts, depths, brightness?"
+    warn(_swaps_would_be_accepted(reason, "samples sorted by yield", "bands of a size", wrong, alpha))
     return True
+
+
+def _swaps_would_be_accepted(reason: str, example: str, strata: str, wrong: float, alpha: float) -> DependenceWarning:
+    return DependenceWarning(
+        f"{reason} If a fifth of the pairs were swapped inside of them ({example}), {wrong:.0%} of "
+        f"the accepted would be wrong, not at most {alpha:.2g}. If that may be, say what the {strata} are: "
+        f"fit(X, y, strata=...), or --stratum COLUMN."
+    )
+
+
+def bands_of_size(x: Array, y: Array) -> Array:
+    """Number the bands of rows with about the same size in both tables: root mean squares of columns of unit spread."""
+    total = np.zeros(len(x))
+    for table in (x, y):
+        columns = np.asarray(table, dtype=np.float64) / (np.abs(table).max(initial=0.0) or 1.0)  # squares are finite
+        spread = columns.std(axis=0)
+        varies = spread > _SMALL * spread.max(initial=0.0)
+        squares = np.sum((columns[:, varies] / spread[varies]) ** 2, axis=1)
+        total += np.log(np.maximum(squares, _SMALL))
+    band = np.empty(len(x), dtype=int)
+    band[np.argsort(total)] = np.arange(len(x)) // _ROWS_OF_A_BAND
+    return band
 
 
 def find_clusters(x: Array, y: Array, rng: np.random.RandomState) -> Array | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -35,11 +35,20 @@ _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong th
 _TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
 _QUANTILES = 50  # between which the rest of the null has a histogram
 _FEWEST_CLEAR = 5  # clear inliers that it takes to describe the inliers' scores
+_TOLD_BY_RANKS = 5.0  # wrong pairs expected among those that score as high, from which on ranks tell what is real
 _MEDIAN_TO_SIGMA = 1.4826
 _STUDENT_PEAK = 8 / (3 * np.pi * np.sqrt(5))  # of Student's t with five degrees of freedom
 _TINY = np.finfo(np.float64).tiny
 _DROPPED_BITS = 52 - 8  # of the fraction of a float64: with what is left, 256 numbers are told apart in an octave
 _MOST_BINS = 32 << 8  # 32 octaves below the largest distance; what is smaller counts with the smallest
+
+
+class NullFraction(NamedTuple):
+    """Share of wrong pairs, its standard error, and the share that q-values are computed with."""
+
+    share: float
+    error: float
+    taken: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +132,10 @@ def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:
 
 
 def calibrate(
-    scores: Any, null_scores: Any, null_fraction: tuple[float, float] | None = None, counts: Any = None
+    scores: Any,
+    null_scores: Any,
+    null_fraction: NullFraction | tuple[float, float] | None = None,
+    counts: Any = None,
 ) -> Calibration:
     """Judge scores against the scores of pairs that are known to be wrong.
 
@@ -134,7 +146,8 @@ def calibrate(
     null_scores : array-like of shape (m,)
         Scores of wrong pairs, drawn as the wrong ones among the n are.
     null_fraction : (float, float), optional
-        Share of wrong pairs and its standard error, where it is known better than from these scores.
+        Share of wrong pairs and its standard error, where it is known better than from these scores; q-values then
+        take their sum.
     counts : array-like of int, shape (n,), optional
         How many pairs have each score, where many are given as a histogram; the results are one per score.
 
@@ -154,9 +167,10 @@ def calibrate(
     """
     scores, null = _as_scores(scores, "scores"), _rising(_as_scores(null_scores, "null_scores"))
     counts = np.ones(scores.size, np.int64) if counts is None else np.asarray(counts)
-    if null_fraction is not None:
-        share, error = null_fraction
-        null_fraction = check_number(share, "null_fraction", low=0, high=1), check_number(error, "its error", low=0)
+    if null_fraction is not None and not isinstance(null_fraction, NullFraction):
+        share = check_number(null_fraction[0], "null_fraction", low=0, high=1)
+        error = check_number(null_fraction[1], "its error", low=0)
+        null_fraction = NullFraction(share, error, min(share + error, 1.0))
     order = np.argsort(-scores)
     falling = scores[order]
     # Searched in rising order: several times faster.
@@ -209,14 +223,13 @@ def _calibrate_histograms(
     p: FloatArray,
     null: FloatArray,
     null_counts: Array,
-    null_fraction: tuple[float, float] | None = None,
+    null_fraction: NullFraction | None = None,
 ) -> Calibration:
     """Judge falling scores, with the p-values that they have, by rising null scores; each with how often it occurs."""
     ranks = counts.cumsum()
-    share, error = _storey(p, ranks) if null_fraction is None else null_fraction
-    most_wrong = min(1.0, share + error)
-    q = _chance_wrong(scores, p, counts, ranks, null, null_counts, most_wrong)
-    detection = _step_up(p, ranks, most_wrong, q)
+    share, error, taken = null_fraction or _storey(p, ranks)
+    q = _chance_wrong(scores, p, counts, ranks, null, null_counts, taken)
+    detection = _step_up(p, ranks, taken, q)
     return Calibration(p, q, 1.0 - share, error, detection)
 
 
@@ -250,10 +263,10 @@ def _step_up(p: FloatArray, ranks: Array, null_fraction: float, wrong: FloatArra
     return lowest
 
 
-def _storey(p: FloatArray, ranks: Array) -> tuple[float, float]:
-    """Storey's estimate of the share of wrong pairs, and its standard error (see `estimate_null_fraction`)."""
+def _storey(p: FloatArray, ranks: Array, alike: float = 1.0) -> NullFraction:
+    """Storey's estimate of the share of wrong pairs, from rising p-values (see `estimate_null_fraction`)."""
     n, up_to = int(ranks[-1]), p.searchsorted(_LAMBDAS, side="right").tolist()
-    chosen, lowest_later = (1.0, 0.0), math.inf
+    chosen, lowest_later, later, stopped = (1.0, 0.0), math.inf, -math.inf, 1.0
     for limit, k in zip(_LAMBDAS[::-1], up_to[::-1], strict=True):
         beyond, left = n - (int(ranks[k - 1]) if k else 0), n * (1 - limit)
         share = min((beyond + 1) / left, 1.0)
@@ -262,7 +275,11 @@ def _storey(p: FloatArray, ranks: Array) -> tuple[float, float]:
         lowest_later = min(lowest_later, share + 2 * error)
         if share <= lowest_later:
             chosen = share, error
-    return chosen[0], _ERROR_INFLATION * chosen[1]
+        with_one_more = min((beyond + alike) / left, 1.0)
+        stopped = later if later >= with_one_more else with_one_more if later < 0 else stopped
+        later = with_one_more
+    share, error = chosen[0], min(_ERROR_INFLATION * alike**0.5 * chosen[1], 1.0)
+    return NullFraction(share, error, min(share + error, stopped if later < 1 else 1.0))
 
 
 def _falling_density(p: FloatArray, ranks: Array) -> FloatArray:
@@ -288,8 +305,9 @@ def _chance_wrong(
     """Chance that a pair with this very score is wrong; the larger of two estimates.
 
     One compares the density of the p-values with that of wrong pairs. Where the real pairs stand far out
-    it cannot see how far, for their p-values are all the smallest possible; so the other compares the
-    density of the null scores, exponential in its tail, with a Student t around the clear inliers.
+    it cannot see how far, for their p-values are all the smallest possible; so there the other compares the
+    density of the null scores, exponential in its tail, with a Student t around the clear inliers. What real pairs
+    are like is a guess, so that it ends where wrong pairs are expected, and can be counted.
     """
     by_rank = np.minimum(null_fraction / _falling_density(p, ranks), 1.0)
     n_clear = int(np.searchsorted(by_rank, _MOST_LIKELY_WRONG))  # it rises, so these are the first
@@ -299,14 +317,16 @@ def _chance_wrong(
     clear = scores[:n_clear]
     centre = _median(clear, ranks[:n_clear])
     below = int(np.searchsorted(-scores, -centre, side="right"))
+    until = max(below, int(np.searchsorted(p, _TOLD_BY_RANKS / (null_fraction * ranks[-1]), side="right")))
+    far = slice(below, until)
     off = np.abs(clear - centre)
     order = np.argsort(off, kind="stable")  # it falls and rises again: two runs to be merged
-    null_density, tail_scale = _null_density(scores[below:], null, null_counts)
+    null_density, tail_scale = _null_density(scores[far], null, null_counts)
     spread = max(_MEDIAN_TO_SIGMA * _median(off[order], np.cumsum(counts[:n_clear][order])), tail_scale)
-    z = (scores[below:] - centre) / spread
+    z = (scores[far] - centre) / spread
     real = weight / ranks[-1] * _STUDENT_PEAK / (1 + z * z / 5) ** 3 / spread
     wrong = null_fraction * null_density
-    by_rank[below:] = np.maximum(by_rank[below:], wrong / np.maximum(wrong + real, _TINY))
+    by_rank[far] = np.maximum(by_rank[far], wrong / np.maximum(wrong + real, _TINY))
     return by_rank
 
 
@@ -354,17 +374,22 @@ def p_values(scores: Any, null_scores: Any) -> FloatArray:
     return p
 
 
-def estimate_null_fraction(p: Any, counts: Any = None) -> tuple[float, float]:
-    """Storey's estimate of the share of wrong pairs, and its standard error.
+def estimate_null_fraction(p: Any, counts: Any = None, alike: float = 1.0) -> NullFraction:
+    """Storey's estimate of the share of wrong pairs, its standard error, and the share that q-values take.
 
     Wrong pairs have uniform p-values, so their share is #{p > lambda} / (n (1 - lambda)) wherever no real
     pair has p > lambda. The estimate falls to that as lambda grows, and gets noisier; taken is the smallest
     lambda whose estimate no later one undercuts by more than two of its standard errors. ``counts`` says how many
-    pairs have each p-value; one, if it is not given.
+    pairs have each p-value; one, if it is not given. ``alike`` are how many p-values stand or fall together.
+
+    The false discovery rate does not suffer from noise in the share as long as one more pair is counted beyond
+    lambda: q-values take the estimate at the first lambda at which it no longer falls (Liang and Nettleton 2012), or
+    the share plus its error where that is less.
     """
     p = _as_p_values(p)
     order = np.argsort(p)
-    return _storey(p[order], np.cumsum(np.ones(p.size, np.int64) if counts is None else np.asarray(counts)[order]))
+    ranks = np.cumsum(np.ones(p.size, np.int64) if counts is None else np.asarray(counts)[order])
+    return _storey(p[order], ranks, alike)
 
 
 def p_value_density(p: FloatArray) -> FloatArray:

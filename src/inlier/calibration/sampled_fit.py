@@ -16,7 +16,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit
-from inlier.calibration.p_values import estimate_null_fraction, p_values
+from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
 from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
 from inlier.progress import track
 from inlier.rows import Extremes, PairedRows
@@ -89,7 +89,7 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
 
 def _null_fraction(
     model: FoldMaps, sample: PairedRows, scores: FloatArray, null_scores: FloatArray
-) -> tuple[float, float] | None:
+) -> NullFraction | None:
     """Share of wrong pairs and its error, from the sample, where a fold found nothing and says nothing about it."""
     is_scored = np.array([learned is not None for learned in model.maps])
     if is_scored.all() or not is_scored.any():
