@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
@@ -196,6 +196,11 @@ class RivalShare:
             f"samples, or a second map. Pairs that are clearly beaten are accepted last, if at all, but the share of "
             f"wrong pairs among the accepted may exceed alpha. {cure}: fit(X, y, strata=...), or --stratum COLUMN."
         )
+
+
+def surely_beaten(n: int) -> float:
+    """By how much one of n rows must outscore a pair for it to be refused, however little scores are worth."""
+    return float((logit(_SURELY_WRONG) + np.log(n)) / min(_UNITS))
 
 
 def share_by_rivals(log_ratio: FloatArray) -> RivalShare | None:

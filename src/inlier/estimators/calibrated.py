@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
+from inlier.calibration.competition import surely_beaten
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.dependence import blank_rows, most_alike, warn_of_clusters, warn_of_dependence
 from inlier.calibration.p_values import Calibration, evenly_spaced
@@ -86,6 +87,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         95 % interval of that share. Its upper end is 1 where nothing was detected, and its lower end 0 where wrong
         partners seem to resemble the right ones, or no pair stands out of its stratum: then the share is only bounded
         from one side.
+    look_alike_rate_ : float
+        What the promise does not cover: the share of the accepted pairs that would be accepted with the y most like
+        their own, too. Near 0, swaps between the most similar rows are noticed; near 1, only ``strata`` help against
+        them. NaN where nothing was accepted, of more than 200,000 pairs, or on a device.
     n_maps_ : int
         Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
         the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
@@ -146,6 +151,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     inlier_fraction_: float
     inlier_fraction_error_: float
     inlier_fraction_interval_: tuple[float, float]
+    look_alike_rate_: float
     is_calibrated = True
     _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
@@ -433,7 +439,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     ) -> float:
         """Exchange the y of some accepted pairs for the one most like it: how many would still be accepted?
 
-        Not where x would fit its own y, which some other pair then has, so much better that rivals would tell.
+        Not where x would fit its own y, which another pair then has, so much better that this is sure to be noticed.
         """
         if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
             return float("nan")
@@ -445,8 +451,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             return float("nan")
         x, y = rows
         scores = fit.judge(x[some], y[other])
-        beaten = fit.by_rivals is not None and fit.judge(x[some], y[some]) - scores > np.log(len(x))
-        return float(np.mean((scores >= self.threshold_) & ~beaten))
+        passed = scores >= self.threshold_
+        if fit.by_rivals is not None:
+            passed &= fit.judge(x[some], y[some]) - scores <= surely_beaten(len(x))
+        return float(np.mean(passed))
 
     def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
         """The pairs, prepared as they are read; also all rows at once, unless there are too many."""
