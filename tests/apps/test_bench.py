@@ -87,7 +87,7 @@ def test_threads_of_products_and_kernels_do_not_multiply(tiny, monkeypatch):
         seen.append({library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"})
 
     monkeypatch.setattr(threads, "thread_count", lambda: 1)
-    monkeypatch.setattr(speed.RowSumMatcher, "fit", look)
+    monkeypatch.setattr(RowSumMatcher, "fit", look)
     measure_speed(quick=True)
     assert all(counts == {1} for counts in seen)
     assert seen
