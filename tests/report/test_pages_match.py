@@ -161,6 +161,15 @@ def test_scores_and_counts_of_any_size_can_be_read(visit, tmp_path):
         assert "on a logarithmic axis" in page.locator("#evidence").inner_text()
 
 
+def test_where_nobody_can_be_called_wrong_nothing_is_drawn_so(visit, tmp_path):
+    noisy = make_gaussian_pairs(600, 3, 0.5, noise=0.3, rng=0)
+    CalibratedMatcher(random_state=0).fit(noisy.X, noisy.Y).report().write_html(tmp_path / "page.html")
+    page = visit(tmp_path / "page.html")
+    assert page.locator(".bar.doubtful").count() > 0
+    assert page.locator(".bar.wrong, .swatch.wrong, .share .wrong").count() == 0
+    assert "right pairs may score as low" in page.locator("#evidence").inner_text()
+
+
 def test_it_prints(visit, page_file):
     page = visit(page_file, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")

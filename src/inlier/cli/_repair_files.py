@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inlier.cli._learning import others_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from inlier._typing import Array
@@ -44,6 +45,13 @@ class Repairing:
             assert tables[1].keys is not None
             repair = replace(repair, labels=(tables[0].keys[rows], tables[1].keys[rows_y]))
         return Repairing(repair, rows, rows_y, Y, tables[1].columns)
+
+    def notes(self, path: Path) -> Iterator[str]:
+        """Say how much of the file will be empty."""
+        n_empty = int((self.repair.partner < 0).sum())
+        if n_empty:
+            rows = "one row is" if n_empty == 1 else f"{n_empty:,} rows are"
+            yield f"In {path} {rows} without values of Y: the partner of old looks wrong, and no other could be named."
 
     def write(self, path: Path) -> None:
         """Write verdict, partner, q-value and probability per row of X, and the columns of Y of its partner."""
