@@ -8,8 +8,8 @@ MUTATIONS ?= 100
 FUZZ_SEED ?= 0
 LOWEST := tests/io tests/cli tests/transforms tests/estimators/test_registration.py tests/estimators/test_paper.py \
 	tests/estimators/test_calibrated.py tests/rows/test_files.py tests/images tests/report
-PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py tests/estimators/test_split.py \
-	tests/calibration/test_significance.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
+PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper.py \
+	tests/calibration/test_linear_map.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
 .PHONY: demo reproduce test test-seeds test-promises test-plain test-lowest fuzz faults mutate lint clean \
 	docs test-docs check-results package check-package-files

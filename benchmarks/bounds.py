@@ -25,7 +25,7 @@ from time import perf_counter
 import numpy as np
 
 from inlier import Registration, estimate_transformation
-from inlier.consensus import near_misses
+from inlier.consensus import evidence
 from inlier.consensus.refine import closeness
 from inlier.estimators import registration as estimator
 from registration_bench.problems import NOISE, Cell
@@ -179,11 +179,11 @@ def constants(data: Path) -> None:
     print("convention; fits to drawn problems with heavy tails (8) that speak of near misses")
     print(f"{'as it is':34s}{figures(tuned)}", flush=True)
     for name in CONSTANTS:
-        value = getattr(near_misses, name)
+        value = getattr(evidence, name)
         for word, factor in (("halved", 0.5), ("doubled", 2.0)):
-            setattr(near_misses, name, value * factor)
+            setattr(evidence, name, value * factor)
             print(f"{name:22s}{value:6g} {word:8s}{figures(tuned)}", flush=True)
-        setattr(near_misses, name, value)
+        setattr(evidence, name, value)
 
 
 def figures(problems: list) -> str:
@@ -210,9 +210,9 @@ def gains(data: Path) -> None:
     found: list[tuple[float, float]] = []
     find = estimator.find_near_misses
 
-    def noting(residuals: np.ndarray, null: np.ndarray, bound: float, dimension: int) -> near_misses.NearMisses | None:
-        counted = near_misses.histogram(residuals, null, bound, dimension)
-        alone, split = (near_misses.fit_mixture(counted, bound, near) for near in (False, True))
+    def noting(residuals: np.ndarray, null: np.ndarray, bound: float, dimension: int) -> evidence.NearMisses | None:
+        counted = evidence.histogram(residuals, null, bound, dimension)
+        alone, split = (evidence.fit_mixture(counted, bound, near) for near in (False, True))
         found.append((split.log_likelihood - alone.log_likelihood, float(split.numbers[0].sum())))
         return find(residuals, null, bound, dimension)
 
@@ -234,9 +234,9 @@ def gains(data: Path) -> None:
         found.clear()
         for X, Y in problems:
             fitted(X, Y, 0)
-        clear = [gain / core for gain, core in found if gain > near_misses._CLEAR_GAIN]
+        clear = [gain / core for gain, core in found if gain > evidence._CLEAR_GAIN]
         spread = f"a pair {min(clear):.3f} to {max(clear):.3f}, median {np.median(clear):.3f}" if clear else "-"
-        print(f"{name:12s}{len(found):4d} fits, {len(clear):3d} gain more than {near_misses._CLEAR_GAIN:g}: {spread}")
+        print(f"{name:12s}{len(found):4d} fits, {len(clear):3d} gain more than {evidence._CLEAR_GAIN:g}: {spread}")
     estimator.find_near_misses = find
 
 

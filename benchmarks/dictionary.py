@@ -15,7 +15,7 @@ here from their papers: Procrustes with CSLS, refined five times by mutual neigh
 self-learning with whitening, re-weighting and a dictionary that is thinned out less and less (VecMap, Artetxe et al.
 2018). They keep an entry if its words are each other's nearest neighbours, and give no error rate.
 
-Draws 0 and 1 were looked at when the constants of `inlier.calibration.self_learning` were set; later ones were not.
+Draws 0 and 1 were looked at when the constants of `inlier.calibration.retrieval` were set; later ones were not.
 """
 
 from __future__ import annotations

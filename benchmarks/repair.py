@@ -28,7 +28,7 @@ from time import perf_counter
 import numpy as np
 from scipy.stats import ortho_group
 
-import inlier.estimators._repairing as steps
+import inlier.estimators.repair as steps
 from inlier import CalibratedMatcher
 from tables import REAL_TABLES, filled, real_tables
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inlier.apps.reproduce import EXPERIMENTS, load_sources
-from inlier.apps.reproduce.experiment import Run
+from inlier.apps.reproduce.experiment import Run, load_sources
 from inlier.apps.reproduce.output import load_baselines
+from inlier.apps.reproduce.runner import EXPERIMENTS
 from inlier.plotting import as_png
 
 IMAGES = Path(__file__).parent / "images"

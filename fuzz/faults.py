@@ -47,7 +47,7 @@ def make_inputs(folder: Path) -> None:
     """Small tables, clouds and photos."""
     from PIL import Image
 
-    from inlier.datasets.scans import make_scans
+    from inlier.datasets.synthetic import make_scans
     from inlier.io import write_table
 
     rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ def test_a_fault_is_noticed(tmp_path, monkeypatch):
     program = """
 import sys
 from contextlib import contextmanager
-import inlier.io.write, inlier.io.replacing
+import inlier.io.write, inlier.io.write
 @contextmanager
 def in_place(path):
     yield path
@@ -84,7 +84,7 @@ def test_what_a_killed_run_left_is_cleared_away_and_what_is_in_use_stays(tmp_pat
 
 
 def test_folders_change_places_where_the_system_cannot_do_it_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("inlier.io.replacing._exchanged", lambda one, other: False)
+    monkeypatch.setattr("inlier.io.write._exchanged", lambda one, other: False)
     path = tmp_path / "a.zarr"
     for number in (1.0, 2.0):
         write_table(path, np.full((5, 2), number))

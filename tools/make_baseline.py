@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from inlier.apps.reproduce import EXPERIMENTS
+from inlier.apps.reproduce.runner import EXPERIMENTS
 from inlier.io import write_file
 
 BASELINE = Path(__file__).parents[1] / "src" / "inlier" / "apps" / "reproduce" / "baseline"

@@ -31,7 +31,7 @@ MODULES = {
     "calibration.p_values": [
         "tests/calibration/test_p_values.py",
         "tests/calibration/test_p_values_definitions.py",
-        "tests/calibration/test_significance.py",
+        "tests/calibration/test_linear_map.py",
     ],
     "calibration.competition": [
         "tests/calibration/test_competition.py",
@@ -42,7 +42,6 @@ MODULES = {
     "consensus.refine": ["tests/consensus/test_decisions.py", "tests/consensus/test_refine.py"],
     "consensus.find": ["tests/consensus/test_decisions.py", "tests/consensus/test_find.py"],
     "consensus.clumps": ["tests/consensus/test_clumps.py", "tests/consensus/test_clumps_reference.py"],
-    "consensus.hold_out": ["tests/consensus/test_decisions.py", "tests/consensus/test_hold_out.py"],
     "estimators._verdict": ["tests/estimators/test_verdict.py"],
     "estimators.registration": [
         "tests/estimators/test_registration_decisions.py",

@@ -12,10 +12,15 @@ if TYPE_CHECKING:
     from inlier import datasets, metrics
     from inlier.estimators.calibrated import CalibratedMatcher
     from inlier.estimators.clouds import CloudRegistration
-    from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, eigenvector_threshold, row_sum_threshold
+    from inlier.estimators.paper import (
+        EigenvectorMatcher,
+        RowSumMatcher,
+        SplitMatcher,
+        eigenvector_threshold,
+        row_sum_threshold,
+    )
     from inlier.estimators.registration import Registration
     from inlier.estimators.repair import Repair
-    from inlier.estimators.split import SplitMatcher
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
     from inlier.progress import set_progress
@@ -58,10 +63,9 @@ __getattr__, __dir__ = attach(
         "datasets": "datasets",
         "estimators.calibrated": "CalibratedMatcher",
         "estimators.clouds": "CloudRegistration",
-        "estimators.paper": "EigenvectorMatcher RowSumMatcher eigenvector_threshold row_sum_threshold",
+        "estimators.paper": "EigenvectorMatcher RowSumMatcher SplitMatcher eigenvector_threshold row_sum_threshold",
         "estimators.registration": "Registration",
         "estimators.repair": "Repair",
-        "estimators.split": "SplitMatcher",
         "exceptions": "DegenerateConfigurationError NoConsensusError",
         "metrics": "metrics",
         "overlap": "GramOverlap",

@@ -1,10 +1,26 @@
-"""Replicates and failed samples that nobody named."""
+"""Replicates and failed samples that nobody named.
+
+Clusters of rows, and what swaps inside of them would do.
+"""
+
+import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import gaussian_kde
 
 from inlier import CalibratedMatcher
-from inlier.calibration.dependence import Dependence, _nearest, blanks, nearly_equal
+from inlier.calibration.dependence import (
+    Dependence,
+    _directions,
+    _n_modes,
+    _nearest,
+    blanks,
+    find_clusters,
+    find_valleys,
+    nearly_equal,
+    warn_of_clusters,
+)
 from inlier.exceptions import DependenceWarning
 from inlier.rows import PairedRows
 
@@ -106,3 +122,137 @@ def test_only_near_copies_are_found():
     found = nearly_equal(PairedRows(y, y), np.array([10, 11]), sure)
     assert found.tolist() == [20, -1]
     assert nearly_equal(PairedRows(y, y), np.array([10]), np.zeros(200, dtype=bool)).tolist() == [-1]
+
+
+def clustered(rng, n=400, d=12, k=4, apart=4.0):
+    cluster = rng.integers(0, k, n)
+    return cluster, apart * rng.normal(size=(k, d))[cluster] + rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("d", [6, 12, 600])
+@pytest.mark.parametrize("n", [60, 400])
+def test_clusters_are_found(n, d):
+    rng = np.random.default_rng(d)
+    cluster, table = clustered(rng, n, d, k=2)
+    found = find_clusters(table, rng.normal(size=(n, 3)), np.random.RandomState(0))  # in one table is enough
+    for k in range(2):  # most rows of a cluster are together, apart from the other's
+        inside = np.bincount(found[cluster == k], minlength=found.max() + 1)
+        assert inside.max() > 0.4 * inside.sum()
+        assert np.bincount(found[cluster != k], minlength=found.max() + 1)[inside.argmax()] < 0.1 * inside.max()
+
+
+KINDS = {
+    "Gaussian": lambda rng: rng.normal(size=(300, 10)),
+    "heavy-tailed": lambda rng: rng.standard_t(3, size=(300, 10)),
+    "skewed": lambda rng: rng.lognormal(size=(300, 10)),
+    "uniform": lambda rng: rng.uniform(size=(300, 3)),
+    "one column": lambda rng: rng.normal(size=(300, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_clusters_are_warned_of_where_there_are_none(kind):
+    warned = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = KINDS[kind](rng)
+        Y = X[:, ::-1] + 0.3 * X.std() * rng.normal(size=X.shape)
+        Y[:60] = Y[rng.permutation(60)]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y)
+        warned += any("Rows form clusters" in str(warning.message) for warning in caught)
+    assert warned <= 1
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "heavy-tailed", "skewed"])
+def test_a_direction_without_clusters_has_no_valley(kind):
+    found = 0
+    for seed in range(20):
+        values = KINDS[kind](np.random.default_rng(seed))[:, 0]
+        found += find_valleys(values, np.random.RandomState(seed))[1].size > 0
+    assert found <= 1
+
+
+def test_a_table_of_equal_or_few_rows_has_no_clusters():
+    for table in (np.ones((50, 3)), np.zeros((5, 2)), np.repeat(np.eye(2), 3, axis=0)):
+        assert find_clusters(table, table, np.random.RandomState(0)) is None
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_clusters_are_found_in_any_unit(unit):
+    rng = np.random.RandomState(0)
+    kind = np.repeat([0, 1], 100)
+    table = unit * (8.0 * kind[:, None] + rng.normal(size=(200, 3)))
+    found = find_clusters(table, table, rng)
+    assert all(np.unique(kind[found == k]).size == 1 for k in np.unique(found))
+
+
+def test_the_bandwidth_is_the_smallest_with_one_mode():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(0, 1, 150), rng.normal(4, 1, 150)])
+    bandwidth, valleys = find_valleys(values, np.random.RandomState(0))
+    low, high = np.quantile(values, (0.05, 0.95))
+    inside = values[(values >= low) & (values <= high)]
+    places = np.linspace(low - 1, high + 1, 400)
+
+    def n_modes(h):  # by summing kernels, one by one
+        density = gaussian_kde(inside, h / inside.std(ddof=1))(places)
+        return int(_n_modes(density))
+
+    assert n_modes(1.05 * bandwidth * inside.std()) == 1
+    assert n_modes(0.95 * bandwidth * inside.std()) == 2
+    assert np.abs(valleys - 2).min() < 0.5
+
+
+def test_directions_that_both_share_come_first():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=400)
+    x, y = rng.normal(size=(400, 5)), rng.normal(size=(400, 6))
+    x[:, 2], y[:, 4] = common, -common
+    assert abs(np.corrcoef(_directions(x, y)[:, 0], common)[0, 1]) > 0.95
+
+
+def test_swaps_inside_clusters_that_would_be_accepted_are_warned_of():
+    rng = np.random.default_rng(3)
+    cluster, X = clustered(rng)
+    Y = np.hstack([X[:, :3] + 2 * rng.normal(size=(400, 3)), X[:, 3:] + 2 * rng.normal(size=(400, 9))])
+    with pytest.warns(DependenceWarning, match="strata="):
+        matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, Y)
+    assert matcher.inlier_fraction_interval_[0] == 0
+    CalibratedMatcher(alpha=0.05, random_state=0).fit(X, Y, strata=cluster)  # no word where they were said
+
+
+def test_clusters_inside_which_rows_are_told_apart_are_not_warned_of():
+    rng = np.random.default_rng(4)
+    _, X = clustered(rng, apart=3.0)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, X[:, ::-1] + 0.05 * rng.normal(size=X.shape))
+    assert matcher.inlier_mask_.mean() > 0.99
+    assert matcher.inlier_fraction_interval_[0] > 0.9
+
+
+def test_rows_that_are_equal_are_no_wrong_partners():
+    rng = np.random.RandomState(0)
+    kind = np.repeat([0.0, 5.0, 10.0], 60)
+    X = kind[:, None] + rng.normal(size=(180, 4))
+
+    def everything(x, y):
+        return np.ones(len(x), dtype=bool)
+
+    tables = X, kind[:, None]
+    assert not warn_of_clusters(tables, tables, everything, 1.0, 0.05, rng)  # a stratum holds one y
+    tables = X, kind[:, None] + 0.1 * rng.normal(size=(180, 1))
+    with pytest.warns(DependenceWarning, match="Rows form clusters.* 20% of the accepted would be wrong"):
+        assert warn_of_clusters(tables, tables, everything, 1.0, 0.05, rng)
+
+
+def test_how_many_would_be_wrong_depends_on_how_many_real_pairs_are_found():
+    rng = np.random.RandomState(0)
+    X = np.repeat([0.0, 9.0], 100)[:, None] + rng.normal(size=(200, 4))
+
+    def some(x, y):
+        return np.arange(len(x)) % 10 == 0
+
+    assert not warn_of_clusters((X, X), (X, X), some, 1.0, 0.05, rng)  # 0.02 of 0.82
+    with pytest.warns(DependenceWarning, match="8% of the accepted would be wrong, not at most 0.05"):
+        assert warn_of_clusters((X, X), (X, X), some, 0.3, 0.05, rng)  # 0.02 of 0.26

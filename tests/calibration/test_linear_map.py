@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.calibration.linear_map import LinearMap, _Noise, _WeightedFit, learn_map
-from inlier.calibration.significance import Significance
+from inlier.calibration.linear_map import LinearMap, Significance, _Noise, _WeightedFit, fit_pair_map, learn_map
 from inlier.datasets import make_gaussian_pairs
+from inlier.estimators._base import linear_rows
 from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE
 
@@ -135,3 +135,136 @@ def test_nothing_is_learned_from_nothing():
             learn_map(rng.standard_normal((400, 3)), rng.standard_normal((400, 3)), np.random.RandomState(0))
         )
     assert sum(result is None for result in results) >= 5
+
+
+def slow_berk_jones(p):
+    """Berk and Jones, one by one."""
+    n, most = len(p), 0.0
+    for k, p_k in enumerate(sorted(p), start=1):
+        share = k / n
+        if p_k < share and p_k <= 0.5:
+            rest = (1 - share) * np.log((1 - share) / (1 - p_k)) if k < n else 0.0
+            most = max(most, n * (share * np.log(share / p_k) + rest))
+    return most
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_berk_jones_agrees_with_a_loop_where_no_score_is_beyond_the_tail(seed):
+    rng = np.random.default_rng(seed)
+    null = np.sort(rng.standard_normal(500))
+    scores = np.minimum(rng.standard_normal(60) + 1, null[490])
+    significance = Significance.of(scores, null)
+    expected = [(1 + (null >= score).sum()) / 501 for score in scores]
+    np.testing.assert_allclose(significance.p_values, expected)
+    assert significance.berk_jones == pytest.approx(slow_berk_jones(expected))
+
+
+def test_berk_jones_grows_with_the_distance_from_all_re_pairings():
+    rng = np.random.default_rng(0)
+    wrong, null = rng.standard_normal(380), rng.standard_normal(1600)
+    statistics = [
+        Significance.of(np.append(wrong, rng.normal(far, 0.1, 20)), null).berk_jones for far in (0, 4, 8, 16, 1e6)
+    ]
+    assert statistics[0] < 10
+    assert (np.diff(statistics) > 20).all()
+    assert np.isfinite(statistics).all()
+
+
+def test_weights_are_large_where_p_values_are_denser_than_chance():
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.standard_normal(900), rng.normal(8, 1, 100))
+    weights = Significance.of(scores, rng.standard_normal(4000)).weights(2.0)
+    assert weights[900:].min() > 0.8
+    assert weights[:900].sum() < 15
+
+
+def test_the_spread_is_that_of_the_upper_tail():
+    null = np.arange(1001.0)
+    significance = Significance.of(np.array([0.0]), null)
+    assert (significance.centre, significance.spread) == (500, 490)
+
+
+def test_without_re_pairings_nothing_stands_out():
+    significance = Significance.of(np.arange(5.0), np.empty(0))
+    assert (significance.p_values == 1).all()
+    assert significance.berk_jones == 0
+
+
+def test_scores_on_a_device_are_judged_as_here():
+    rng = np.random.default_rng(0)
+    scores, null = rng.standard_normal(50) + 1, rng.standard_normal(300)
+    put = lambda values: array_api_strict.asarray(values, device=STRICT_DEVICE)  # noqa: E731
+    here, there = Significance.of(scores, null), Significance.of(put(scores), put(null))
+    np.testing.assert_array_equal(here.p_values, there.p_values)
+    assert (here.centre, here.spread, here.berk_jones) == (there.centre, there.spread, there.berk_jones)
+
+
+def fitted(X, Y, weights=None):
+    rows_x, rows_y = linear_rows(X, whiten=True), linear_rows(Y, whiten=True)
+    weights = np.ones(len(X)) if weights is None else weights
+    return fit_pair_map(rows_x, rows_y, rows_x(X), rows_y(Y), weights, np.random.RandomState(0))
+
+
+def make(kind, n=400, d=10, noise=0.3):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 2, d)
+    if kind == "orthogonal":
+        matrix = 3 * np.linalg.qr(rng.normal(size=(d, d)))[0]
+    elif kind == "low-rank":
+        matrix = np.outer(rng.normal(size=d), rng.normal(size=d))
+    else:
+        matrix = rng.normal(size=(d, d)) * 10.0 ** np.linspace(-1, 1, d)
+    signal = X @ matrix
+    return X, signal + 5 + noise * signal.std() * rng.normal(size=(n, d)), matrix
+
+
+@pytest.mark.parametrize("kind", ["orthogonal", "low-rank"])
+def test_held_out_pairs_prefer_what_is_true(kind):
+    X, Y, matrix = make(kind)
+    found = fitted(X, Y)
+    assert found.kind == kind
+    assert found.rank == np.linalg.matrix_rank(matrix)
+    np.testing.assert_allclose(found.matrix, matrix, atol=0.2 * np.abs(matrix).max())
+    np.testing.assert_allclose(found.offset, 5, atol=1)
+
+
+def test_a_linear_map_is_found_exactly_without_noise():
+    X, Y, matrix = make("linear", noise=0)
+    found = fitted(X, Y)
+    assert found.kind in ("linear", "low-rank")
+    assert found.error < 1e-4
+    np.testing.assert_allclose(found(X), Y, rtol=1e-2, atol=0.02 * np.abs(matrix).max())
+    np.testing.assert_allclose(found.offset + X @ found.matrix, found(X))
+
+
+def test_pairs_count_by_their_weights():
+    X, Y, matrix = make("orthogonal")
+    Y[:200] = np.random.default_rng(1).normal(size=(200, 10))
+    found = fitted(X, Y, (np.arange(400) >= 200).astype(float))
+    np.testing.assert_allclose(found.matrix, matrix, atol=0.2 * np.abs(matrix).max())
+
+
+def test_nothing_is_predicted_by_the_mean():
+    X, Y, _ = make("linear")
+    found = fitted(X, Y, np.zeros(400))
+    assert (found.kind, found.rank) == ("none", 0)
+    np.testing.assert_allclose(found(X[:3]), np.tile(Y.mean(axis=0), (3, 1)))
+
+
+def test_a_gap_counts_as_the_mean_of_its_column():
+    X, Y, _ = make("orthogonal")
+    found = fitted(X, Y)
+    row = X[:1].copy()
+    row[0, 2] = np.nan
+    filled = X[:1].copy()
+    filled[0, 2] = X[:, 2].mean()
+    np.testing.assert_allclose(found(row), found(filled))
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(2)
+    hidden = rng.normal(size=(60, 3))
+    X, Y = (hidden @ rng.normal(size=(3, 300)) + 0.1 * rng.normal(size=(60, 300)) for _ in range(2))
+    found = fitted(X, Y)
+    assert found.error < 0.1
+    np.testing.assert_allclose(found.offset + X @ found.matrix, found(X))

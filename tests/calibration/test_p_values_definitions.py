@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inlier.calibration.linear_map import Significance
 from inlier.calibration.p_values import Calibration, calibrate, has_heavy_tail, p_values
-from inlier.calibration.significance import Significance
 
 
 def calibration(p, share=0.4, error=0.02, detection=1e-6):

@@ -93,7 +93,7 @@ class TestReproduce:
     @pytest.fixture
     def run_light(self, run):
         """Only the two experiments that take a moment."""
-        from inlier.apps.reproduce import EXPERIMENTS
+        from inlier.apps.reproduce.runner import EXPERIMENTS
 
         everything = dict(EXPERIMENTS)
         for name in set(everything) - {"sky-images", "case-study"}:

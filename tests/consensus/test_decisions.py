@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, poisson
 
-from inlier.consensus import find, hold_out
+from inlier.consensus import find
 from inlier.consensus.evidence import Chance, Evidence, log_likelihood_ratio
-from inlier.consensus.hold_out import HoldOutTest, log_poisson_tail
+from inlier.consensus.find import HoldOutTest, log_poisson_tail
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import (
     NARROWEST,
@@ -471,8 +471,8 @@ class TestHoldOut(HeldOut):
         X, _ = spots()
         turned = Maps(np.array([[[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]]), np.array([[1.0, 2.0, 3.0]]))
         images = X @ turned.linear[0].T + turned.shift[0] - X - 0.5
-        assert hold_out._gap(X, SHIFT, turned) == pytest.approx(np.sqrt(np.mean(np.sum(images**2, axis=1))))
-        assert hold_out._gap(X[:0], SHIFT, turned) == np.inf
+        assert find._gap(X, SHIFT, turned) == pytest.approx(np.sqrt(np.mean(np.sum(images**2, axis=1))))
+        assert find._gap(X[:0], SHIFT, turned) == np.inf
 
     def test_a_map_that_is_found_in_thirteen_folds_of_sixteen_is_not_sure(self):
         """Three folds without it are too many, however clear it is in the others; two are not."""
@@ -500,7 +500,7 @@ class TestHoldOut(HeldOut):
         ],
     )
     def test_each_further_deal_may_miss_it_once(self, missing, sure, monkeypatch):
-        monkeypatch.setattr(hold_out, "_CLEAR", -np.inf)  # all four deals
+        monkeypatch.setattr(find, "_CLEAR", -np.inf)  # all four deals
         X, Y = spots(n=600, n_right=300)
         test, asked = self.held_out(X, Y), []
         test._first_found = lambda chosen: asked.append(0) or ([] if len(asked) - 1 in missing else [SHIFT])
@@ -533,7 +533,7 @@ class TestHoldOut(HeldOut):
         X, Y = spots(n=300, n_right=40)
         test, asked = self.held_out(X, Y), []
         before = test.judge(SHIFT, 0.05).log_p_value
-        monkeypatch.setattr(hold_out, "repetition", lambda *given: asked.append(given) or 300.0)
+        monkeypatch.setattr(find, "repetition", lambda *given: asked.append(given) or 300.0)
         beside = test.log_p_value_beside_repeats(SHIFT, 0.05)
         votes, expected = test._tally
         assert before == pytest.approx(log_poisson_tail(votes, max(expected, 1.0)))

@@ -7,8 +7,7 @@ import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
 from inlier.calibration.cross_fit import deal_folds
-from inlier.calibration.linear_map import LinearMap, learn_map
-from inlier.calibration.significance import Significance
+from inlier.calibration.linear_map import LinearMap, Significance, learn_map
 from inlier.calibration.strategy import Learner, re_paired_scores
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.estimators._base import prepare_model_pairs

@@ -11,7 +11,15 @@ from scipy.sparse.linalg import eigsh
 from inlier import GramOverlap
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_pairs
-from inlier.overlap.gram import choose_eigen_solver, choose_row_sum_solver
+from inlier.overlap.gram import (
+    MomentSide,
+    choose_eigen_solver,
+    choose_row_sum_solver,
+    eigenpair_by_moments,
+    eigenpair_by_operator,
+    eigenpair_of_dense,
+)
+from inlier.rows import PairedRows
 from tests import reference
 from tests.strategies import paired_tables
 
@@ -273,3 +281,26 @@ class TestBadInput:
 
 def test_repr():
     assert repr(GramOverlap(np.eye(3), np.ones((3, 2)))) == "GramOverlap(n=3, d_x=3, d_y=2)"
+
+
+def pairs_and_overlap(n, d_x, d_y):
+    """Some pairs of unit rows, half of them alike, and H_ij = <x_i, x_j> <y_i, y_j>."""
+    rng = np.random.default_rng(n)
+    X, Y = rng.normal(size=(n, d_x)), rng.normal(size=(n, d_y))
+    Y[::2, : min(d_x, d_y)] = X[::2, : min(d_x, d_y)]
+    X, Y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (X, Y))
+    return PairedRows(X, Y), (X @ X.T) * (Y @ Y.T)
+
+
+@pytest.mark.parametrize("route", [eigenpair_by_moments, eigenpair_by_operator])
+@pytest.mark.parametrize(("n", "d_x", "d_y"), [(200, 3, 3), (500, 7, 6), (60, 9, 9), (20, 6, 5)])
+def test_each_route_gives_the_leading_eigenpair_of_the_whole_matrix(route, n, d_x, d_y):
+    pairs, H = pairs_and_overlap(n, d_x, d_y)
+    values, vectors = np.linalg.eigh(H)
+    expected = vectors[:, -1] * np.sign(vectors[:, -1].sum())
+    found = route(pairs)
+    found = found.eigenpair(pairs) if isinstance(found, MomentSide) else found
+    dense = eigenpair_of_dense(H)
+    for value, vector in (found, dense):
+        assert value == pytest.approx(values[-1], rel=1e-8)
+        np.testing.assert_allclose(vector, expected, atol=1e-6)

@@ -18,15 +18,23 @@ from scipy.sparse.csgraph import connected_components
 
 from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.competition import Rivals, RivalShare, share_by_rivals
+from inlier.calibration.competition import (
+    MOST_PAIRS,
+    FoldScores,
+    Rivals,
+    RivalShare,
+    clearly_real,
+    nearest_rivals,
+    share_by_rivals,
+    without_true_partners,
+)
 from inlier.calibration.dependence import NONE_STANDS_OUT, some_stand_out
 from inlier.calibration.inner_products import AnchorPairs
 from inlier.calibration.linear_map import LinearMap
 from inlier.calibration.p_values import Calibration, calibrate, estimate_null_fraction, has_heavy_tail, p_values
+from inlier.calibration.retrieval import SelfLearner
 from inlier.calibration.ridge_map import RidgeMap
-from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
-from inlier.calibration.true_partners import MOST_PAIRS, FoldScores, clearly_real, nearest_rivals, without_true_partners
 from inlier.exceptions import DependenceWarning
 from inlier.progress import track
 from inlier.rows import PairedRows

@@ -19,7 +19,7 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.calibration.inner_products import unit
-from inlier.calibration.significance import Significance
+from inlier.calibration.linear_map import Significance
 from inlier.rows.backend import beside, from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 

@@ -46,11 +46,6 @@ class Maps:
     chance_other: FloatArray  # of the pairs accepted by the first map, to follow another
     is_curve: bool = False  # whether two maps seem to be parts of one curved relation
 
-    @property
-    def n_maps(self) -> int:
-        """How many there are."""
-        return int(self.labels.max(initial=-1)) + 1
-
 
 def tell_maps_apart(
     x: FloatArray, y: FloatArray, accepted: Mask, fit_rest: Callable[[Array], Array], rng: np.random.RandomState

@@ -23,15 +23,14 @@ from inlier.calibration.inner_products import (
     find_anchors,
     original_coordinates,
 )
-from inlier.calibration.linear_map import LinearMap, learn_map
+from inlier.calibration.linear_map import LinearMap, Significance, learn_map
 from inlier.calibration.p_values import calibrate
 from inlier.calibration.ridge_map import RidgeMap, SharedRidge, learn_ridge
-from inlier.calibration.significance import Significance
 from inlier.consensus import find_consensus
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, namespace, take_rows, to_host
+from inlier.rows.columns import RowMap
 from inlier.rows.null_pairs import are_re_pairings, re_pairings
-from inlier.rows.row_maps import RowMap
 from inlier.rows.threads import pieces_of_many
 from inlier.transforms import MapModel
 

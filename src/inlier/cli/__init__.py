@@ -15,9 +15,9 @@ _COMMANDS = {
     "match": "inlier.cli.match",
     "register": "inlier.cli.register",
     "diff": "inlier.images.diff_command",
-    "demo": "inlier.apps.demo_command",
-    "reproduce": "inlier.apps.reproduce_command",
-    "bench": "inlier.apps.bench_command",
+    "demo": "inlier.apps.demo",
+    "reproduce": "inlier.apps.reproduce",
+    "bench": "inlier.apps.bench",
 }
 
 
@@ -34,7 +34,7 @@ class _LazyCommands(click.Group):
         if not standalone_mode:
             return run()
         from inlier.cli._common import INTERRUPTED
-        from inlier.cli._streams import usable_streams
+        from inlier.cli._outputs import usable_streams
 
         with usable_streams():
             try:

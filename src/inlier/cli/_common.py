@@ -17,8 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlier.cli._outputs import BadInput, Output, check_outputs, force_option, is_page, is_pairs, plain, print_csv, say
-from inlier.cli._streams import let_go_of
+from inlier.cli._outputs import (
+    BadInput,
+    Output,
+    check_outputs,
+    force_option,
+    is_page,
+    is_pairs,
+    let_go_of,
+    plain,
+    print_csv,
+    say,
+)
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 
 if TYPE_CHECKING:

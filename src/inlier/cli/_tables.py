@@ -143,7 +143,7 @@ def noting_odd_values(table: Table, job: Job, becomes: str) -> Table:
     """Note values that cannot be meant, by the names of rows and columns; return the table, without them if so said."""
     import numpy as np
 
-    from inlier.rows.odd_values import describe, odd_values
+    from inlier.rows.gaps import describe, odd_values
 
     if isinstance(table.values, np.memmap):  # a large file is looked through once, when it is matched
         return table

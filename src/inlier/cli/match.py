@@ -22,10 +22,9 @@ from inlier.cli._common import (
     missing_codes,
     without_codes,
 )
-from inlier.cli._learning import Wanted, learning_options
+from inlier.cli._learning import Repairing, Wanted, is_repaired, learning_options
 from inlier.cli._outputs import BadInput, Output, print_csv
 from inlier.cli._progress import bytes_read, stages
-from inlier.cli._repair_files import Repairing, is_repaired
 from inlier.cli._tables import AS_GAPS, AS_NUMBERS, Reading, format_option, noting_odd_values, standard_input
 
 if TYPE_CHECKING:
@@ -377,7 +376,7 @@ def _matcher(chosen: _Settings, X: Any, Y: Any) -> PairMatcher:
         matcher = _matcher_of_the_paper(chosen, whiten, X, Y)
     if chosen.splits == 1:
         return matcher
-    from inlier.estimators.split import SplitMatcher
+    from inlier.estimators.paper import SplitMatcher
 
     return SplitMatcher(matcher, chosen.splits, random_state=chosen.seed)
 

@@ -29,9 +29,18 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.spatial.transform import Rotation
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.clouds.descriptors import Descriptors, common_part, describe, match
 from inlier.clouds.refinement import Motion, refine
-from inlier.clouds.surfaces import Neighbours, Surface, normals_of, side_for, thin
+from inlier.clouds.surfaces import (
+    Descriptors,
+    Neighbours,
+    Surface,
+    common_part,
+    describe,
+    match,
+    normals_of,
+    side_for,
+    thin,
+)
 from inlier.consensus.clumps import JointNeighbours
 from inlier.transforms import MapModel
 from inlier.transforms.least_squares import fit_maps

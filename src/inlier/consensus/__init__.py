@@ -1,9 +1,8 @@
 """Find the map that most pairs agree on, and say whether chance could have done it.
 
 `find`: the whole, on one screen; `search`: the loop; `candidates`: where rough maps come from; `refine`: from a rough
-map to the best one near it; `evidence`: what support is worth; `pairs`: residuals of many pairs; `clumps`, `hold_out`:
-whether mistakes that come together could have done it; `near_misses`: where pairs that agree tightly end;
-`uncertainty`: how far the found map may be off; `clusters`: which pairs err alike.
+map to the best one near it; `evidence`: what support is worth, and where pairs that agree tightly end; `pairs`:
+residuals of many pairs; `clumps`: whether mistakes come together; `uncertainty`: how far the found map may be off.
 """
 
 from inlier.consensus.evidence import Evidence

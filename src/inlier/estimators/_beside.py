@@ -11,8 +11,8 @@ import numpy as np
 from inlier._checks import check_flag, check_labels, check_weights
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import Teacher
+from inlier.calibration.retrieval import SelfLearner
 from inlier.calibration.same_columns import LearnerWithColumns
-from inlier.calibration.self_learning import SelfLearner
 from inlier.calibration.strategy import Learner, PairScorer
 from inlier.estimators._base import ModelPairs, column_names, row_labels
 from inlier.exceptions import ParameterError

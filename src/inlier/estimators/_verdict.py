@@ -11,8 +11,8 @@ from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus import Certainty, Consensus
 from inlier.consensus.clumps import are_nearest_neighbours
-from inlier.consensus.near_misses import NearMisses
-from inlier.rows.odd_values import far_points
+from inlier.consensus.evidence import NearMisses
+from inlier.rows.gaps import far_points
 from inlier.rows.threads import row_blocks
 from inlier.transforms import Transformation
 

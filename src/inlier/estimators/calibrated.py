@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
-from inlier.calibration.clusters import warn_of_clusters
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, warn_of_dependence
+from inlier.calibration.dependence import blank_rows, warn_of_clusters, warn_of_dependence
 from inlier.calibration.p_values import Calibration, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
@@ -30,15 +29,12 @@ from inlier.estimators._beside import (
     read_labels,
     read_unpaired,
 )
-from inlier.estimators._learned import Learned
-from inlier.estimators._new_pairs import LearnedMap
-from inlier.estimators._repairing import Rows, repair_pairs
-from inlier.estimators.repair import Repair
+from inlier.estimators._new_pairs import Learned, LearnedMap
+from inlier.estimators.repair import Repair, Rows, repair_pairs
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
-from inlier.rows.gaps import crossed, gap_classes, mostly_missing, without_gaps
+from inlier.rows.gaps import crossed, gap_classes, is_skewed, mostly_missing, without_gaps
 from inlier.rows.null_pairs import pair_labels
-from inlier.rows.odd_values import is_skewed
 
 _CURVED = (
     "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "

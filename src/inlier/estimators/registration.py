@@ -21,7 +21,7 @@ from inlier._checks import check_flag, check_number, check_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
-from inlier.consensus.near_misses import find_near_misses
+from inlier.consensus.evidence import find_near_misses
 from inlier.consensus.refine import NearPairs
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty, widened
 from inlier.estimators._base import RowNames

@@ -14,9 +14,8 @@ from PIL.PngImagePlugin import PngInfo
 from scipy import ndimage
 
 from inlier._typing import Mask
-from inlier.images.changes import Changes
+from inlier.images.changes import Changes, Region
 from inlier.images.rasters import Photo
-from inlier.images.regions import Region
 from inlier.report.pages import data_uri, find_template
 
 COLOUR = (255, 94, 0)  # of what has changed

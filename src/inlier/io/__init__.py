@@ -12,15 +12,17 @@ from inlier.io.read import (
     read_table,
     split_source,
 )
-from inlier.io.replacing import first_foreign, workspace_in, written_beside
 from inlier.io.table import Pairing, Table, pair_tables
 from inlier.io.write import (
     check_can_hold_columns,
+    first_foreign,
+    workspace_in,
     write_blocks,
     write_csv,
     write_file,
     write_like,
     write_table,
+    written_beside,
 )
 
 __all__ = [

@@ -18,9 +18,16 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
-from inlier.io._zarr_store import check_store, is_node
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
-from inlier.io.limits import DEFLATE_RATIO, check_unpacked_size, deflated_size, most_unpacked_bytes, survives
+from inlier.io.limits import (
+    DEFLATE_RATIO,
+    check_store,
+    check_unpacked_size,
+    deflated_size,
+    is_node,
+    most_unpacked_bytes,
+    survives,
+)
 from inlier.io.table import Content, Request, check_numeric, listed
 
 _CURE = "save the part you need as npy"

@@ -1,6 +1,5 @@
 """The overlap of two similarity matrices, never formed."""
 
-from inlier.overlap.eigenvector import Eigenpair
-from inlier.overlap.gram import GramOverlap
+from inlier.overlap.gram import Eigenpair, GramOverlap
 
 __all__ = ["Eigenpair", "GramOverlap"]

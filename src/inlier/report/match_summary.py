@@ -15,7 +15,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import on_their_way, tells_wrong
-from inlier.estimators.split import SplitMatcher
+from inlier.estimators.paper import SplitMatcher
 from inlier.result import MatchResult, places_of_lowest
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from inlier._typing import Array, FloatArray
 from inlier.rows.threads import pieces
 
 if TYPE_CHECKING:
-    from inlier.rows.row_maps import RowMap
+    from inlier.rows.columns import RowMap
 
 FEWEST_ROWS = 4096  # below this plain NumPy takes under a millisecond, and numba's import a good part of a second
 WIDEST_ROW = 16  # above this matrix products are faster

@@ -21,12 +21,6 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, {**_REORDERED, "inline": "always"})
 
 
-def compiled_exactly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile so that numbers come out to the last bit as they do in Python."""
-    # Spelled out, for otherwise it would be compiled as the loop is that calls it first.
-    return _compiled(function, {**_OPTIONS, "fastmath": False})
-
-
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     try:
         return njit(cache=True, **options)(function)

@@ -10,7 +10,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.rows.backend import Maps, backend_for, from_host, namespace, norm_product
-from inlier.rows.row_maps import RowMap, identity_rows
+from inlier.rows.columns import RowMap, identity_rows
 from inlier.rows.stores import MapWork, RowStore, store_of
 from inlier.rows.threads import row_blocks
 

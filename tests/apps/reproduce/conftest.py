@@ -5,7 +5,8 @@ from copy import copy
 import numpy as np
 import pytest
 
-from inlier.apps.reproduce import EXPERIMENTS, load_sources
+from inlier.apps.reproduce.experiment import load_sources
+from inlier.apps.reproduce.runner import EXPERIMENTS
 from inlier.apps.reproduce.theory import LOGARITHMIC, PROPORTIONAL, QUADRATIC
 
 TINY = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inlier.apps.reproduce import EXPERIMENTS
 from inlier.apps.reproduce.methods import ERRORS, METHODS
+from inlier.apps.reproduce.runner import EXPERIMENTS
 from inlier.apps.reproduce.swapped_sky import SCENARIOS
 
 T3, T5, T7, EIGENVECTOR, ROW_SUM = METHODS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from inlier import plotting
-from inlier.apps.reproduce import EXPERIMENTS, find_experiments, load_sources, run_experiment
-from inlier.apps.reproduce.experiment import only, select
+from inlier.apps.reproduce.experiment import load_sources, only, select
+from inlier.apps.reproduce.runner import EXPERIMENTS, find_experiments, run_experiment
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@ from __future__ import annotations
 import csv
 import json
 
-from inlier.apps.reproduce import run_experiment
 from inlier.apps.reproduce.experiment import row
 from inlier.apps.reproduce.output import as_csv, as_record, reproduction_page
-from inlier.apps.reproduce.runner import run_all
+from inlier.apps.reproduce.runner import run_all, run_experiment
 
 
 def test_each_experiment_leaves_four_files_and_nothing_unfinished(tiny, sources, tmp_path):
@@ -36,7 +35,7 @@ def test_what_another_experiment_has_finished_is_kept(tiny, sources, tmp_path):
 def test_the_record_has_no_path_of_this_machine(tiny, tmp_path):
     import numpy as np
 
-    from inlier.apps.reproduce import load_sources
+    from inlier.apps.reproduce.experiment import load_sources
 
     rng = np.random.default_rng(0)
     path = tmp_path / "mine.npz"

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from inlier.apps.reproduce import EXPERIMENTS, run_experiment
 from inlier.apps.reproduce.experiment import row
 from inlier.apps.reproduce.output import allowed_difference, as_record, compare, load_baselines
+from inlier.apps.reproduce.runner import EXPERIMENTS, run_experiment
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inlier.apps.reproduce import EXPERIMENTS, Sources, run_experiment
-from inlier.apps.reproduce.runner import kept_cells
+from inlier.apps.reproduce.experiment import Sources
+from inlier.apps.reproduce.runner import EXPERIMENTS, kept_cells, run_experiment
 
 
 def no_times(rows):

@@ -27,8 +27,7 @@ from inlier.apps.reproduce.experiment import (
 )
 from inlier.apps.reproduce.methods import EIGENVECTOR, ERRORS, FIXED, METHODS, OVERALL, ROW_SUM, SECONDS, SIMILAR
 from inlier.datasets import PairedData, make_mispaired
-from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
-from inlier.estimators.split import SplitMatcher
+from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher, SplitMatcher
 from inlier.metrics import error_rates
 
 _NOTHING = 0.001  # an error rate below this has nowhere to fall

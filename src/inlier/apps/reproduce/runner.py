@@ -16,9 +16,12 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from inlier.apps.reproduce.experiment import Cell, Experiment, Outcome, Record, Run
+from inlier.apps.reproduce.experiment import Cell, Experiment, Outcome, Record, Run, Sources
+from inlier.apps.reproduce.mispaired_brain import BrainRatio, BrainSplit
 from inlier.apps.reproduce.output import write_numbers, write_pictures
-from inlier.apps.reproduce.sources import Sources
+from inlier.apps.reproduce.swapped_sky import SkyImages, SkyNoise
+from inlier.apps.reproduce.theory import TheoryEigenvector, TheoryRowSum
+from inlier.apps.reproduce.whole_photos import CaseStudy, WholePhoto
 from inlier.io import write_file
 from inlier.report.match_summary import versions
 
@@ -26,6 +29,37 @@ Progress = Callable[[str, int, int], None]  # name of the experiment, cells done
 
 FOLDER = ".unfinished"
 _DIGITS = 16
+
+# in the order of the paper
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        BrainRatio(),
+        BrainSplit("eigenvector", "Table 1"),
+        BrainSplit("row sum", "Table 2"),
+        SkyImages(),
+        SkyNoise(),
+        CaseStudy(),
+        TheoryRowSum(),
+        TheoryEigenvector(),
+        WholePhoto(),
+    )
+}
+
+
+def find_experiments(names: list[str]) -> list[Experiment]:
+    """Return the named experiments, each once, in the order of the paper.
+
+    Examples
+    --------
+    >>> from inlier.apps.reproduce.runner import find_experiments
+    >>> [experiment.reference for experiment in find_experiments(["sky-noise", "brain-ratio"])]
+    ['Figure 1', 'Figure 3']
+    """
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise ValueError(f"There is no experiment named {unknown[0]!r}; there are: {', '.join(EXPERIMENTS)}.")
+    return [experiment for name, experiment in EXPERIMENTS.items() if name in names]
 
 
 def run_all(
@@ -48,7 +82,8 @@ def run_all(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from inlier.apps.reproduce import find_experiments, load_sources
+    >>> from inlier.apps.reproduce.experiment import load_sources
+    >>> from inlier.apps.reproduce.runner import find_experiments
     >>> from inlier.apps.reproduce.runner import run_all
     >>> with TemporaryDirectory() as folder:
     ...     (outcome,) = run_all(find_experiments(["sky-images"]), load_sources(["sky"]), Path(folder))
@@ -82,7 +117,8 @@ def run_experiment(
 
     Examples
     --------
-    >>> from inlier.apps.reproduce import EXPERIMENTS, load_sources, run_experiment
+    >>> from inlier.apps.reproduce.experiment import load_sources
+    >>> from inlier.apps.reproduce.runner import EXPERIMENTS, run_experiment
     >>> experiment = EXPERIMENTS["sky-images"]
     >>> outcome = run_experiment(experiment, experiment.prepare(load_sources(["sky"]), quick=True))
     >>> [round(row["mean"], 2) for row in outcome.rows]

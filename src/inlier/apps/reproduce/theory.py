@@ -32,7 +32,7 @@ from inlier.apps.reproduce.experiment import (
     summarise,
 )
 from inlier.overlap import GramOverlap
-from inlier.overlap.eigenvector import eigenpair_of_dense
+from inlier.overlap.gram import eigenpair_of_dense
 
 RECOVERY = "probability of exact recovery"
 HALF = "inliers at which half of the trials succeed"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from inlier import AffineTransformation, SimilarityTransformation
-from inlier.report.overlay import make_overlay
+from inlier.report.registration_summary import make_overlay
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(200, 3)) * [1, 2, 3]
