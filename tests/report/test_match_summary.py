@@ -88,6 +88,18 @@ def test_two_swaps_among_clear_pairs_are_called_wrong():
     assert np.flatnonzero(summarise(matcher).verdicts == VERDICTS.index("wrong")).tolist() == [3, 7]
 
 
+@pytest.mark.filterwarnings("ignore::inlier.exceptions.DependenceWarning")
+def test_what_follows_another_map_is_not_called_wrong():
+    rng = np.random.default_rng(0)
+    x, turns = rng.normal(size=(1000, 4)), [np.linalg.qr(rng.normal(size=(4, 4)))[0] for _ in range(2)]
+    y = np.concatenate([x[:600] @ turns[0], x[600:900] @ turns[1], rng.normal(size=(100, 4))])
+    matcher = CalibratedMatcher(random_state=0).fit(x, y + 0.05 * rng.normal(size=y.shape))
+    assert (matcher.map_labels_[600:900] == 1).all()
+    summary = summarise(matcher)
+    assert 90 < summary.counts["wrong"] <= 100
+    assert (summary.verdicts[600:900] == VERDICTS.index("doubtful")).all()
+
+
 def test_without_a_lower_end_the_accepted_may_be_swaps(fitted):
     summary = replace(summarise(fitted), inlier_fraction_interval=(0.0, 0.8))
     assert "unless similar rows were swapped" in summary.answer

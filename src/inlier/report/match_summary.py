@@ -108,6 +108,7 @@ class MatchSummary:
     null_scores: FloatArray | None = None
     n_re_pairings: int | None = None
     n_parts: int = 1
+    of_another_map: Array | None = None  # pairs that are no accident, but follow another map than those called real
     origin: Origin = field(default_factory=Origin)
     repair: Repair | None = None
 
@@ -171,8 +172,10 @@ class MatchSummary:
         """
         if self.inlier_fraction_interval is None or self.inlier_fraction is None:
             return True
-        like_wrong = int(self.tally.counts[-1])
-        return like_wrong < self.n_pairs and tells_wrong(self.tally.n_on_their_way, self.n_pairs, self.inlier_fraction)
+        if self.tally.counts[-1] == self.n_pairs:
+            return False
+        others = 0.0 if self.of_another_map is None else float(self.of_another_map.mean())
+        return tells_wrong(self.tally.n_on_their_way, self.n_pairs, min(self.inlier_fraction + others, 1.0))
 
     def _about_the_others(self) -> str:
         """How many pairs are wrong or doubtful; where nobody can be called wrong, why."""
@@ -199,6 +202,7 @@ class MatchSummary:
         """What was counted of the pairs."""
         tally = Tally()
         tally.add(self.columns(), self.result.columns()["score"])
+        tally.counts = np.bincount(self._verdicts, minlength=len(VERDICTS))
         return tally
 
     @property
@@ -240,8 +244,15 @@ class MatchSummary:
     @property
     def verdicts(self) -> Array:
         """Per pair the place of its verdict in `VERDICTS`; without q-values nothing is doubtful."""
+        return self._verdicts if self.tells_wrong else np.minimum(self._verdicts, VERDICTS.index(DOUBTFUL))
+
+    @property
+    def _verdicts(self) -> Array:
+        """The same where it can be told who is wrong: what follows another map is not."""
         verdicts = verdicts_of(self.result.inlier_mask, self.result.q_values)
-        return verdicts if self.tells_wrong else np.minimum(verdicts, VERDICTS.index(DOUBTFUL))
+        if self.of_another_map is not None:
+            verdicts[self.of_another_map] = np.minimum(verdicts[self.of_another_map], VERDICTS.index(DOUBTFUL))
+        return verdicts
 
     @property
     def counts(self) -> dict[str, int]:
@@ -353,6 +364,8 @@ def summarise(
     facts = facts_of(matcher, calibrated=result.q_values is not None)
     rows = np.arange(result.n_pairs) if rows is None else rows
     facts |= {"rows_y": rows_y, "keys": names, "origin": origin or Origin(), "repair": repair}
+    labels = getattr(matcher, "map_labels_", None)
+    facts["of_another_map"] = labels > 0 if isinstance(labels, np.ndarray) and (labels > 0).any() else None
     return MatchSummary(result=result, rows=rows, **facts)
 
 
