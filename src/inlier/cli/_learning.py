@@ -195,7 +195,7 @@ class Repairing:
         n_empty = int((self.repair.partner < 0).sum())
         if n_empty:
             rows = "one row is" if n_empty == 1 else f"{n_empty:,} rows are"
-            yield f"In {path} {rows} without values of Y: the partner of old looks wrong, and no other could be named."
+            yield f"In {path} {rows} without values of Y: the old partner looks wrong, and no other could be named."
 
     def write(self, path: Path) -> None:
         """Write verdict, partner, q-value and probability per row of X, and the columns of Y of its partner."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.p_values import on_their_way, tells_wrong
 from inlier.estimators.paper import SplitMatcher
 from inlier.result import MatchResult, places_of_lowest
 
@@ -75,6 +74,8 @@ class Tally:
         q = block.get("q_value")
         self.counts += np.bincount(verdicts_of(block["inlier"], q), minlength=len(VERDICTS))
         if "p_value" in block:
+            from inlier.calibration.p_values import on_their_way  # the paper's methods need none of that
+
             self.n_on_their_way += int(np.count_nonzero(on_their_way(block["p_value"])))
         self.lowest_score = min(self.lowest_score, float(scores.min()))
         self.highest_score = max(self.highest_score, float(scores.max()))
@@ -174,6 +175,8 @@ class MatchSummary:
             return True
         if self.tally.counts[-1] == self.n_pairs:
             return False
+        from inlier.calibration.p_values import tells_wrong
+
         others = 0.0 if self.of_another_map is None else float(self.of_another_map.mean())
         return tells_wrong(self.tally.n_on_their_way, self.n_pairs, min(self.inlier_fraction + others, 1.0))
 
