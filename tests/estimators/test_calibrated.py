@@ -372,7 +372,7 @@ def look_alikes(noise, n=300, d=12, seed=0):
     return latent, latent[:, ::-1] + noise * rng.normal(size=(n, d))
 
 
-@pytest.mark.parametrize(("noise", "lowest", "highest"), [(1e-3, 0.0, 0.05), (1.0, 0.8, 1.0)])
+@pytest.mark.parametrize(("noise", "lowest", "highest"), [(1e-3, 0.0, 0.05), (2.0, 0.8, 1.0)])
 def test_the_rate_of_look_alikes_says_whether_swaps_between_them_would_pass(noise, lowest, highest):
     X, Y = look_alikes(noise)
     with warnings.catch_warnings():
