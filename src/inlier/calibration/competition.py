@@ -97,9 +97,9 @@ class Rivals:
     def _are_parted(self, learned: LinearMap, of_x: FloatArray, of_y: FloatArray, scores: FloatArray) -> Mask:
         """Whether both x_i and y_i fit some rival far better than their own, and better than that fits its own.
 
-        A poor pair is beaten by rivals that have better partners. Right pairs i and j would both fit better crosswise by
-        a likelihood ratio of n each with a chance of 1 / n^2 at the most. So these are partners who were parted: what
-        scores are worth has to be told by the others.
+        A poor pair is beaten by rivals that have better partners. Two right pairs fit better crosswise, each by a
+        likelihood ratio of n, with a chance of 1 / n^2 at the most. So these are partners who were parted: what scores
+        are worth has to be told by the others.
         """
         taken = np.maximum(to_host(learned.scores(self.x, self.y))[None, :] - scores[:, None], 0.0)
         gains = [(differences - taken).max(axis=1, initial=-np.inf) for differences in (of_x, of_y)]

@@ -136,9 +136,10 @@ class MatchSummary:
         if self.alpha is not None:
             sentences.append(self._about_the_others())
         if self.look_alike_rate is not None and self.look_alike_rate >= _WORTH_A_WORD:
+            rate = percent(round(self.look_alike_rate, 2))
             sentences.append(
-                f"If similar rows may have been swapped: {percent(round(self.look_alike_rate, 2))} of the accepted pairs "
-                f"would be accepted with the most similar other row, too."
+                f"If similar rows may have been swapped: {rate} of the accepted pairs would be accepted with the most "
+                f"similar other row, too."
             )
         if self.repair is not None:
             sentences.append(self.repair.answer)
