@@ -133,11 +133,12 @@ def chance_wrong(own: Own, is_pair: Mask, stands_for: FloatArray) -> FloatArray:
     z = np.where(is_pair, own.z, np.nan)
     by_scores = chance_by_scores(np.where(is_pair, own.evidence, np.nan), own.of_wrong, stands_for)
     known = np.isfinite(by_scores) & np.isfinite(z)
-    believed = float(by_scores[known] @ np.maximum(z[known], _LOWEST)) <= _AS_BY_CHANCE * by_scores[known].sum() ** 0.5
-    if known.any() and believed and known.sum() == np.isfinite(z).sum():
+    called = by_scores[known]
+    believed = known.any() and called @ np.maximum(z[known], _LOWEST) <= _AS_BY_CHANCE * called.sum() ** 0.5
+    if believed and np.array_equal(known, np.isfinite(z)):
         return np.where(known, by_scores, 1.0)
     by_ranks = chance_by_ranks(z, own.least)[0]
-    return np.where(known, by_scores, by_ranks) if known.any() and believed else by_ranks
+    return np.where(known, by_scores, by_ranks) if believed else by_ranks
 
 
 def chance_by_scores(evidence: FloatArray, of_wrong: FloatArray, stands_for: FloatArray) -> FloatArray:
