@@ -16,7 +16,7 @@ from inlier.plotting import plot_points, plot_scores
 data = make_mispaired(load_brain().features, n=12_000, inlier_fraction=0.8, rng=0)
 matcher = CalibratedMatcher(alpha=0.01, random_state=0).fit(data.X, data.Y)
 print(matcher.result_)
-print(f"estimated share of real pairs: {matcher.inlier_fraction_:.3f} +- {matcher.inlier_fraction_error_:.3f}")
+print("share of real pairs: between {:.1%} and {:.1%}".format(*matcher.inlier_fraction_interval_))
 
 # %%
 # Left the points that are called wrong, seen from the side; right the scores. Re-pairings of the same data say how

@@ -24,7 +24,7 @@ for tubes in np.split(rng.permutation(300)[:9], [2, 4, 6]):
 proteins = proteins[owner]
 
 # %%
-# A pair with a q-value above one half is more likely wrong than real.
+# A pair with a q-value above one half scores as wrong pairs do. Where real ones stand apart, it is more likely wrong.
 
 matcher = CalibratedMatcher(random_state=0).fit(genes, proteins)
 suspects = np.flatnonzero(matcher.q_values_ > 0.5)

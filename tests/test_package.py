@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -59,3 +60,10 @@ def test_a_plain_match_loads_no_leaf_and_little_else(tmp_path):
     leaves = ("inlier.apps", "inlier.images")
     assert not [name for name in loaded if name.startswith(leaves)]
     assert len(loaded) <= MOST_MODULES
+
+
+def test_the_tree_in_the_docs_names_every_module():
+    root = Path(__file__).parents[1]
+    tree = (root / "docs/architecture.md").read_text().split("```")[1]
+    modules = [path.stem for path in (root / "src/inlier").rglob("*.py") if path.name != "__init__.py"]
+    assert set(modules) <= set(re.findall(r"\w+", tree))

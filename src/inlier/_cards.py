@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-_REAL, _WRONG = "#0072B2", "#D55E00"  # as in all pictures
+_REAL, _OTHERS = "#0072B2", "#8886"  # as in all pictures; of the others nothing is said
 _CELL = "padding: .15rem .7rem; text-align: right; background: none; border-bottom: 1px solid #8884"
 
 
@@ -21,7 +21,7 @@ def card(
     """Return a fragment of HTML for ``_repr_html_``; all text is escaped."""
     parts = [f'<div style="font-weight: 600">{escape(title)}</div>']
     if share is not None:
-        ends = f"background: linear-gradient(to right, {_REAL} {share:.2%}, {_WRONG} {share:.2%})"
+        ends = f"background: linear-gradient(to right, {_REAL} {share:.2%}, {_OTHERS} {share:.2%})"
         parts.append(f'<div style="height: 8px; max-width: 24rem; border-radius: 4px; margin: .35rem 0; {ends}"></div>')
     parts += [f"<div>{escape(sentence)}</div>" for sentence in sentences]
     if rows:

@@ -15,6 +15,7 @@ from inlier.apps import bench as speed
 from inlier.apps.bench import Timing, compiled_functions, jobs, measure_speed
 from inlier.cli import main
 from inlier.datasets import make_gaussian_pairs
+from inlier.rows import threads
 
 
 @pytest.fixture
@@ -85,8 +86,8 @@ def test_threads_of_products_and_kernels_do_not_multiply(tiny, monkeypatch):
     def look(matcher, X, Y):
         seen.append({library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"})
 
-    monkeypatch.setattr(speed, "thread_count", lambda: 1)
-    monkeypatch.setattr(speed.RowSumMatcher, "fit", look)
+    monkeypatch.setattr(threads, "thread_count", lambda: 1)
+    monkeypatch.setattr(RowSumMatcher, "fit", look)
     measure_speed(quick=True)
     assert all(counts == {1} for counts in seen)
     assert seen

@@ -15,8 +15,10 @@ from inlier.calibration.p_values import (
     estimate_null_fraction,
     evenly_spaced,
     has_heavy_tail,
+    on_their_way,
     p_value_density,
     p_values,
+    tells_wrong,
 )
 from tests import calibration_reference as reference
 
@@ -308,3 +310,18 @@ def test_pairs_that_are_as_good_as_their_cluster_do_not_stand_out():
     assert some_stand_out(np.full(1000, 0.0125))  # few re-pairings: no p-value can be smaller
     values, counts = np.unique(np.round(rng.uniform(0, 0.2, size=5000), 3), return_counts=True)
     assert not some_stand_out(values, counts)
+
+
+@pytest.mark.parametrize("n_real", [200, 2000, 3800])
+@pytest.mark.parametrize(("spread", "tells"), [(0.001, True), (0.5, False)])
+def test_wrong_pairs_are_told_where_real_ones_stand_apart(n_real, spread, tells):
+    """Real pairs have p-values up to a spread: where it is large, what looks wrong may be real."""
+    n_wrong = 4000 - n_real
+    p = np.concatenate([spread * (np.arange(n_real) + 0.5) / n_real, (np.arange(n_wrong) + 0.5) / n_wrong])
+    assert tells_wrong(int(on_their_way(p).sum()), 4000, n_real / 4000) == tells
+
+
+def test_luck_alone_is_no_reason_to_call_nobody_wrong():
+    """Of a million wrong pairs beside ten thousand real ones, some hundred more than expected may lie anywhere."""
+    assert tells_wrong(int(0.49 * 990_000) + 700, 1_000_000, 0.01)
+    assert not tells_wrong(int(0.49 * 990_000) + 7000, 1_000_000, 0.01)

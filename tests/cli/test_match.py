@@ -48,7 +48,7 @@ def test_the_answer_in_words():
     assert outcome.exit_code == 0, outcome.output
     lines = outcome.stdout.splitlines()
     assert lines[0] == "240 of 400 pairs are real, with at most 1 % wrong among them."
-    assert lines[1].startswith("Estimated share of real pairs, found or not: 5")
+    assert lines[1].startswith("Share of real pairs, found or not: between 5")
     assert lines[2] == "160 pairs are more likely wrong than real; no pair is doubtful."
     assert "The worst pairs" in outcome.stdout
     assert outcome.stderr == ""

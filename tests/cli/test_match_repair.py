@@ -42,6 +42,7 @@ def test_the_table_is_put_right(folder):
     assert rows["s003"]["verdict"] == "swapped"
     assert float(rows["s003"]["b0"]) == pytest.approx(folder[3, 0])
     assert rows["s050"]["partner"] == ""
+    assert "Note: In fixed.csv one row is without values of Y" in outcome.stderr
     page = Path("page.html").read_text()
     assert "s003 \N{LEFT RIGHT ARROW} s007" in page
     assert "Who belongs to whom" in page

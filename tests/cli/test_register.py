@@ -109,10 +109,10 @@ def test_the_answer_in_words():
     assert " and moves by (1" in lines[1]
     bound = f"the noise bound found from the data is {FITTED.noise_bound_:.3g}."
     assert f"At most 1 % of them are expected to be wrong; {bound}" in lines
-    assert any(
-        line.startswith(f"Estimated share of real pairs, found or not: {100 * FITTED.inlier_fraction_:.1f} ")
-        for line in lines
-    )
+    share, error = 100 * FITTED.inlier_fraction_, 196 * FITTED.inlier_fraction_error_
+    said = next(line for line in lines if line.startswith("Share of real pairs, found or not: between "))
+    low, high = (float(word) for word in said.removesuffix(" %.").split("between ")[1].split(" and "))
+    assert share - error - 1 < low <= share - error < share + error <= high < share + error + 1
     assert f"{FITTED.residuals_.max():.4g}" in outcome.stdout.split("The worst pairs")[1]
     assert outcome.stderr == ""
 

@@ -86,7 +86,13 @@ def summary_of(scores, q_values=None, threshold=0.5, null=None, **facts):
 
 def page_of(chart):
     return render_page(
-        "charts", [Part("charts.html", {"charts": [chart], "judged_by": "score", "n_re_pairings": None})]
+        "charts",
+        [
+            Part(
+                "charts.html",
+                {"charts": [chart], "judged_by": "score", "n_re_pairings": None, "tells_wrong": True},
+            )
+        ],
     )
 
 

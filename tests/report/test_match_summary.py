@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,13 +9,19 @@ import pytest
 from inlier import CalibratedMatcher, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
 from inlier.report import Origin, summarise
-from inlier.report.match_summary import VERDICTS, percent
+from inlier.report.match_summary import VERDICTS, interval_in_words, percent
 
-NOISY = make_gaussian_pairs(600, 3, 0.5, noise=0.3, rng=0)
+CLEAR = make_gaussian_pairs(600, 3, 0.5, noise=0.15, rng=0)
+NOISY = make_gaussian_pairs(600, 3, 0.5, noise=0.3, rng=0)  # real pairs score as wrong ones do
 
 
 @pytest.fixture(scope="module")
 def fitted():
+    return CalibratedMatcher(alpha=0.01, random_state=0).fit(CLEAR.X, CLEAR.Y)
+
+
+@pytest.fixture(scope="module")
+def not_parted():
     return CalibratedMatcher(alpha=0.01, random_state=0).fit(NOISY.X, NOISY.Y)
 
 
@@ -35,6 +42,69 @@ def test_sentences(fitted):
     assert summary.details[1] == (
         f"{counts['wrong']} pairs are more likely wrong than real; {counts['doubtful']} pairs are doubtful."
     )
+
+
+def test_the_share_is_said_as_its_interval(fitted, not_parted):
+    low, high = fitted.inlier_fraction_interval_
+    assert summarise(fitted).interval == (low, high)
+    assert summarise(fitted).share == f"between {int(100 * low)} and {int(100 * high) + 1} %"
+    assert not_parted.inlier_fraction_interval_[1] == 1
+    assert summarise(not_parted).share == f"at least {int(100 * not_parted.inlier_fraction_interval_[0])} %"
+    assert json.loads(summarise(fitted).json())["inlier_fraction_interval"] == [low, high]
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((0.0, 1.0), "cannot be told from these scores"),
+        ((0.003, 1.0), "cannot be told from these scores"),
+        ((0.78, 0.82), "between 78 and 82 %"),
+        ((0.7801, 0.8199), "between 78 and 82 %"),
+        ((0.7985, 0.8012), "between 79.8 and 80.2 %"),
+        ((0.9991, 0.9999), "between 99.91 and 99.99 %"),
+        ((0.989, 1.0), "at least 98.9 %"),
+        ((0.0, 0.972), "at most 98 %"),
+    ],
+)
+def test_intervals_are_rounded_outwards(ends, words):
+    assert interval_in_words(*ends) == words
+
+
+def test_nobody_is_called_wrong_where_real_pairs_score_as_wrong_ones_do(not_parted):
+    summary = summarise(not_parted)
+    accepted = int(not_parted.inlier_mask_.sum())
+    assert (not_parted.q_values_ > 0.5).sum() > 100
+    assert summary.counts == {"real": accepted, "doubtful": 600 - accepted, "wrong": 0}
+    assert set(summary.verdicts.tolist()) == {0, 1}
+    assert summary.details[1].startswith(f"{600 - accepted} pairs are doubtful. None is called wrong: ")
+    assert "more likely wrong" not in summary.json()
+
+
+def test_two_swaps_among_clear_pairs_are_called_wrong():
+    data = make_gaussian_pairs(500, 20, 1.0, noise=0.1, rng=0)
+    data.Y[[3, 7]] = data.Y[[7, 3]]
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    assert matcher.inlier_fraction_interval_[1] == 1  # and yet they stand apart
+    assert np.flatnonzero(summarise(matcher).verdicts == VERDICTS.index("wrong")).tolist() == [3, 7]
+
+
+@pytest.mark.filterwarnings("ignore::inlier.exceptions.DependenceWarning")
+def test_what_follows_another_map_is_not_called_wrong():
+    rng = np.random.default_rng(0)
+    x, turns = rng.normal(size=(1000, 4)), [np.linalg.qr(rng.normal(size=(4, 4)))[0] for _ in range(2)]
+    y = np.concatenate([x[:600] @ turns[0], x[600:900] @ turns[1], rng.normal(size=(100, 4))])
+    matcher = CalibratedMatcher(random_state=0).fit(x, y + 0.05 * rng.normal(size=y.shape))
+    assert (matcher.map_labels_[600:900] == 1).all()
+    summary = summarise(matcher)
+    assert 90 < summary.counts["wrong"] <= 100
+    assert (summary.verdicts[600:900] == VERDICTS.index("doubtful")).all()
+
+
+def test_without_a_lower_end_the_accepted_may_be_swaps(fitted):
+    summary = replace(summarise(fitted), inlier_fraction_interval=(0.0, 0.8))
+    assert "unless similar rows were swapped" in summary.answer
+    assert summary.share == "at most 80 %; how few cannot be told, since similar rows may have been swapped unnoticed"
+    assert "unless" not in summarise(fitted).answer
 
 
 def test_of_the_paper_nothing_is_promised():
@@ -68,7 +138,8 @@ def test_parts_are_summed_up():
     assert summary.settings["n_splits"] == 3
     assert summary.settings["random_state"] == 4
     assert summary.null_scores.size == matcher.null_scores_.size > 600
-    assert "\N{PLUS-MINUS SIGN}" not in summary.details[0]  # parts know no error of the whole
+    low, high = matcher.inlier_fraction_interval_
+    assert low < matcher.inlier_fraction_ < high
 
 
 @pytest.mark.parametrize(
@@ -116,6 +187,11 @@ def test_nothing_in_common():
     matcher = CalibratedMatcher(random_state=0).fit(rng.normal(size=(3000, 2)), rng.normal(size=(3000, 2)))
     summary = summarise(matcher)
     assert summary.answer == "None of the 3,000 pairs can be called real at alpha = 0.01."
+    assert summary.details[:2] == [
+        "Share of real pairs, found or not: cannot be told from these scores.",
+        "3,000 pairs are doubtful. None is called wrong: no pair stands out from re-paired rows, so a low score is no "
+        "sign of a mistake.",
+    ]
     if matcher.n_re_pairings_ <= 1:
         assert "No relation between the two sets was found" in summary.details[-1]
 

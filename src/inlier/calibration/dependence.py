@@ -62,7 +62,6 @@ _WIDEST, _HALVINGS = 3.0, 12  # bandwidth, in standard deviations, of which the 
 _SAMPLES, _AT_ONCE = 1_000, 50  # from the smoothed density
 # samples with one more mode than this, at most: of one mode the test is cautious, of more less so
 _BY_CHANCE = {1: 10, 2: 1, 3: 1}
-_FLAT = 1e-9  # slope, relative to the highest density, that is rounding
 _MOST_CUT = 4  # directions, those with the widest valleys, that clusters are told apart by
 _SWAPPED = 0.2  # of the pairs, inside clusters: if then more than alpha of the accepted were wrong, there is a warning
 _RE_PAIRINGS = 2_000  # about, that tell how many would be
@@ -328,7 +327,7 @@ def _smoothed(counts: Array, bandwidth: float) -> FloatArray:
 def _n_modes(density: FloatArray) -> Array:
     """How often a density turns from rising to falling."""
     slope = np.diff(density, axis=-1)
-    flat = _FLAT * density.max(axis=-1, keepdims=True)
+    flat = 1e-9 * density.max(axis=-1, keepdims=True)  # a slope that is rounding
     ends_a_rise = (slope[..., :-1] > flat) & (slope[..., 1:] <= flat)
     return np.asarray(ends_a_rise.sum(axis=-1))
 

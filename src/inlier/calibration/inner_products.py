@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.linear_map import Significance
+from inlier.calibration.linear_map import SHARP, Significance
 from inlier.rows import PairedRows, principal_directions, summarise_columns
 from inlier.rows.backend import from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
@@ -38,7 +38,6 @@ _POWER_STEPS = 40
 _STANDS_OUT = 3.0  # times the spread of an eigenvector's entries
 _RE_PAIRINGS = 4  # of each pair, in each iteration
 _STEPS, _SETTLED = 10, 0.01  # iterations at most; relative change of the weights that ends them
-_SHARPNESS = 2.0  # pairs that are more likely wrong than real get no weight
 _LEAST_CORRELATION, _MOST_CORRELATION = 0.05, 0.9999
 _SEPARATED = 1e-8  # p-value per anchor at which better coordinates would change nothing
 
@@ -138,7 +137,7 @@ def find_anchors(
     not always that of the real ones.
     """
     x, y, points = x[:MOST_ROWS], y[:MOST_ROWS], points[:, :MOST_ROWS]
-    known = [] if seen is None else [seen.weights(_SHARPNESS)[:MOST_ROWS]]
+    known = [] if seen is None else [seen.weights(SHARP)[:MOST_ROWS]]
     best: AnchorPairs | None = None
     for coordinates in candidates:
         products = _InnerProducts.of(coordinates, x, y, points, rng)
@@ -195,7 +194,7 @@ class _InnerProducts:
         """Weight the pairs by their scores against the anchors among the others, until that changes little."""
         for _ in range(_STEPS):
             significance = self._significance(weights)
-            updated = significance.weights(_SHARPNESS)
+            updated = significance.weights(SHARP)
             if np.count_nonzero(updated) < _FEWEST_ANCHORS:
                 return None
             change = np.abs(updated - weights).sum() / updated.sum()

@@ -38,25 +38,22 @@ from inlier.rows.threads import pieces, pieces_of_many
 
 # How much a doubt lowers a pair's weight (see `Significance.weights`). Gentle at first, when the scores say little and
 # every real pair is needed; then pairs that are more likely wrong than real drop out.
-_GENTLE, _SHARP = 1.25, 2.0
-_FROM_ALL_PAIRS = (_GENTLE,) * 4 + (_SHARP,) * 8
-_FROM_A_START = (_SHARP,) * 8  # where good weights to start from are known
+_GENTLE, SHARP = 1.25, 2.0
+_FROM_ALL_PAIRS = (_GENTLE,) * 4 + (SHARP,) * 8
+_FROM_A_START = (SHARP,) * 8  # where good weights to start from are known
 _RE_PAIRINGS, _MOST_RE_PAIRINGS = 4, 20_000  # of each pair, in each iteration; at most about so many in all
 _FEWEST_PAIRS = 3
 _FEWEST_EFFECTIVE = 2.0  # weights that add up to less have found nothing
 _SETTLED = 0.01  # relative change of the weights that ends the iteration
-_LEAST_VARIANCE = 1e-12  # of the noise, relative to that of y: exact data has none
+LEAST_VARIANCE = 1e-12  # of the noise, relative to that of y: exact data has none
 _LEAST_RIDGE = 1e-8
 _VARIANCE_OF_A_START = 0.01  # of the noise around the first fit to pairs that are known to agree
 _VARIANCE_PRIOR = 10.0  # pairs' worth of pull of each coordinate's noise variance towards their mean
 _FULL_LEVERAGE = 1 - 1e-6
 _TAIL_STARTS = 0.99  # share of the re-pairings below; beyond it their distribution is taken for exponential
-_LEAST_P = 1e-300  # so that its logarithm is finite
-_ROUNDING = 1e-12  # relative difference of scores that are the same but for rounding
 _FOLDS = 5
 _STRENGTHS = 10.0 ** np.arange(-4.0, 2.0)  # of the ridge, in units of what the pairs count for
 _WIDEST_ROTATION = 1_000  # columns: the decomposition of the cross moment grows with their cube
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +120,7 @@ def learn_map(
             return None
         change = np.abs(updated - weights).sum() / updated.sum()
         weights = updated
-        if sharpness == _SHARP and change < _SETTLED:
+        if sharpness == SHARP and change < _SETTLED:
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
     coefficients, offset = fit.coefficients[:-1, :], fit.coefficients[-1, :]
@@ -220,7 +217,7 @@ class _WeightedFit:
         deleted = self._weights / (1 - self._leverage) ** 2
         variance = to_host(deleted @ self._residual**2) / total
         shrunk = (total * variance + _VARIANCE_PRIOR * variance.mean()) / (total + _VARIANCE_PRIOR)
-        return np.clip(shrunk, _LEAST_VARIANCE, 1.0)
+        return np.clip(shrunk, LEAST_VARIANCE, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,8 +244,8 @@ class Significance:
         centre, high = float(null[(m - 1) // 2]), float(tail[0])
         slope = float(np.mean(tail - high)) or 1.0
         beyond = (1 - _TAIL_STARTS) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
-        smooth = np.where(p < 1 - _TAIL_STARTS, np.maximum(beyond, _LEAST_P), p)
-        differ = high - centre > _ROUNDING * max(abs(high), abs(centre))
+        smooth = np.where(p < 1 - _TAIL_STARTS, np.maximum(beyond, 1e-300), p)  # the logarithm is finite
+        differ = high - centre > 1e-12 * max(abs(high), abs(centre))  # by more than rounding
         return Significance(p, centre, high - centre if differ else 1.0, _berk_jones(smooth))
 
     def weights(self, sharpness: float) -> FloatArray:
@@ -339,7 +336,7 @@ def fit_pair_map(
             mean = np.average(zy[train], axis=0, weights=weights[train])
             missed += _squares(zy[test] - zx[test] @ coefficients - shift, weights[test], metric)
             total += _squares(zy[test] - mean, weights[test], metric)
-        return missed / max(total, _TINY)
+        return missed / max(total, 1e-300)
 
     by_strength = [error(_ridge(strength)) for strength in _STRENGTHS]
     strength = float(_STRENGTHS[int(np.argmin(by_strength))])
@@ -376,7 +373,7 @@ def _ridge(strength: float) -> Callable[[FloatArray, FloatArray, FloatArray], tu
         mean_x, mean_y = (np.average(rows, axis=0, weights=weights) for rows in (x, y))
         weighted = (x - mean_x) * weights[:, None]
         moment = weighted.T @ (x - mean_x)
-        moment[np.diag_indices_from(moment)] += strength * max(float(np.trace(moment)) / len(moment), _TINY)
+        moment[np.diag_indices_from(moment)] += strength * max(float(np.trace(moment)) / len(moment), 1e-300)
         coefficients = np.linalg.solve(moment, weighted.T @ (y - mean_y))
         return coefficients, mean_y - mean_x @ coefficients
 
@@ -389,7 +386,7 @@ def _reduced(
     """The same cut to the directions of y, in this metric, that it predicts most of (reduced-rank regression)."""
     values, vectors = np.linalg.eigh(metric)
     root = np.sqrt(np.maximum(values, 0.0))
-    inverse = np.where(root > root.max() * 1e-9, 1 / np.maximum(root, _TINY), 0.0)
+    inverse = np.where(root > root.max() * 1e-9, 1 / np.maximum(root, 1e-300), 0.0)
 
     def fit(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         coefficients, _ = base(x, y, weights)
@@ -414,7 +411,7 @@ def _rotation(
         weighted = (x - mean_x) * weights[:, None]
         left, shared, right = np.linalg.svd(undo_x.T @ (weighted.T @ (y - mean_y)) @ undo_y)
         length = float(np.einsum("ij,ij->", (weighted @ undo_x), (x - mean_x) @ undo_x))
-        turn = float(shared.sum()) / max(length, _TINY) * (left @ right)
+        turn = float(shared.sum()) / max(length, 1e-300) * (left @ right)
         coefficients = undo_x @ turn @ linear_y
         return coefficients, mean_y - mean_x @ coefficients
 

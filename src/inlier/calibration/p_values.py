@@ -29,6 +29,7 @@ _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on thei
 _MOST_ON_THEIR_WAY = (
     1 / 3
 )  # of the real pairs; where more are, scores hardly part real from wrong, and hide as many again
+_FEW_ON_THEIR_WAY = 0.2  # of the real pairs; where more are, a pair that looks wrong may well be real
 _FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
@@ -96,14 +97,40 @@ class Calibration:
         estimates = [(self.inlier_fraction, self.inlier_fraction_error), *([] if other is None else [other])]
         low = min(share - _TWO_SIDED * error for share, error in estimates)
         high = max(share + _TWO_SIDED * error for share, error in estimates)
-        between = np.average((self.p_values > _NOT_SMALL) & (self.p_values <= _MIDDLE), weights=counts)
-        hidden = max(float(between) - (1 - self.inlier_fraction) * (_MIDDLE - _NOT_SMALL), 0.0)
+        hidden = _share_hidden(float(np.average(on_their_way(self.p_values), weights=counts)), self.inlier_fraction)
         tells = self.detection_p_value <= _DETECTED and hidden <= _MOST_ON_THEIR_WAY * self.inlier_fraction
         return max(low, 0.0), min(high + hidden, 1.0) if tells else 1.0
 
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
         return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))
+
+
+def on_their_way(p_values: Array) -> Mask:
+    """P-values that are neither small nor those of wrong pairs alone: real pairs that have them look half wrong."""
+    return (p_values > _NOT_SMALL) & (p_values <= _MIDDLE)
+
+
+def tells_wrong(n_on_their_way: int, n_pairs: int, inlier_fraction: float) -> bool:
+    """Whether a pair that scores as wrong ones do is more likely wrong than real.
+
+    It is where real pairs stand apart from wrong ones. Where a good part of them is on the way there, beyond what the
+    luck of the wrong ones explains, others have arrived: then most of the pairs that look wrong may be real.
+
+    Examples
+    --------
+    >>> from inlier.calibration.p_values import tells_wrong
+    >>> tells_wrong(100, 1000, inlier_fraction=0.8), tells_wrong(300, 1000, inlier_fraction=0.8)
+    (True, False)
+    """
+    by_chance = (1 - inlier_fraction) * (_MIDDLE - _NOT_SMALL) / n_pairs
+    hidden = _share_hidden(n_on_their_way / n_pairs, inlier_fraction)
+    return hidden <= _FEW_ON_THEIR_WAY * inlier_fraction + _TWO_SIDED * math.sqrt(by_chance)
+
+
+def _share_hidden(on_their_way: float, inlier_fraction: float) -> float:
+    """Share of the pairs that are on their way among the wrong ones, less the wrong ones that are there by chance."""
+    return max(on_their_way - (1 - inlier_fraction) * (_MIDDLE - _NOT_SMALL), 0.0)
 
 
 def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:

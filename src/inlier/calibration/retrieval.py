@@ -42,7 +42,6 @@ from inlier.rows.null_pairs import pair_labels, row_hashes
 NEIGHBOURS = 10  # whose mean cosine says how crowded it is around a row; Conneau et al. take ten
 _BLOCK = 2**24  # cosines that are held at a time, 64 MiB of them
 _SOFTNESS = 0.1  # of the coordinates that proposals are compared in: on its way from 3 to 0 nothing is gained any more
-_TINY = 1e-300
 _FOLDS = 5
 _MOST_SURVEYED = 20_000  # rows that principal directions are found from
 _MOST_AROUND = 10_000  # rows of x that say how crowded it is around a candidate
@@ -100,7 +99,7 @@ class Alignment:
     ) -> Alignment:
         """Learn them from rows a and b of pairs, in principal directions, that count so much each."""
         white_x, white_y = (side.whitening(softness) for side in sides)
-        moment = (a * weights[:, None]).T @ b / max(float(weights.sum()), _TINY)
+        moment = (a * weights[:, None]).T @ b / max(float(weights.sum()), 1e-300)
         left, shared, right = np.linalg.svd(moment * white_x[:, None] * white_y, full_matrices=False)
         counts = np.sqrt(shared)
         return Alignment(white_x[:, None] * left * counts, white_y[:, None] * right.T * counts)

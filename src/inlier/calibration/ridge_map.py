@@ -19,13 +19,12 @@ import numpy as np
 
 from inlier._typing import Array
 from inlier.calibration.inner_products import unit
-from inlier.calibration.linear_map import Significance
+from inlier.calibration.linear_map import SHARP, Significance
 from inlier.rows.backend import beside, from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 
 _FEWEST_PAIRS = 3
 _RE_PAIRINGS = 4  # of each pair
-_SHARPNESS = 2.0  # pairs that are more likely wrong than real do not count
 _LEAST_LEFT = 1e-6  # of a residual: a pair that alone decides its prediction says nothing of it
 _STRENGTHS = 10.0 ** np.arange(-3.0, 1.5, 0.5)
 _FIRST = 6  # of them, that is tried; then stronger or weaker ones as long as they agree better
@@ -101,7 +100,7 @@ def _learned(
     null = _cosines(forward.without_both(i, j), take_rows(y, j))
     null = null + _cosines(backward.without_both(j, i), take_rows(x, i))
     significance = Significance.of(scores, null)
-    support = float(significance.weights(_SHARPNESS).sum())
+    support = float(significance.weights(SHARP).sum())
     return RidgeMap(forward.coefficients(), backward.coefficients(), support, significance)
 
 

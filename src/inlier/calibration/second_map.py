@@ -21,16 +21,15 @@ import numpy as np
 from scipy.special import expit
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.calibration.linear_map import LEAST_VARIANCE
 
 _MOST_DIMENSIONS, _PAIRS_PER_DIMENSION = 20, 10  # with fewer pairs two maps fit whatever there is
 _MOST_PAIRS = 5_000  # that are looked at
 _DISPERSION = 1.5  # variance of the squared residuals, 1 for Gaussian noise, from which two maps are tried
 _STEPS, _SETTLED = 30, 1e-4  # of the iteration; mean change of the chances, or relative one of the noise, that ends it
 _SAMPLES = 30  # minimal ones, among whose maps the best is a start
-_MORE_LIKELY = 0.5
 _CLEARLY_BETTER = 0.7  # median squared residual of another map, in units of that of the first
 _LEAST_SHARE = 0.02  # of the smaller of two maps
-_LEAST_VARIANCE = 1e-12
 _BROAD_COUNTS = 0.1  # weight of a pair with much noise beside one with little, where one map is fitted to both
 _GAIN, _SURE = 0.1, 5.0  # log likelihood a pair that two maps must add, and its standard errors
 _NEIGHBOURS_AGREE = 5.0  # standard errors beyond chance, of neighbours that follow the same map
@@ -60,7 +59,7 @@ def tell_maps_apart(
     within = None if _are_wide(x, y) else find_second_map(x[first], y[first], rng)
     if within is not None and not within.is_curve:
         other[first] = within.chance
-        labels[other > _MORE_LIKELY] = -1  # back to the rest, with which they may belong
+        labels[other > 0.5] = -1  # back to the rest, with which they may belong
     kept, rest = np.flatnonzero(labels == 0), np.flatnonzero(labels < 0)
     enough = _are_enough(x, y, rest) and _are_enough(x, y, kept)
     some, others = kept[:: kept.size // _SCREENING_ACCEPTED + 1], rest[:_SCREENING_ROWS]
@@ -70,7 +69,7 @@ def tell_maps_apart(
         if _are_enough(x, y, second) and _is_another(x, y, kept, second):
             labels[rest] = np.where(of_rest >= 0, of_rest + 1, -1)
             other[kept] = np.maximum(other[kept], _chance_of_second(x, y, kept, second))
-    labels[accepted & (other > _MORE_LIKELY) & (labels <= 0)] = 1
+    labels[accepted & (other > 0.5) & (labels <= 0)] = 1
     return Maps(labels, other, within is not None and within.is_curve)
 
 
@@ -92,7 +91,7 @@ def find_second_map(x: FloatArray, y: FloatArray, rng: np.random.RandomState) ->
     if _dispersion(x[some], y[some]) < _DISPERSION or not _two_are_better(x[some], y[some], rng):
         return None
     chance = _two_maps(x[some], y[some], rng).second(x, y)
-    return SecondMap(chance, _neighbours_agree(x[:, :-1], chance > _MORE_LIKELY, rng))
+    return SecondMap(chance, _neighbours_agree(x[:, :-1], chance > 0.5, rng))
 
 
 def _are_wide(x: FloatArray, y: FloatArray) -> bool:
@@ -147,7 +146,7 @@ def is_worth_a_fit(
 def _dispersion(x: FloatArray, y: FloatArray) -> float:
     """Variance of the sums of squared residuals around one map, in units of that of Gaussian noise."""
     squares = _residuals(x, y, np.ones(len(x))) ** 2
-    scaled = squares / np.maximum(squares.mean(axis=0), _LEAST_VARIANCE)
+    scaled = squares / np.maximum(squares.mean(axis=0), LEAST_VARIANCE)
     return float(np.var(scaled.sum(axis=1)) / (2 * y.shape[1]))
 
 
@@ -244,14 +243,14 @@ def _maximised(x: FloatArray, y: FloatArray, chance: FloatArray) -> _Mixture:
         linear = _fitted(x, y, weights)
         variance = weights @ (y - x @ linear) ** 2 / max(float(weights.sum()) - x.shape[1], 1.0)
         maps.append(linear)
-        variances.append(np.maximum(variance, _LEAST_VARIANCE))
+        variances.append(np.maximum(variance, LEAST_VARIANCE))
     share = float(np.clip(chance.mean(), _LEAST_SHARE, 1 - _LEAST_SHARE))
     return _Mixture((maps[0], maps[1]), (variances[0], variances[1]), share)
 
 
 def _one_map(x: FloatArray, y: FloatArray, *, are_strays: bool) -> _Mixture:
     """One map with noise of two sizes around it; or with strays, whose y knows nothing of x."""
-    chance = np.where(_nearest_half(_residuals(x, y, np.ones(len(x)))) > _MORE_LIKELY, 0.05, 0.95)
+    chance = np.where(_nearest_half(_residuals(x, y, np.ones(len(x)))) > 0.5, 0.05, 0.95)
     variance = np.ones(y.shape[1])
     for _ in range(_STEPS):
         linear = _fitted(x, y, (1 - chance) + (0 if are_strays else _BROAD_COUNTS) * chance)
@@ -260,7 +259,7 @@ def _one_map(x: FloatArray, y: FloatArray, *, are_strays: bool) -> _Mixture:
             other = np.zeros_like(linear)
             other[-1] = chance @ y / max(float(chance.sum()), 1.0)
         variances = [
-            np.maximum(w @ (y - x @ m) ** 2 / max(float(w.sum()), 1.0), _LEAST_VARIANCE)
+            np.maximum(w @ (y - x @ m) ** 2 / max(float(w.sum()), 1.0), LEAST_VARIANCE)
             for w, m in ((1 - chance, linear), (chance, other))
         ]
         share = float(np.clip(chance.mean(), _LEAST_SHARE, 1 - _LEAST_SHARE))

@@ -51,7 +51,6 @@ _NARROWEST_RIDGE, _NARROWEST_IF_FEW = 20, 8  # dimensions: in fewer, strangers t
 _FEW = 8  # pairs per dimension, fewer of which are few
 _SEARCHED, _SEARCHED_IF_WIDE, _WIDE = 5_000, 1_500, 8  # pairs that are searched for a consensus; dimensions
 _FAINT, _MOST_IN_VAIN = 10.0, 2  # statistic of what was not worth the search; after so many more than were, no more
-_ANY_RATE = 0.01  # of false discoveries: what is found does not depend on it
 _WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
 
 
@@ -215,7 +214,8 @@ class Learner:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
         x, y = (rows / (float(np.median(np.linalg.norm(rows, axis=1))) or 1.0) for rows in (x, y))
         model = MapModel("orthogonal", x.shape[1])
-        return find_consensus(model, x, y, np.ones(len(x)), None, _ANY_RATE, self._rng).nearness()
+        any_rate = 0.01  # of false discoveries: what is found does not depend on it
+        return find_consensus(model, x, y, np.ones(len(x)), None, any_rate, self._rng).nearness()
 
     def _anchors(
         self, x: Any, y: Any, points: Array, rng: np.random.RandomState, seen: Significance | None = None

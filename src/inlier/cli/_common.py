@@ -260,7 +260,8 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
         return
     worst = summary.worst(_WORST_SHOWN)
     shown = [name for name in _WORST_COLUMNS if name in worst[0]]
-    table = Table(title="The worst pairs", title_justify="left", title_style="")
+    title = "The worst pairs" if summary.tells_wrong else "The pairs with the lowest scores"
+    table = Table(title=title, title_justify="left", title_style="")
     for name in shown:
         table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
     for record in worst:

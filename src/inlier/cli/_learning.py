@@ -5,7 +5,7 @@ And with ``--repair``: with whom wrong rows belong, and the second table in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,6 +189,13 @@ class Repairing:
             assert tables[1].keys is not None
             repair = replace(repair, labels=(tables[0].keys[rows], tables[1].keys[rows_y]))
         return Repairing(repair, rows, rows_y, Y, tables[1].columns)
+
+    def notes(self, path: Path) -> Iterator[str]:
+        """Say how much of the file will be empty."""
+        n_empty = int((self.repair.partner < 0).sum())
+        if n_empty:
+            rows = "one row is" if n_empty == 1 else f"{n_empty:,} rows are"
+            yield f"In {path} {rows} without values of Y: the old partner looks wrong, and no other could be named."
 
     def write(self, path: Path) -> None:
         """Write verdict, partner, q-value and probability per row of X, and the columns of Y of its partner."""

@@ -222,6 +222,7 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repair: tu
         if fixed is not None:
             stage("looking for partners")
             repairing = Repairing.of(matcher, tables, pairing, given, unmatched=unmatched)
+            job.notes.extend(repairing.notes(fixed))
     facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
     summary = summarise(matcher, **facts, repair=None if repairing is None else repairing.repair)
     job.write_pairs(summary)

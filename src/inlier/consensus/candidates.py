@@ -58,7 +58,6 @@ _ROWS_AT_ONCE = 128
 _FEW_ROWS = 1024  # up to which handing work to threads takes longer than doing it
 _SINGLE = 1e4  # tolerances that fit into the extent of the points, up to which single precision will do
 _ROUNDING_ERRORS, _MOST_LOST = 4, 0.01  # in the difference of two distances; of a tolerance
-_NO_TOLERANCE = 1e-60  # stands for 0, where only equal distances agree
 
 
 class Scales:
@@ -221,7 +220,8 @@ def _in_a_common_unit(x: FloatArray, y: FloatArray, tolerances: FloatArray) -> t
     by what may be lost to it, so that pairs that disagree by just the tolerance agree: on a grid there are many.
     """
     unit = float(np.max(tolerances)) or 1.0
-    x, y, tolerances = x / unit, y / unit, np.maximum(tolerances / unit, _NO_TOLERANCE)
+    x, y = x / unit, y / unit
+    tolerances = np.maximum(tolerances / unit, 1e-60)  # which stands for 0: only equal distances agree
     length = max(float(np.ptp(side, axis=1).max(initial=0.0)) for side in (x, y)) / float(tolerances.min())
     kind = np.float32 if length < _SINGLE else np.float64
     lost = min(_ROUNDING_ERRORS * float(np.finfo(kind).eps) * length, _MOST_LOST)

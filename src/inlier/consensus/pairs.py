@@ -18,13 +18,12 @@ from inlier.consensus._kernels_pairs import (
     near_moments,
     residuals_within,
 )
-from inlier.rows.null_pairs import distinct_pairs
+from inlier.rows.null_pairs import MIXER, distinct_pairs
 from inlier.rows.threads import row_blocks, rows_per_block, rows_per_narrow_range, run_in_threads
 from inlier.transforms.least_squares import MapModel, Maps, Moments, fit_maps, identity, maps_of
 
 _NARROW = 8  # columns up to which sums of products are fastest in a loop of our own
 _LOOKED_AT = 256  # different pairs, about, that are looked at for copies
-_MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -320,7 +319,7 @@ class ColumnPairs:
             mixed = np.pi * self.y[-1, rows]
             mixed += self.x[0, rows]
             bits = mixed.view(np.uint64)
-            bits *= _MIXER
+            bits *= MIXER
             np.less(bits, limit, out=chosen[rows])
         return chosen
 

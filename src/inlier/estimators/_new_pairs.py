@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_count, check_paired
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
-from inlier.calibration.linear_map import PairMap, Significance, fit_pair_map
+from inlier.calibration.linear_map import SHARP, PairMap, Significance, fit_pair_map
 from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, p_values
 from inlier.calibration.retrieval import MOST_POOLED, Pools, Proposer, learn_dictionary
 from inlier.estimators._base import PairMatcher, Preparation, RowNames, column_names, linear_rows, row_labels
@@ -28,12 +28,10 @@ from inlier.rows import PairedRows, as_table
 from inlier.rows.backend import from_host, to_host
 from inlier.rows.threads import single_threaded_blas
 
-_SHARPNESS = 2.0  # pairs that are more likely wrong than real do not count
 _MOST_LEARNED_FROM = 20_000  # pairs: more make no better map
 _SAMPLED = 200_000  # pairs among which those are looked for
 _KEPT_NULL = 100_000  # re-pairings that new pairs are compared with
 _DETECTED = 0.05  # detection p-value up to which there is a map
-_LIKELY = 0.5  # q-value up to which a partner that was found counts in the map
 
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
@@ -366,7 +364,7 @@ class Learned:
         if self.unpaired is not None and self.proposer is not None:
             candidates = self.candidates
             partners, _, _, q = self.proposer.find(self.unpaired[0], candidates, 1)
-            likely = np.flatnonzero(q[:, 0] < _LIKELY)
+            likely = np.flatnonzero(q[:, 0] < 0.5)
             x = np.concatenate([x, self.unpaired[0][likely]])
             y = np.concatenate([y, candidates[partners[likely, 0]]])
             weights = np.concatenate([weights, 1 - q[likely, 0]])
@@ -429,7 +427,7 @@ class Learned:
             rows = np.unique(rng.randint(n, size=_SAMPLED, dtype=np.int64))
             near = self.pairs.near(rows)
             p = p_values(self.scores(near.X, near.Y), self.judges.null_scores)
-        weights = Significance(p, 0.0, 1.0, 0.0).weights(_SHARPNESS)
+        weights = Significance(p, 0.0, 1.0, 0.0).weights(SHARP)
         if self.trust is not None:
             weights = weights * self.trust
         likely = np.sort(rng.permutation(np.flatnonzero(weights))[:_MOST_LEARNED_FROM])

@@ -74,8 +74,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         Chance that a wrong pair scores as high as this one. In many small strata, where re-pairings let nothing pass:
         that the best other row of the stratum fits as well.
     q_values_ : ndarray of shape (n,)
-        Smallest ``alpha`` at which the pair is accepted; over one half for pairs more likely wrong than real. Pairs
-        whose x and y other rows fit far better come last.
+        Smallest ``alpha`` at which the pair is accepted; over one half for pairs that score as wrong ones do, which are
+        wrong where real ones stand apart. Pairs whose x and y other rows fit far better come last.
     inlier_mask_ : ndarray of bool, shape (n,)
         True where ``q_values_ <= alpha``.
     inlier_fraction_, inlier_fraction_error_ : float

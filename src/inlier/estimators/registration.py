@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
-_MORE_LIKELY_REAL = 0.5  # q-value: what is worth a first fit
 
 
 class Registration(TransformerMixin, NewPairs):
@@ -350,7 +349,7 @@ class Registration(TransformerMixin, NewPairs):
         if few.size < CalibratedMatcher._fewest_pairs:
             return few
         matcher = self._matched(CalibratedMatcher(alpha=0.05, random_state=int(rng.integers(2**32))), X[few], Y[few])
-        return few[matcher.q_values_ <= _MORE_LIKELY_REAL]
+        return few[matcher.q_values_ <= 0.5]
 
     def _by_search(self, found: Consensus, certainty: Certainty, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The map that most pairs support, and residuals judged by those of re-pairings."""

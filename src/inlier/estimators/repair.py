@@ -144,14 +144,15 @@ class Repair:
             return f"None of the {self.kind.size:,} rows seems to be with a wrong partner."
         others = {
             "copy" if n["copy"] == 1 else "copies": n["copy"],
-            "without their partner here": n["lost"],
-            "poor": n["poor"],
+            "whose partner was not found here": n["lost"],
+            "poor (their own partner fits best or nearly so, but badly)": n["poor"],
             "doubtful": n["doubtful"],
         }
+        seem = "are more likely with a wrong partner than not" if self.tells_innocent else "look wrongly paired"
+        names = f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
         text = (
-            f"{suspects:,} of {self.kind.size:,} rows are more likely with a wrong partner than not; of these "
-            f"{self.innocent_in_words}. "
-            f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
+            f"{suspects:,} of {self.kind.size:,} rows {seem}; of these {self.innocent_in_words}. "
+            f"{names if named else 'No partner could be named.'}"
         )
         found = int((self.kind[self.kind.size - self.n_unpaired[0] :] == "moved").sum())
         if sum(self.n_unpaired):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it
-_SMALL_ERROR = 0.1  # per cent, below which another digit is worth printing
+_TWO_SIDED = 1.96  # standard errors, where an error is known but no interval
+_COARSE = 2.0  # per cent between the ends of an interval, from which whole ones are printed; with each digit a tenth
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
 _WORST = 10  # pairs, as many as anything shows
 _RAISED = str.maketrans("0123456789-", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b")
@@ -49,7 +50,9 @@ class Tally:
     Attributes
     ----------
     counts : ndarray of int
-        How many pairs have each of the `VERDICTS`.
+        How many pairs are accepted, neither accepted nor like wrong ones, like wrong ones.
+    n_on_their_way : int
+        How many have p-values that are neither small nor those of wrong pairs alone.
     lowest_q : tuple of float and int
         The lowest q-value, and how many pairs have it.
     lowest_score, highest_score : float
@@ -59,6 +62,7 @@ class Tally:
     """
 
     counts: Array = field(default_factory=lambda: np.zeros(len(VERDICTS), dtype=np.int64))
+    n_on_their_way: int = 0
     lowest_q: tuple[float, int] = (np.inf, 0)
     lowest_score: float = np.inf
     highest_score: float = -np.inf
@@ -69,6 +73,10 @@ class Tally:
         """Count a block of pairs: its columns by name, and the scores that they are ordered by."""
         q = block.get("q_value")
         self.counts += np.bincount(verdicts_of(block["inlier"], q), minlength=len(VERDICTS))
+        if "p_value" in block:
+            from inlier.calibration.p_values import on_their_way  # the paper's methods need none of that
+
+            self.n_on_their_way += int(np.count_nonzero(on_their_way(block["p_value"])))
         self.lowest_score = min(self.lowest_score, float(scores.min()))
         self.highest_score = max(self.highest_score, float(scores.max()))
         if q is not None and float(q.min()) <= self.lowest_q[0]:
@@ -96,10 +104,12 @@ class MatchSummary:
     alpha: float | None = None
     inlier_fraction: float | None = None
     inlier_fraction_error: float | None = None
+    inlier_fraction_interval: tuple[float, float] | None = None
     detection_p_value: float | None = None
     null_scores: FloatArray | None = None
     n_re_pairings: int | None = None
     n_parts: int = 1
+    of_another_map: Array | None = None  # pairs that are no accident, but follow another map than those called real
     origin: Origin = field(default_factory=Origin)
     repair: Repair | None = None
 
@@ -112,38 +122,90 @@ class MatchSummary:
         if found == 0:
             return f"None of the {n:,} pairs can be called real at alpha = {self.alpha:g}."
         pairs = "pair is" if n == 1 else "pairs are"
-        return f"{found:,} of {n:,} {pairs} real, with at most {percent(self.alpha)} wrong among them."
+        unless = " unless similar rows were swapped" if self._swaps_may_be_unnoticed else ""
+        return f"{found:,} of {n:,} {pairs} real, with at most {percent(self.alpha)} wrong among them{unless}."
 
     @property
     def details(self) -> list[str]:
         """What else there is to say, a sentence each."""
         sentences = []
-        if self.inlier_fraction is not None:
-            share, error = 100 * self.inlier_fraction, self.inlier_fraction_error
-            digits = 2 if error is not None and 100 * error < _SMALL_ERROR else 1
-            spread = "" if error is None else f" \N{PLUS-MINUS SIGN} {100 * error:.{digits}f}"
-            sentences.append(f"Estimated share of real pairs, found or not: {share:.{digits}f}{spread} %.")
+        if self.share is not None:
+            sentences.append(f"Share of real pairs, found or not: {self.share}.")
         if self.alpha is not None:
-            wrong, doubtful = (_in_words(self.counts[verdict]) for verdict in (WRONG, DOUBTFUL))
-            sentences.append(f"{wrong} more likely wrong than real; {doubtful.lower()} doubtful.")
+            sentences.append(self._about_the_others())
         if self.repair is not None:
             sentences.append(self.repair.answer)
         sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
         return sentences
+
+    @property
+    def share(self) -> str | None:
+        """The share of real pairs as far as it is known, in words."""
+        if self.interval is None:
+            return None
+        words = interval_in_words(*self.interval)
+        if not self._swaps_may_be_unnoticed:
+            return words
+        how_few = "; how few cannot be told" if self.interval[1] < 1 else ""
+        return f"{words}{how_few}, since similar rows may have been swapped unnoticed"
+
+    @property
+    def _swaps_may_be_unnoticed(self) -> bool:
+        """Whether the share has no lower end although pairs were accepted: these may be swaps between similar rows."""
+        low = None if self.inlier_fraction_interval is None else self.inlier_fraction_interval[0]
+        return low == 0 and self.n_inliers > 0
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the share of real pairs; where only an error is known, about two of them."""
+        if self.inlier_fraction_interval is not None:
+            return self.inlier_fraction_interval
+        if self.inlier_fraction is None or self.inlier_fraction_error is None:
+            return None
+        spread = _TWO_SIDED * self.inlier_fraction_error
+        return max(self.inlier_fraction - spread, 0.0), min(self.inlier_fraction + spread, 1.0)
+
+    @property
+    def tells_wrong(self) -> bool:
+        """Whether pairs that score as re-pairings do are more likely wrong than real.
+
+        A registration knows where pairs should lie, and the paper's methods have nothing to go by but their cut.
+        """
+        if self.inlier_fraction_interval is None or self.inlier_fraction is None:
+            return True
+        if self.tally.counts[-1] == self.n_pairs:
+            return False
+        from inlier.calibration.p_values import tells_wrong
+
+        others = 0.0 if self.of_another_map is None else float(self.of_another_map.mean())
+        return tells_wrong(self.tally.n_on_their_way, self.n_pairs, min(self.inlier_fraction + others, 1.0))
+
+    def _about_the_others(self) -> str:
+        """How many pairs are wrong or doubtful; where nobody can be called wrong, why."""
+        wrong, doubtful, like_wrong = self.counts[WRONG], self.counts[DOUBTFUL], int(self.tally.counts[-1])
+        if self.tells_wrong or not like_wrong:
+            return f"{_in_words(wrong)} more likely wrong than real; {_in_words(doubtful).lower()} doubtful."
+        why = "right pairs may score as low as re-paired rows here, so a low score alone is no sign of a mistake"
+        if like_wrong == self.n_pairs:
+            why = "no pair stands out from re-paired rows, so a low score is no sign of a mistake"
+        elif self.repair is None:
+            why += "; a repair also looks at who else would fit"
+        return f"{_in_words(doubtful)} doubtful. None is called wrong: {why}."
 
     def _what_alpha_would_do(self) -> str | None:
         """Where nothing was found: from which alpha on something would be."""
         least, n = self.tally.lowest_q
         if self.n_inliers or least > _MORE_LIKELY_WRONG:
             return None
-        pairs = "pair" if n == 1 else "pairs"
-        return f"The {n:,} most convincing {pairs} would be accepted from alpha = {_rounded_up(least):g} on."
+        pairs = "most convincing pair" if n == 1 else f"{n:,} most convincing pairs"
+        return f"The {pairs} would be accepted from alpha = {_rounded_up(least):g} on."
 
     @cached_property
     def tally(self) -> Tally:
         """What was counted of the pairs."""
         tally = Tally()
         tally.add(self.columns(), self.result.columns()["score"])
+        tally.counts = np.bincount(self._verdicts, minlength=len(VERDICTS))
         return tally
 
     @property
@@ -185,12 +247,22 @@ class MatchSummary:
     @property
     def verdicts(self) -> Array:
         """Per pair the place of its verdict in `VERDICTS`; without q-values nothing is doubtful."""
-        return verdicts_of(self.result.inlier_mask, self.result.q_values)
+        return self._verdicts if self.tells_wrong else np.minimum(self._verdicts, VERDICTS.index(DOUBTFUL))
+
+    @property
+    def _verdicts(self) -> Array:
+        """The same where it can be told who is wrong: what follows another map is not."""
+        verdicts = verdicts_of(self.result.inlier_mask, self.result.q_values)
+        if self.of_another_map is not None:
+            verdicts[self.of_another_map] = np.minimum(verdicts[self.of_another_map], VERDICTS.index(DOUBTFUL))
+        return verdicts
 
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs have which verdict."""
-        return dict(zip(VERDICTS, self.tally.counts.tolist(), strict=True))
+        real, between, like_wrong = self.tally.counts.tolist()
+        told = (between, like_wrong) if self.tells_wrong else (between + like_wrong, 0)
+        return dict(zip(VERDICTS, (real, *told), strict=True))
 
     def columns(self) -> dict[str, Array]:
         """Everything there is per pair: row, row in Y where it is another, key, score, p- and q-value, inlier."""
@@ -213,6 +285,7 @@ class MatchSummary:
             "alpha": self.alpha,
             "inlier_fraction": self.inlier_fraction,
             "inlier_fraction_error": self.inlier_fraction_error,
+            "inlier_fraction_interval": None if self.interval is None else list(self.interval),
             "detection_p_value": self.detection_p_value,
             "threshold": np.asarray(self.result.threshold).tolist(),
             "verdicts": self.counts,
@@ -294,6 +367,8 @@ def summarise(
     facts = facts_of(matcher, calibrated=result.q_values is not None)
     rows = np.arange(result.n_pairs) if rows is None else rows
     facts |= {"rows_y": rows_y, "keys": names, "origin": origin or Origin(), "repair": repair}
+    labels = getattr(matcher, "map_labels_", None)
+    facts["of_another_map"] = labels > 0 if isinstance(labels, np.ndarray) and (labels > 0).any() else None
     return MatchSummary(result=result, rows=rows, **facts)
 
 
@@ -303,7 +378,8 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
     settings = inner.get_params(deep=False) | {"n_splits": n_parts}
     if n_parts > 1:
         settings["random_state"] = matcher.random_state
-    names = ("inlier_fraction", "inlier_fraction_error", "detection_p_value", "null_scores", "n_re_pairings")
+    shares = ("inlier_fraction", "inlier_fraction_error", "inlier_fraction_interval")
+    names = (*shares, "detection_p_value", "null_scores", "n_re_pairings")
     return {
         "method": _METHODS.get(type(inner).__name__, type(inner).__name__),
         "settings": {name: value if isinstance(value, _PLAIN) else str(value) for name, value in settings.items()},
@@ -314,7 +390,7 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
 
 
 def verdicts_of(mask: Array, q_values: Array | None) -> Array:
-    """Per pair the place of its verdict in `VERDICTS`: what is neither accepted nor likely wrong is doubtful."""
+    """Per pair the place in `VERDICTS`: what is neither accepted nor like wrong pairs is doubtful."""
     is_wrong = True if q_values is None else q_values > _MORE_LIKELY_WRONG
     return np.where(mask, 0, np.where(is_wrong, 2, 1)).astype(np.int8)
 
@@ -331,6 +407,20 @@ def percent(share: float) -> str:
     if value == 0 or value >= 10:
         return f"{value:.1f}".removesuffix(".0") + " %"
     return f"{value:.2g} %"
+
+
+def interval_in_words(low: float, high: float) -> str:
+    """An interval of a share as people say it, rounded outwards: an end that says nothing is left out."""
+    width = 100 * (high - low)
+    digits = 0 if width >= _COARSE else 1 if width >= _COARSE / 10 else 2
+    step = 10.0**-digits
+    # what is left of a product by rounding must not move an end by a whole step
+    least, most = floor(round(100 * low / step, 6)) * step, ceil(round(100 * high / step, 6)) * step
+    if least <= 0 and most >= 100:
+        return "cannot be told from these scores"
+    if most >= 100:
+        return f"at least {least:.{digits}f} %"
+    return f"at most {most:.{digits}f} %" if least <= 0 else f"between {least:.{digits}f} and {most:.{digits}f} %"
 
 
 def power_of_ten(value: float, digits: int = 1) -> str:

@@ -29,6 +29,14 @@ _HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
 _SHOWN = ("key", "row", "source", "target", "residual", "score", "q_value")  # columns of the table
+_KINDS = {  # what becomes of a row that is not kept, in the order of the table
+    "swapped": "its partner stands in another row, and the partner of that row in this one",
+    "moved": "its partner stands in another row, in a chain or a cycle",
+    "copy": "nearly equal to another row",
+    "lost": "looks wrongly paired, and no row here looks like its partner",
+    "doubtful": "cannot be told",
+    "poor": "its own partner fits best or nearly so, but badly: rather a bad sample than a wrong one",
+}
 _HEADINGS = {"key": "pair", "q_value": "q-value"}  # where they are not the column's name
 
 
@@ -82,16 +90,19 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
     """List the sections of the page, in order."""
     charts = [score_chart(summary), q_chart(summary)]
     judged_by = "agreement" if summary.alpha is None else "score"
-    repair = [] if summary.repair is None else [Part("repair.html", _repair_table(summary, summary.repair))]
+    found = summary.repair
+    says_something = found is not None and np.any(found.suspects | ~np.isin(found.kind, ("kept", "doubtful")))
+    repair = [Part("repair.html", _repair_table(summary, found))] if found is not None and says_something else []
     answer = _answer(summary, _WHICH, summary.details, summary.counts)
     return [answer, *repair, *_evidence_parts(summary, charts, judged_by)]
 
 
 def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
-    """Rows that are not kept, those with a name first: who they are, and with whom they belong."""
-    order = {kind: place for place, kind in enumerate(("swapped", "moved", "copy", "lost", "doubtful", "poor"))}
+    """Rows that are not kept, those with a name first, then the suspects: who they are, and with whom they belong."""
+    order = {kind: place for place, kind in enumerate(_KINDS)}
     rows = np.flatnonzero(repair.kind != "kept")
-    rows = rows[np.lexsort((repair.q_values[rows], np.array([order[kind] for kind in repair.kind[rows]])))]
+    kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
+    rows = rows[np.lexsort((repair.q_values[rows], ~repair.suspects[rows], kinds))]
     names = summary.rows.astype(str) if summary.keys is None else summary.keys
     of_x, of_y = (names, names) if repair.labels is None else repair.labels
 
@@ -118,7 +129,9 @@ def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
             for row in rows[:_REPAIRED_SHOWN]
         ],
         "chains": _chains(repair, name, name_of_y),
+        "kinds": {kind: words for kind, words in _KINDS.items() if (repair.kind == kind).any()},
         "n_suspects": int(repair.suspects.sum()),
+        "has_names": bool(np.isin(repair.kind, ("swapped", "moved")).any()),
         "innocent": repair.innocent_in_words,
         "alpha": repair.alpha,
     }
@@ -151,7 +164,15 @@ def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | Non
     """List the sections in which every page of pairs ends: the evidence, the pairs to look at, how it was made."""
     drawn = [chart for chart in charts if chart is not None]
     return [
-        Part("charts.html", {"charts": drawn, "judged_by": judged_by, "n_re_pairings": summary.n_re_pairings}),
+        Part(
+            "charts.html",
+            {
+                "charts": drawn,
+                "judged_by": judged_by,
+                "n_re_pairings": summary.n_re_pairings,
+                "tells_wrong": summary.tells_wrong,
+            },
+        ),
         Part("pairs.html", _pairs_table(summary), script="pairs.js"),
         _settings(summary),
     ]

@@ -31,11 +31,10 @@ _MOSTLY_MISSING = 0.5  # of a row's values: a real pair with such a row may look
 _FEWEST_OBSERVED = 20  # values of a table below which there are only column means
 _CODES = (-9999, -999, 9999, 99999, -99999, 999999, -32768, 1e20, 1e30, -1e30, 1e36, 1e38)  # of other programs
 _CODE_BEYOND = 10.0  # median deviations from which such a number is taken for a code, if it occurs more than once
-_ABSURD = 1000.0  # median deviations from the median: no distribution of measurements goes there
+_ABSURD = 1000.0  # times as far from the median as is typical: no distribution of measurements, no scene goes there
 _RARE = 0.1  # share of a column's values above which they are its nature
 _ROWS_FOR_MEDIANS = 250  # about, that medians are taken of: a thousandfold does not depend on a tenth
 _SKEWED = 3.0  # times as far above the median the highest tenth begins as the lowest tenth ends below it
-_ABSURDLY_FAR = 1000.0  # times as far from the middle as is typical: no scene goes there
 _MOST_FAR = 0.01  # share of the points; where more are so far away, it is their nature
 _FEWEST_POINTS = 10  # points from which there is something typical
 _POINTS_FOR_MEDIANS = 1_000  # about, that medians are taken of
@@ -283,7 +282,7 @@ def far_points(points: Array, length: float | None = None) -> Mask | None:
     some = np.asarray(points[:: max(1, len(points) // _POINTS_FOR_MEDIANS)], dtype=np.float64)
     middle = np.median(some, axis=0)
     with np.errstate(over="ignore"):
-        farthest = _ABSURDLY_FAR * float(np.median(np.linalg.norm(some - middle, axis=1)))
+        farthest = _ABSURD * float(np.median(np.linalg.norm(some - middle, axis=1)))
         # No point is farther away than a corner of the box around all of them.
         reach = np.maximum(points.max(axis=0) - middle, middle - points.min(axis=0))
         if farthest == 0 or np.linalg.norm(reach) <= farthest:
@@ -306,4 +305,4 @@ def _is_compact(points: Array, length: float | None) -> bool:
         squared.partition(k // 4)
         quartile = squared[:, k // 4].min()
         length = np.float64(points.max()) - np.float64(points.min()) if length is None else length
-        return bool(points.shape[1] * length**2 <= (_ABSURDLY_FAR / 2) ** 2 * quartile)
+        return bool(points.shape[1] * length**2 <= (_ABSURD / 2) ** 2 * quartile)

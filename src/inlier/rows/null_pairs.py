@@ -30,7 +30,7 @@ from inlier.rows.threads import row_blocks
 
 _FEW_PARTNERS = 0.1  # quantile of the numbers of partners inside strata that the others are thinned out to
 _SAMPLE = 10_000  # rows that are looked at first in a long table; if none repeats, repeats are too rare to matter
-_MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
+MIXER = np.uint64(0x9E3779B97F4A7C15)  # an odd constant whose bits look random
 
 
 def pair_labels(X: Any, Y: Any, groups: Array | None = None, strata: Array | None = None) -> Array:
@@ -141,7 +141,7 @@ def distinct_pairs(X: Any, Y: Any) -> tuple[Array, Array]:
 
     Pairs are compared as `point_numbers` compares rows.
     """
-    of_pairs = row_hashes(X) * _MIXER + row_hashes(Y)
+    of_pairs = row_hashes(X) * MIXER + row_hashes(Y)
     _, first, numbers = np.unique(of_pairs, return_index=True, return_inverse=True)
     order = np.argsort(first)
     ranks = np.empty_like(order)
@@ -156,7 +156,7 @@ def row_hashes(table: Any) -> Array:
     for rows in row_blocks(n_rows, n_columns):
         values = np.ascontiguousarray(to_host(table[rows, :]), dtype=np.float64) + 0.0
         for column in values.T:
-            mixed = (hashes[rows] ^ np.ascontiguousarray(column).view(np.uint64)) * _MIXER
+            mixed = (hashes[rows] ^ np.ascontiguousarray(column).view(np.uint64)) * MIXER
             hashes[rows] = mixed ^ (mixed >> np.uint64(32))
     return hashes
 
