@@ -48,6 +48,7 @@ _SPREAD_OF_SLOPE, _SPREAD_OF_LEVEL = 0.5, 3.0  # beforehand, of log b around 0 a
 _FEW_ARE_WRONG = 1 / 3  # exponent of the share's weight beforehand, as of a beta distribution; 1/2 is Jeffreys'
 _FIRST_SHARES = (0.01, 0.1, 0.5)  # of wrong pairs, that the likeliest one is looked for from
 _AROUND = np.array([6.0, 2.0, 1.0])  # the likeliest share (in standard errors), m and log b, where more are drawn first
+_MOST_CALLED_WRONG = 0.5  # share of the pairs, above which scores are not believed
 _AS_BY_CHANCE = 1.5  # standard errors by which the mean z of those whom scores call wrong may be above 0
 # What mixtures may be like: centre, logarithm of the scale and skew of the real pairs' z. A skew of 0 is normal, of 1
 # has an exponential lower tail.
@@ -134,7 +135,9 @@ def chance_wrong(own: Own, is_pair: Mask, stands_for: FloatArray) -> FloatArray:
     by_scores = chance_by_scores(np.where(is_pair, own.evidence, np.nan), own.of_wrong, stands_for)
     known = np.isfinite(by_scores) & np.isfinite(z)
     called = by_scores[known]
-    believed = known.any() and called @ np.maximum(z[known], _LOWEST) <= _AS_BY_CHANCE * called.sum() ** 0.5
+    # where most pairs are wrong, re-pairings meet true partners, and few rows are left to compare with
+    believed = known.any() and called.mean() <= _MOST_CALLED_WRONG
+    believed = believed and called @ np.maximum(z[known], _LOWEST) <= _AS_BY_CHANCE * called.sum() ** 0.5
     if believed and np.array_equal(known, np.isfinite(z)):
         return np.where(known, by_scores, 1.0)
     by_ranks = chance_by_ranks(z, own.least)[0]
