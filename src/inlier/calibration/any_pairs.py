@@ -40,6 +40,7 @@ _LOWEST = -50.0  # log odds of pairs that may be made
 _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in, over their typical difference
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
+_RIVALS_FOR_UNITS = 500  # and beside how many others, about
 _FEWEST_FOR_UNITS = 4
 _STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # deals for a steady answer: so many over the number of pairs, and at most
 _ROWS_AT_ONCE = 500
@@ -170,8 +171,9 @@ class AnyPairs:
         if rows.size < _FEWEST_FOR_UNITS:
             rows = self.fold.rows
         own, some = self.pair_scores(rows, rows), rows[:_ROWS_FOR_UNITS]
-        differences = self.scores(some, self.rivals) - own[: some.size, None]
-        unit = unit_of_evidence(differences, self.are_rivals(some[:, None], self.rivals))
+        rivals = self.rivals[:: max(1, self.rivals.size // _RIVALS_FOR_UNITS)]
+        differences = self.scores(some, rivals) - own[: some.size, None]
+        unit = unit_of_evidence(differences, self.are_rivals(some[:, None], rivals))
         return unit, unit * float(np.median(own))
 
     def evidence(self, i: Array, j: Array) -> FloatArray:
@@ -271,7 +273,11 @@ def _blocks(rows: Array) -> Iterator[Array]:
 
 def _log_sums(evidence: FloatArray, allowed: Mask) -> FloatArray:
     """Log of the sum of exp(evidence) over what is allowed, of each row; and over how many."""
-    return np.stack([logsumexp(np.where(allowed, evidence, -np.inf), axis=1), number_of(allowed)])
+    evidence = np.where(allowed, evidence, np.float32(-np.inf))
+    top = np.maximum(evidence.max(axis=1), np.float32(-1e30))[:, None]
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(evidence - top).sum(axis=1, dtype=np.float64))
+    return np.stack([total + top[:, 0], number_of(allowed)])
 
 
 def _capped(odds: FloatArray, highest: FloatArray) -> FloatArray:
