@@ -6,6 +6,7 @@
     python benchmarks/tables.py gaps --seeds 10          # cells missing at random, in blocks, informatively
     python benchmarks/tables.py copies --seeds 60        # a noisy copy of a row beside its owner
     python benchmarks/tables.py coverage --seeds 30      # the interval of the share of real pairs
+    python benchmarks/tables.py look-alikes --seeds 5    # swaps between the most similar rows: stated, and planted
     python benchmarks/tables.py speed                    # 500 x 5,000 beside the SVD of both tables
     python benchmarks/tables.py large                    # 100,000 x 300 beside 1,000,000 x 300; 3 GB of memory
 
@@ -384,6 +385,32 @@ def coverage(seeds):
         line(name, [measures(fit(X, Y, 0.01, seed), truth) for seed, (X, Y, truth, _) in enumerate(problems)])
 
 
+def look_alikes(seeds, names):
+    """Real tables with a tenth of the rows swapped with the row whose y is most like theirs, none of it said.
+
+    The rate is stated by a fit to the right pairs; beside it, how many of the planted pairs are accepted.
+    """
+    header(("stated", "accepted", "FDP", "warned"))
+    for name, X, Y, *_ in real_tables(names):
+        rows = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            scale = filled(Y) / np.maximum(filled(Y).std(axis=0), 1e-9)
+            partner = np.arange(len(X))
+            for i in rng.permutation(len(X))[: len(X) // 20]:
+                apart = np.sum((scale - scale[i]) ** 2, axis=1)
+                apart[(apart == 0) | (partner != np.arange(len(X)))] = np.inf
+                if partner[i] == i:
+                    partner[[i, np.argmin(apart)]] = np.argmin(apart), i
+            wrong = partner != np.arange(len(X))
+            stated = fit(X, Y, 0.05, seed).look_alike_rate_
+            matcher = fit(X, Y[partner], 0.05, seed)
+            found = measures(matcher, ~wrong)
+            accepted = float(matcher.inlier_mask_[wrong].mean())
+            rows.append({"stated": stated, "accepted": accepted, "FDP": found["FDP"], "warned": found["warned"]})
+        line(name, rows)
+
+
 def speed():
     """500 x 5,000 and 80 x 700 beside one full SVD of each table, in one run."""
     for n, d in ((500, 5000), (80, 700)):
@@ -412,7 +439,8 @@ def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", choices=("real", "clumps", "independent", "gaps", "copies", "coverage", "speed", "large")
+        "what",
+        choices=("real", "clumps", "independent", "gaps", "copies", "coverage", "look-alikes", "speed", "large"),
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--only", nargs="*", default=(), help="problems whose name contains one of these")
@@ -427,6 +455,7 @@ def main():
         "gaps": lambda: gaps(given.seeds),
         "copies": lambda: copies(given.seeds),
         "coverage": lambda: coverage(given.seeds),
+        "look-alikes": lambda: look_alikes(given.seeds, given.only),
         "speed": speed,
         "large": large,
     }[given.what]()

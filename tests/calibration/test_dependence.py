@@ -19,6 +19,7 @@ from inlier.calibration.dependence import (
     blanks,
     find_clusters,
     find_valleys,
+    most_alike,
     nearly_equal,
     warn_of_clusters,
 )
@@ -285,3 +286,20 @@ def test_bands_hold_rows_that_are_large_or_small_in_both_tables():
     X, Y = size * rng.uniform(1, 2, size=(60, 3)), size * rng.uniform(1, 2, size=(60, 2))
     order = rng.permutation(60)
     assert np.array_equal(bands_of_size(X[order], Y[order]), order // 20)
+
+
+def test_the_row_most_alike_is_the_nearest_in_standardised_columns_and_of_another_group():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(40, 3)) * [1.0, 100.0, 1e-3]
+    table[7] = table[3]  # the same point, which is no other
+    group = np.arange(40) // 2
+    columns = table / table.std(axis=0)
+    for labels in (None, group):
+        for row, found in zip([3, 12, 39], most_alike(table, np.array([3, 12, 39]), labels), strict=True):
+            distance = np.linalg.norm(columns - columns[row], axis=1)
+            distance[(distance < 1e-9) | (labels is not None and group == group[row])] = np.inf
+            assert found == np.argmin(distance)
+
+
+def test_where_all_rows_are_equal_none_is_alike():
+    assert most_alike(np.ones((5, 2)), np.arange(5)).tolist() == [-1] * 5

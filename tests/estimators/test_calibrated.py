@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from inlier.calibration.linear_map import LinearMap, Significance, learn_map
 from inlier.calibration.strategy import Learner, re_paired_scores
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.estimators._base import prepare_model_pairs
+from inlier.exceptions import DependenceWarning
 from inlier.metrics import error_rates
 from inlier.rows.null_pairs import point_numbers
 
@@ -361,3 +363,38 @@ def test_small_tables_are_answered(n):
         assert matcher.inlier_mask_.all()
     if n == 4:  # two folds of two: four re-pairings, too few to be sure of anything
         assert not matcher.inlier_mask_.any()
+
+
+def look_alikes(noise, n=300, d=12, seed=0):
+    """Rows in families of three, with so much noise beside what tells their members apart."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(n, d)) + 5 * rng.normal(size=(n // 3, d))[rng.permutation(n) % (n // 3)]
+    return latent, latent[:, ::-1] + noise * rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize(("noise", "lowest", "highest"), [(1e-3, 0.0, 0.05), (2.0, 0.8, 1.0)])
+def test_the_rate_of_look_alikes_says_whether_swaps_between_them_would_pass(noise, lowest, highest):
+    X, Y = look_alikes(noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)
+        matcher = CalibratedMatcher(random_state=0).fit(X, Y)
+    assert lowest <= matcher.look_alike_rate_ <= highest
+    # and that is what becomes of such swaps
+    swapped = Y.copy()
+    columns, moved = Y / Y.std(axis=0), []
+    for i in range(0, 60, 2):
+        distance = np.linalg.norm(columns - columns[i], axis=1)
+        distance[[i, *moved]] = np.inf
+        other = int(np.argmin(distance))
+        if i not in moved:
+            swapped[[i, other]] = swapped[[other, i]]
+            moved += [i, other]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)
+        accepted = CalibratedMatcher(random_state=0).fit(X, swapped).inlier_mask_[moved]
+    assert lowest - 0.1 <= accepted.mean() <= highest + 0.1
+
+
+def test_there_is_no_rate_of_look_alikes_where_nothing_is_accepted():
+    rng = np.random.default_rng(0)
+    assert np.isnan(CalibratedMatcher(random_state=0).fit(*rng.normal(size=(2, 60, 5))).look_alike_rate_)

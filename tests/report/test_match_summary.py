@@ -210,3 +210,12 @@ def test_null_scores_are_kept_in_small(fitted):
     matcher = CalibratedMatcher(random_state=0).fit(few.X, few.Y)
     assert matcher.null_scores_.size == matcher.n_re_pairings_
     assert matcher.p_values_.min() == pytest.approx(1 / (matcher.n_re_pairings_ + 1))
+
+
+@pytest.mark.parametrize(("noise", "is_said"), [(0.01, False), (1.0, True)])
+def test_it_is_said_where_swaps_between_similar_rows_would_go_unnoticed(noise, is_said):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    summary = summarise(CalibratedMatcher(random_state=0).fit(X, X + noise * rng.normal(size=X.shape)))
+    assert ("most similar" in " ".join(summary.details)) == is_said
+    assert (summary.to_dict()["look_alike_rate"] > 0.5) == is_said

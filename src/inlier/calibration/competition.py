@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
@@ -83,7 +83,8 @@ class Rivals:
         parts = [self._differences(learned, take_rows(x, k), take_rows(y, k), scores[k]) for k in pieces_of_many(x)]
         of_x, of_y = (np.concatenate(side) for side in zip(*parts, strict=True))
         of_x[banned], of_y[banned] = -np.inf, -np.inf
-        count, some = self.rows.size - np.bincount(banned[0], minlength=rows.size), slice(0, _ROWS_FOR_UNITS)
+        count = self.rows.size - np.bincount(banned[0], minlength=rows.size)
+        some = np.flatnonzero(~self._are_parted(learned, of_x, of_y, scores))[:_ROWS_FOR_UNITS]
         unit = _unit_of_evidence(of_x[some], count[some])
         return (_log_mean_ratio(of_x, count, unit) + _log_mean_ratio(of_y, count, unit)) / 2
 
@@ -92,6 +93,18 @@ class Rivals:
         of_x = _differences(*learned.factors(x, self.y), scores, learned.variance)
         rivals, own = learned.factors(self.x, y)
         return of_x, _differences(own, rivals, scores, learned.variance)
+
+    def _are_parted(self, learned: LinearMap, of_x: FloatArray, of_y: FloatArray, scores: FloatArray) -> Mask:
+        """Whether both x_i and y_i fit some rival far better than their own, and better than that fits its own.
+
+        A poor pair is beaten by rivals that have better partners. Two right pairs fit better crosswise, each by a
+        likelihood ratio of n, with a chance of 1 / n^2 at the most. So these are partners who were parted: what scores
+        are worth has to be told by the others.
+        """
+        taken = np.maximum(to_host(learned.scores(self.x, self.y))[None, :] - scores[:, None], 0.0)
+        gains = [(differences - taken).max(axis=1, initial=-np.inf) for differences in (of_x, of_y)]
+        parted: Mask = np.minimum(*gains) > np.log(self.rows.size)
+        return parted
 
     def _banned(self, rows: Array) -> tuple[Array, Array]:
         """Places of the pairs ``rows``, and of rivals that they cannot be compared with."""
@@ -196,6 +209,11 @@ class RivalShare:
             f"samples, or a second map. Pairs that are clearly beaten are accepted last, if at all, but the share of "
             f"wrong pairs among the accepted may exceed alpha. {cure}: fit(X, y, strata=...), or --stratum COLUMN."
         )
+
+
+def surely_beaten(n: int) -> float:
+    """By how much one of n rows must outscore a pair for it to be refused, however little scores are worth."""
+    return float((logit(_SURELY_WRONG) + np.log(n)) / min(_UNITS))
 
 
 def share_by_rivals(log_ratio: FloatArray) -> RivalShare | None:

@@ -194,6 +194,24 @@ def some_stand_out(p: FloatArray, counts: Array | None = None) -> bool:
     return lowest > _EVENLY or not _HALF[0] < half < _HALF[1]
 
 
+def most_alike(table: Array, rows: Array, group: Array | None = None) -> Array:
+    """Return for each of some rows the one that is nearest to it, of another group, in standardised columns; -1: none.
+
+    Equal rows are the same point, and do not count.
+    """
+    columns = np.asarray(table, dtype=np.float64) / (np.abs(table).max(initial=0.0) or 1.0)  # squares are finite
+    columns = columns - columns.mean(axis=0)
+    spread = columns.std(axis=0)
+    columns = columns / np.where(spread > _SMALL * spread.max(initial=0.0), spread, np.inf)
+    squares = np.einsum("ij,ij->i", columns, columns)
+    apart = squares[rows][:, None] - 2 * columns[rows] @ columns.T + squares
+    apart[apart <= _SMALL * float(np.mean(squares))] = np.inf
+    if group is not None:
+        apart[group[rows][:, None] == group] = np.inf
+    nearest = apart.argmin(axis=1)
+    return np.where(np.isfinite(apart[np.arange(rows.size), nearest]), nearest, -1)
+
+
 def nearly_equal(pairs: PairedRows, suspects: Array, sure: Mask) -> Array:
     """Return for each suspect the surely right pair whose y is nearly equal to its own, -1 where there is none."""
     none = np.full(suspects.size, -1)

@@ -292,6 +292,10 @@ class PairMap:
     undo_y: FloatArray
     mean_y: FloatArray
 
+    def __repr__(self) -> str:
+        d_x, d_y = 0 if self.rows_x.mean is None else self.rows_x.mean.size, self.mean_y.size
+        return f"<PairMap: {self.kind}, rank {self.rank}, from {d_x} to {d_y} columns; held-out error {self.error:.2g}>"
+
     @property
     def matrix(self) -> FloatArray:
         """The matrix from x to y."""

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
+from inlier.calibration.competition import surely_beaten
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, warn_of_clusters, warn_of_dependence
+from inlier.calibration.dependence import blank_rows, most_alike, warn_of_clusters, warn_of_dependence
 from inlier.calibration.p_values import Calibration, evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.second_map import tell_maps_apart
@@ -41,6 +42,7 @@ _CURVED = (
     "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
     "parts one by one."
 )
+_LOOK_ALIKES = 200  # accepted pairs whose y is exchanged for the one most like it
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
@@ -85,6 +87,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         95 % interval of that share. Its upper end is 1 where nothing was detected, and its lower end 0 where wrong
         partners seem to resemble the right ones, or no pair stands out of its stratum: then the share is only bounded
         from one side.
+    look_alike_rate_ : float
+        What the promise does not cover: the share of the accepted pairs that would be accepted with the y most like
+        their own, too. Near 0, swaps between the most similar rows are noticed; near 1, only ``strata`` help against
+        them. NaN where nothing was accepted, of more than 200,000 pairs, or on a device.
     n_maps_ : int
         Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
         the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
@@ -145,6 +151,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     inlier_fraction_: float
     inlier_fraction_error_: float
     inlier_fraction_interval_: tuple[float, float]
+    look_alike_rate_: float
     is_calibrated = True
     _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
@@ -369,6 +376,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         self.inlier_fraction_ = judged.inlier_fraction
         if groups is None and strata is None and accepted.any() and rows is not None:
             self._look_for_clusters(X, Y, rows, fit, float(accepted.mean()))
+        self.look_alike_rate_ = self._rate_of_look_alikes(Y, rows, groups, fit, accepted)
         self.inlier_fraction_error_ = judged.inlier_fraction_error
         self.detection_p_value_ = judged.detection_p_value
         self.null_scores_ = evenly_spaced(fit.null_scores)
@@ -425,6 +433,28 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
 
         if warn_of_clusters((X, Y), rows, accept, found, self.alpha, check_random_state(self.random_state)):
             self.inlier_fraction_interval_ = 0.0, high
+
+    def _rate_of_look_alikes(
+        self, Y: Array, rows: tuple[Any, Any] | None, groups: Array | None, fit: CrossFit, accepted: Mask
+    ) -> float:
+        """Exchange the y of some accepted pairs for the one most like it: how many would still be accepted?
+
+        Not where x would fit its own y, which another pair then has, so much better that this is sure to be noticed.
+        """
+        if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
+            return float("nan")
+        found = np.flatnonzero(accepted)
+        some = check_random_state(self.random_state).permutation(found)[:_LOOK_ALIKES]
+        other = most_alike(Y, some, groups)
+        some, other = some[other >= 0], other[other >= 0]
+        if not some.size:
+            return float("nan")
+        x, y = rows
+        scores = fit.judge(x[some], y[other])
+        passed = scores >= self.threshold_
+        if fit.by_rivals is not None:
+            passed &= fit.judge(x[some], y[some]) - scores <= surely_beaten(len(x))
+        return float(np.mean(passed))
 
     def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
         """The pairs, prepared as they are read; also all rows at once, unless there are too many."""

@@ -27,6 +27,7 @@ _MORE_LIKELY_WRONG = 0.5  # q-values above it
 _TWO_SIDED = 1.96  # standard errors, where an error is known but no interval
 _COARSE = 2.0  # per cent between the ends of an interval, from which whole ones are printed; with each digit a tenth
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
+_WORTH_A_WORD = 0.05  # share of swaps between look-alikes that would go unnoticed
 _WORST = 10  # pairs, as many as anything shows
 _RAISED = str.maketrans("0123456789-", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b")
 _PLAIN = (bool, int, float, str)  # settings that stay what they are
@@ -105,6 +106,7 @@ class MatchSummary:
     inlier_fraction: float | None = None
     inlier_fraction_error: float | None = None
     inlier_fraction_interval: tuple[float, float] | None = None
+    look_alike_rate: float | None = None
     detection_p_value: float | None = None
     null_scores: FloatArray | None = None
     n_re_pairings: int | None = None
@@ -133,6 +135,12 @@ class MatchSummary:
             sentences.append(f"Share of real pairs, found or not: {self.share}.")
         if self.alpha is not None:
             sentences.append(self._about_the_others())
+        if self.look_alike_rate is not None and self.look_alike_rate >= _WORTH_A_WORD:
+            rate = percent(round(self.look_alike_rate, 2))
+            sentences.append(
+                f"If similar rows may have been swapped: {rate} of the accepted pairs would be accepted with the most "
+                f"similar other row, too."
+            )
         if self.repair is not None:
             sentences.append(self.repair.answer)
         sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
@@ -286,6 +294,7 @@ class MatchSummary:
             "inlier_fraction": self.inlier_fraction,
             "inlier_fraction_error": self.inlier_fraction_error,
             "inlier_fraction_interval": None if self.interval is None else list(self.interval),
+            "look_alike_rate": self.look_alike_rate,
             "detection_p_value": self.detection_p_value,
             "threshold": np.asarray(self.result.threshold).tolist(),
             "verdicts": self.counts,
@@ -380,7 +389,9 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
         settings["random_state"] = matcher.random_state
     shares = ("inlier_fraction", "inlier_fraction_error", "inlier_fraction_interval")
     names = (*shares, "detection_p_value", "null_scores", "n_re_pairings")
+    rate = getattr(matcher, "look_alike_rate_", np.nan)
     return {
+        "look_alike_rate": None if np.isnan(rate) else rate,
         "method": _METHODS.get(type(inner).__name__, type(inner).__name__),
         "settings": {name: value if isinstance(value, _PLAIN) else str(value) for name, value in settings.items()},
         "alpha": float(inner.alpha) if calibrated else None,
