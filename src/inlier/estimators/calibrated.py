@@ -42,7 +42,7 @@ _CURVED = (
     "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
     "parts one by one."
 )
-_LOOK_ALIKES = 200  # accepted pairs whose y is exchanged for the one most like it
+_LOOK_ALIKES, _ROWS_FOR_LOOK_ALIKES = 200, 20_000  # pairs whose y is exchanged for the one most like it; rows looked at
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
@@ -443,10 +443,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         """
         if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
             return float("nan")
-        found = np.flatnonzero(accepted)
-        some = check_random_state(self.random_state).permutation(found)[:_LOOK_ALIKES]
-        other = most_alike(Y, some, groups)
-        some, other = some[other >= 0], other[other >= 0]
+        kept = check_random_state(self.random_state).permutation(len(accepted))[:_ROWS_FOR_LOOK_ALIKES]
+        some = np.flatnonzero(accepted[kept])[:_LOOK_ALIKES]
+        other = most_alike(Y[kept], some, None if groups is None else groups[kept])
+        some, other = kept[some[other >= 0]], kept[other[other >= 0]]
         if not some.size:
             return float("nan")
         x, y = rows
