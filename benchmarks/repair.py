@@ -85,6 +85,8 @@ def oracle(X, Y, truth, seed, alpha, *, knows_all, **given):
     matcher = CalibratedMatcher(alpha=alpha, random_state=seed)
     matcher.q_values_ = np.where(truth == np.arange(len(X)), 0.0, 1.0)
     matcher.inlier_mask_ = matcher.q_values_ < 1
+    matcher.inlier_fraction_ = matcher.inlier_mask_.mean()
+    matcher.inlier_fraction_interval_ = (matcher.inlier_fraction_,) * 2
     if not knows_all:
         return quiet(matcher.repair, X, Y, **given)
     judged = steps._judged

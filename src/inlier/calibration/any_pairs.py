@@ -17,8 +17,9 @@ most log c.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
@@ -39,6 +40,7 @@ _LOWEST = -50.0  # log odds of pairs that may be made
 _UNITS = 2.0 ** np.arange(-3, 8.5, 0.5)  # of evidence, that scores are tried in, over their typical difference
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # of real pairs, for each of them
 _ROWS_FOR_UNITS = 200  # that the unit is chosen by
+_RIVALS_FOR_UNITS = 500  # and beside how many others, about
 _FEWEST_FOR_UNITS = 4
 _STEADY_PAIRS, _MOST_DEALS = 10_000, 10  # deals for a steady answer: so many over the number of pairs, and at most
 _ROWS_AT_ONCE = 500
@@ -162,20 +164,54 @@ class AnyPairs:
         """
         return may_be_re_paired(self._rival_labels, i, j)
 
-    def weigh(self) -> None:
-        """Find the unit of evidence, and what the rivals of each row add up to; `log_odds` needs both."""
+    @cached_property
+    def _unit_and_typical(self) -> tuple[float, float]:
+        """The unit of evidence, and what a typical real pair has in it."""
         rows = self.fold.rows[self.trusted[self.fold.rows]]
         if rows.size < _FEWEST_FOR_UNITS:
             rows = self.fold.rows
         own, some = self.pair_scores(rows, rows), rows[:_ROWS_FOR_UNITS]
-        differences = self.scores(some, self.rivals) - own[: some.size, None]
-        self._unit = unit_of_evidence(differences, self.are_rivals(some[:, None], self.rivals))
-        self._typical = self._unit * float(np.median(own))
+        rivals = self.rivals[:: max(1, self.rivals.size // _RIVALS_FOR_UNITS)]
+        differences = self.scores(some, rivals) - own[: some.size, None]
+        unit = unit_of_evidence(differences, self.are_rivals(some[:, None], rivals))
+        return unit, unit * float(np.median(own))
+
+    def evidence(self, i: Array, j: Array) -> FloatArray:
+        """By how much x_i of the fold and its y_j fit each other better than they fit others; NaN if there are none.
+
+        The others are trusted rows of the fold. No map has seen them, and unlike what is not trusted they hold no true
+        partner of a wrong pair, which re-pairings would not have beside them.
+        """
+        evidence = self._unit_and_typical[0] * self.pair_scores(i, j)
+        counted, (of_x, of_y, is_other) = may_be_re_paired(self.labels, i, j), self._beside_trusted
+        beside = np.zeros(i.size)
+        for (total, number), without in ((of_x[:, i], is_other[j]), (of_y[:, j], is_other[i])):
+            number = number - (counted & without)
+            mean = self._without(total, evidence, counted & without) - np.log(np.maximum(number, 1))
+            beside += np.where(number > 0, mean, np.nan) / 2
+        return evidence - beside
+
+    @cached_property
+    def _beside_trusted(self) -> tuple[FloatArray, FloatArray, Mask]:
+        """Of x of the fold's rows, and of every y: log of the sum of exp(a) over trusted rows, and their number."""
+        n, unit, rows = self.trusted.size, self._unit_and_typical[0], self.fold.rows
+        others = rows[self.trusted[rows]][:MOST_RIVALS]
+        of_x, of_y, is_other = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n, dtype=bool)
+        is_other[others] = True
+        if others.size:
+            for block in _blocks(rows):
+                of_x[:, block] = _log_sums(self.scores(block, others, unit), self.allowed(block, others))
+            for block in _blocks(np.arange(n)):
+                of_y[:, block] = _log_sums(self.scores(others, block, unit).T, self.allowed(block, others))
+        return of_x, of_y, is_other
+
+    def weigh(self) -> None:
+        """Find what the rivals of each row add up to in the unit of evidence, which `log_odds` needs."""
+        self._unit, self._typical = self._unit_and_typical
         n = self.trusted.size
         self._of_x, self._of_y = np.empty((2, n))  # log of the sum over rivals of exp(a), and of the typical one
         self._n_x, self._n_y = np.empty((2, n))
-        for start in range(0, n, _ROWS_AT_ONCE):
-            block = np.arange(start, min(start + _ROWS_AT_ONCE, n))
+        for block in _blocks(np.arange(n)):
             may = self.are_rivals(block[:, None], self.rivals)
             self._of_x[block], self._n_x[block] = self._added_up(self.scores(block, self.rivals, self._unit), may)
             self._of_y[block], self._n_y[block] = self._added_up(self.scores(self.rivals, block, self._unit).T, may)
@@ -228,6 +264,20 @@ def entries(mask: Mask) -> tuple[Array, Array]:
     """Rows and columns of what is true, which is faster to find in one dimension."""
     row, column = np.divmod(np.flatnonzero(mask), max(mask.shape[1], 1))
     return row, column
+
+
+def _blocks(rows: Array) -> Iterator[Array]:
+    """The rows, some at a time."""
+    return (rows[start : start + _ROWS_AT_ONCE] for start in range(0, rows.size, _ROWS_AT_ONCE))
+
+
+def _log_sums(evidence: FloatArray, allowed: Mask) -> FloatArray:
+    """Log of the sum of exp(evidence) over what is allowed, of each row; and over how many."""
+    evidence = np.where(allowed, evidence, np.float32(-np.inf))
+    top = np.maximum(evidence.max(axis=1), np.float32(-1e30))[:, None]
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(evidence - top).sum(axis=1, dtype=np.float64))
+    return np.stack([total + top[:, 0], number_of(allowed)])
 
 
 def _capped(odds: FloatArray, highest: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ MOST_PAIRS = 4_000  # of more, the null is so large beside what it may meet that
 _CLEARLY_REAL = 0.1  # q-value, before true partners are left out
 _FEWEST_REAL = 5
 _UNREACHABLE = 0.001  # q-value that could not be reached
-_WRONG_NAMES = 0.1
+_MOST_WRONG_NAMES = 0.5  # share, from which nobody is named
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,11 +302,16 @@ def without_true_partners(folds: list[FoldScores], real: Mask, rng: np.random.Ra
 
 
 def _lowest_named(others: FloatArray, by_chance: FloatArray) -> tuple[float, float]:
-    """Lowest score from which on few names are wrong, and the share that is."""
+    """Lowest score from which on pairings are named, and the share of the names that is wrong.
+
+    Of k names a share 1 - rate are partners, and a share 1 - rate is taken out, whoever is wrong among them: where that
+    takes out the most partners.
+    """
     falling = np.sort(others[np.isfinite(others)])[::-1]
     if not falling.size or not by_chance.size:
         return np.inf, 0.0
     as_high = by_chance.size - np.searchsorted(np.sort(by_chance), falling, side="left")
-    rate = (1 + as_high) / (1 + by_chance.size) * others.size / np.arange(1, falling.size + 1)
-    good = np.flatnonzero(rate <= _WRONG_NAMES)
-    return (float(falling[good[-1]]), float(rate[good[-1]])) if good.size else (np.inf, 0.0)
+    n_named = np.arange(1, falling.size + 1)
+    rate = np.minimum((1 + as_high) / (1 + by_chance.size) * others.size / n_named, 1.0)
+    best = int(np.argmax(n_named * (1 - rate) ** 2))
+    return (float(falling[best]), float(rate[best])) if rate[best] < _MOST_WRONG_NAMES else (np.inf, 0.0)

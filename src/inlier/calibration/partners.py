@@ -50,6 +50,7 @@ _TABLE = 4_096  # values that a ratio is kept at
 _SLOPE = 1e-3  # of the logarithm of a ratio, so that what is higher counts more wherever it is level
 _ROUNDS = 100  # of the iteration for the share of suspects whose partner is here
 _IMPOSSIBLE_EVIDENCE = -50.0
+_STAND_OUT = 2 / 3  # of right pairs whose partner would be found, from which on one that is not found is not here
 FEWEST_SURE = 20  # surely right pairs without which no name is given
 
 
@@ -325,14 +326,14 @@ class _Chance:
         return 1 - right / total, not_here if self._would_be_seen() else np.minimum(not_here, 0.5)
 
     def _would_be_seen(self) -> bool:
-        """Whether of most right pairs, were they suspects, the partner would stand out if it were here.
+        """Whether of enough right pairs, were they suspects, the partner would stand out if it were here.
 
         Only then does it speak for a partner that is not here that none stands out: the name of a row whose partner is
         as likely here as not is more likely right than wrong if f1 / f0 F0 > F1 + 1.
         """
         if_right = np.exp(self.names(self.right)) * np.searchsorted(self.wrong, self.right) / self.wrong.size
         below_right = np.searchsorted(self.right, self.right) / self.right.size
-        return bool(np.mean(if_right > below_right + 1) > 0.5)
+        return bool(np.mean(if_right > below_right + 1) > _STAND_OUT)
 
 
 def _in_proportion(weights: FloatArray, size: int) -> Array:

@@ -143,7 +143,7 @@ class Learner:
                     return best
             elif best is found and found is not None:
                 self._for_ridge -= 1
-            found = best if self._for_ridge > 0 else found or best
+            found = best if self._for_ridge >= 0 else found or best
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
         other = self._other_model(x, y, points, found)

@@ -19,7 +19,7 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import AnyPairs, compare_any
 from inlier.calibration.dependence import nearly_equal
 from inlier.calibration.partners import Names, Owners, find_owners, name_partners
-from inlier.calibration.suspects import chance_wrong, own_rank_scores
+from inlier.calibration.suspects import Own, chance_wrong
 from inlier.estimators._beside import Beside
 from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows
@@ -288,14 +288,16 @@ def repair_pairs(
     trusted = q[looked_at] <= MORE_LIKELY
     if trusted.sum() < _FEWEST_TRUSTED:
         trusted[:] = is_pair
-    # first: who is a suspect, by the rank of the own partner; then learn without all suspects, and ask again
-    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng, helped), is_pair, rng)
+    accepted = np.append(to_host(matcher.inlier_mask_), np.zeros(of.n_all - of.n_pairs, dtype=bool))
+    stands_for = np.where(accepted[looked_at], accepted.sum() / max(int(accepted[looked_at].sum()), 1), 1.0)
+    # first: who is a suspect, by how its own partner fits; then learn without all suspects, and ask again
+    wrong, _ = _judged(compare_any(near, common, trusted, matcher.n_folds, rng, helped), is_pair, stands_for, rng)
     aside = wrong > _CANDIDATE
     if (~aside).sum() >= _FEWEST_TRUSTED:
         trusted = ~aside
     steady = of.n_pairs <= _MOST_LOOKED_AT  # where pairs are many, the luck of a deal is small
     compared = compare_any(near, common, trusted, matcher.n_folds, rng, helped, steady=steady)
-    wrong_again, rank = _judged(compared, is_pair, rng)
+    wrong_again, rank = _judged(compared, is_pair, stands_for, rng)
     if not (q <= alpha).any():  # then ranks do not tell real pairs from wrong ones, nor how many there are of each
         wrong_again[is_pair] = np.minimum(wrong_again[is_pair], MORE_LIKELY)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
@@ -325,15 +327,17 @@ def _rows_to_look_at(matcher: CalibratedMatcher, of: Rows, rng: np.random.Random
     return np.concatenate([pairs, np.arange(of.n_pairs, of.n_all)])
 
 
-def _judged(compared: list[AnyPairs], is_pair: Mask, rng: np.random.RandomState) -> tuple[FloatArray, Array]:
+def _judged(
+    compared: list[AnyPairs], is_pair: Mask, stands_for: FloatArray, rng: np.random.RandomState
+) -> tuple[FloatArray, Array]:
     """Chance that each pair is wrong, and the rank of its own partner; 1 and 0 of what is none."""
     n = is_pair.size
     if not compared:
         return np.ones(n), np.zeros(n, dtype=np.int64)
-    z, share, least = own_rank_scores(compared, n, rng)
-    known = is_pair & np.isfinite(share)
-    rank = np.where(known, 1 + np.round(np.nan_to_num(share) * (n - 1)), 0)
-    return chance_wrong(np.where(is_pair, z, np.nan), least)[0], rank.astype(np.int64)
+    own = Own.of(compared, n, rng)
+    known = is_pair & np.isfinite(own.better)
+    rank = np.where(known, 1 + np.round(np.nan_to_num(own.better) * (n - 1)), 0)
+    return chance_wrong(own, is_pair, stands_for), rank.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
