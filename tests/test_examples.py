@@ -70,7 +70,8 @@ def test_swaps_within_plates(run):
     accepted, swapped = found["told"].inlier_mask_, found["swapped"]
     assert (accepted & swapped).sum() <= 0.02 * accepted.sum()
     assert accepted[~swapped].mean() > 0.98
-    assert (found["alone"].inlier_mask_ & swapped).sum() > 50  # or there would be nothing to tell
+    alone = found["alone"].inlier_mask_
+    assert (alone & swapped).sum() > 0.01 * alone.sum()  # or there would be nothing to tell
 
 
 def test_align_embeddings(run):

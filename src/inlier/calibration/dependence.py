@@ -65,7 +65,8 @@ _BY_CHANCE = {1: 10, 2: 1, 3: 1}
 _MOST_CUT = 4  # directions, those with the widest valleys, that clusters are told apart by
 _SWAPPED = 0.2  # of the pairs, inside clusters: if then more than alpha of the accepted were wrong, there is a warning
 _RE_PAIRINGS = 2_000  # about, that tell how many would be
-_ROWS_OF_A_BAND = 20  # of about the same size
+_ROWS_OF_A_BAND, _FEWEST_AMOUNTS = 20, 5  # of about the same size; columns
+_TOGETHER = 0.3  # correlation of two columns that share a factor
 _THAN_STRANGERS = 2.5  # times as many swaps inside bands are accepted, at the least, as swaps with anyone
 
 
@@ -279,7 +280,7 @@ def warn_of_clusters(
     if wrong > alpha:
         warn(_swaps_would_be_accepted("Rows form clusters.", "a plate, a tissue", "clusters", wrong, alpha))
         return True
-    if rows.size < _FEWEST_ROWS:
+    if rows.size < _FEWEST_ROWS or not _have_sizes(x, y):
         return False
     inside = accepted_inside(bands_of_size(x, y))
     wrong, surely = wrong_if(inside), inside - 2 * (inside / _RE_PAIRINGS) ** 0.5  # a count, less its error
@@ -296,6 +297,24 @@ def _swaps_would_be_accepted(reason: str, example: str, strata: str, wrong: floa
         f"the accepted would be wrong, not at most {alpha:.2g}. If that may be, say what the {strata} are: "
         f"fit(X, y, strata=...), or --stratum COLUMN."
     )
+
+
+def _have_sizes(x: Array, y: Array) -> bool:
+    """Whether rows may have a size: a table of amounts, none negative, whose columns rise and fall together.
+
+    In few columns a size is a place.
+    """
+    if min(x.shape[1], y.shape[1]) < _FEWEST_AMOUNTS:
+        return False
+    amounts = [table[:, table.std(axis=0) > 0] for table in (x, y) if table.min() >= 0]
+    return bool(amounts) and all(_mean_correlation(table) >= _TOGETHER for table in amounts)
+
+
+def _mean_correlation(table: Array) -> float:
+    """Mean correlation of two columns: the variance of their sum beyond their own."""
+    d = table.shape[1]
+    total = float(np.sum(table / table.std(axis=0), axis=1).var())
+    return (total - d) / max(d * (d - 1), 1)
 
 
 def bands_of_size(x: Array, y: Array) -> Array:

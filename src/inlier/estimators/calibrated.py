@@ -90,7 +90,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     look_alike_rate_ : float
         What the promise does not cover: the share of the accepted pairs that would be accepted with the y most like
         their own, too. Near 0, swaps between the most similar rows are noticed; near 1, only ``strata`` help against
-        them. NaN where nothing was accepted, of more than 200,000 pairs, or on a device.
+        them. NaN where nothing was accepted, of more than 200,000 pairs, or where they are not in memory.
     n_maps_ : int
         Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
         the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
@@ -441,7 +441,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
 
         Not where x would fit its own y, which another pair then has, so much better that this is sure to be noticed.
         """
-        if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
+        if rows is None or not isinstance(Y, np.ndarray) or not accepted.any():
             return float("nan")
         kept = check_random_state(self.random_state).permutation(len(accepted))[:_ROWS_FOR_LOOK_ALIKES]
         some = np.flatnonzero(accepted[kept])[:_LOOK_ALIKES]
