@@ -122,7 +122,7 @@ class TestStandardOutput:
         """R13: quietly, and not with the exit code for "nothing found"."""
         rng = np.random.default_rng(0)
         np.save("x.npy", rng.normal(size=(30_000, 2)))
-        for start, words in (("", "--json"), ("INLIER_STREAM_FROM=0 ", "-o -")):
+        for start, words in (("", "--json"), ("INLIER_STREAM_FROM=0 ", "-o -"), ("", "")):
             done = shell(
                 f"{start}inlier match x.npy x.npy {words} --method row-sum -q | head -n 1; exit ${{PIPESTATUS[0]}}"
             )

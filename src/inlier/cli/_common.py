@@ -67,6 +67,8 @@ def answering() -> Iterator[None]:
     except BrokenPipeError:  # whoever read our output has had enough
         let_go_of(sys.stdout)
         raise SystemExit(0) from None
+    except SystemExit as error:  # with which rich ends on that, with 1
+        raise SystemExit(0) if isinstance(error.__context__, BrokenPipeError) else error from None
     except (ValueError, ImportError, OSError) as error:
         if isinstance(error, OSError) and error.filename is None:
             let_go_of(sys.stdout)
