@@ -160,32 +160,42 @@ def _is_installed(module: str) -> bool:
 
 
 def _read_by_arrow(dialect: _Dialect, request: Request, wanted: list[str]) -> dict[str, Array]:
-    arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
-    types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
-    with _arrow_stream(arrow, request.path, 8 * len(wanted)) as stream:
-        try:
-            table = arrow_csv.read_csv(
-                stream,
-                arrow_csv.ReadOptions(column_names=dialect.names, skip_rows=dialect.n_skipped),
-                arrow_csv.ParseOptions(
-                    delimiter=dialect.delimiter,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(dialect.names) > 1,  # in one column an empty line is an empty field
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=wanted,
-                    null_values=_MISSING,
-                    quoted_strings_can_be_null=True,
-                    decimal_point=dialect.decimal_point,
-                ),
-            )
+    arrow = load("pyarrow", "csv")
+    try:
+        table = _arrow_table(dialect, request, wanted, use_threads=True)
+    except arrow.ArrowInvalid:
+        try:  # which of several columns is refused is up to the threads: without them it is always the same one
+            table = _arrow_table(dialect, request, wanted, use_threads=False)
         except arrow.ArrowInvalid as error:
             raise _in_words(error, request, dialect) from error
     return {
         name: from_arrow(table[name], request.path) if name == request.key else table[name].to_numpy()
         for name in wanted
     }
+
+
+def _arrow_table(dialect: _Dialect, request: Request, wanted: list[str], *, use_threads: bool) -> Any:
+    arrow, arrow_csv = load("pyarrow", "csv"), load("pyarrow.csv", "csv")
+    types = {name: arrow.string() if name == request.key else arrow.float64() for name in wanted}
+    with _arrow_stream(arrow, request.path, 8 * len(wanted)) as stream:
+        return arrow_csv.read_csv(
+            stream,
+            arrow_csv.ReadOptions(
+                column_names=dialect.names, skip_rows=dialect.n_skipped, use_threads=use_threads
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=dialect.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(dialect.names) > 1,  # in one column an empty line is an empty field
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=wanted,
+                null_values=_MISSING,
+                quoted_strings_can_be_null=True,
+                decimal_point=dialect.decimal_point,
+            ),
+        )
 
 
 def _arrow_stream(arrow: Any, path: Path, bytes_a_row: int) -> Any:
