@@ -26,6 +26,7 @@ import warnings
 from time import perf_counter
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import ortho_group
 
 import inlier.estimators.repair as steps
@@ -112,7 +113,7 @@ def lineup(X, Y, n_columns=100, k=5):
     return np.where((to_y != rows) & (to_x[to_y] == rows), to_y, rows)
 
 
-def tables(seeds, only, alpha, aside):
+def tables(seeds, only, alpha, aside, jobs):
     """Planted mistakes: partners named, by the oracle too; wrong names; names given to lost rows."""
     print(f"alpha {alpha}; sums over the seeds; at the end the mean over the seeds of the share of wrong names")
     keys = (
@@ -137,43 +138,46 @@ def tables(seeds, only, alpha, aside):
     for name, X, Y, _strata, groups in real_tables(only):
         if (name in ASIDE) != aside and not only:
             continue
-        line, shares = np.zeros(len(keys)), []
-        for seed in range(100, 100 + seeds):
-            x, y, truth, kind, rows = planted(X, Y, np.random.default_rng(seed))
-            given = {} if groups is None or name == "nutrimouse" else {"groups": groups[rows]}
-            found, own = ours(x, y, seed, alpha, **given), np.arange(len(x))
-            by_map, again, by_all = (
-                (truth >= 0)
-                & (truth != own)
-                & (oracle(x, y, truth, other, alpha, knows_all=k, **given).partner == truth)
-                for other, k in ((seed, False), (seed + 5_000, False), (seed, True))
-            )
-            named = (found.partner >= 0) & (found.partner != own)
-            right, lost, peer = named & (found.partner == truth), truth < 0, lineup(x, y)
-            line += [
-                ((truth >= 0) & (truth != own)).sum(),
-                by_map.sum(),
-                (by_map & right).sum(),
-                (by_map & again).sum(),
-                by_all.sum(),
-                (by_all & right).sum(),
-                named.sum(),
-                (named & ~right).sum(),
-                0,
-                lost.sum(),
-                (lost & named).sum(),
-                (kind == "copy").sum(),
-                ((kind == "copy") & (found.kind == "copy")).sum(),
-                ((peer != own) & (peer == truth)).sum(),
-                ((peer != own) & (peer != truth)).sum(),
-            ]
-            shares.append((named & ~right).sum() / max(named.sum(), 1))
+        groups = None if name == "nutrimouse" else groups
+        lines = Parallel(jobs)(delayed(_names)(X, Y, groups, alpha, seed) for seed in range(100, 100 + seeds))
+        line = np.sum(lines, axis=0, dtype=float)
+        shares = [each[RATE - 1] / max(each[RATE - 2], 1) for each in lines]
         line[RATE] = line[RATE - 1] / max(line[RATE - 2], 1)
         total += line
         mean, error = np.mean(shares), np.std(shares) / max(seeds - 1, 1) ** 0.5
         print(f"{name:24s} " + _row(line) + f"  mean FDP {mean:.3f} +- {error:.3f}", flush=True)
     total[RATE] = total[RATE - 1] / max(total[RATE - 2], 1)
     print(f"{'all':24s} " + _row(total))
+
+
+def _names(X, Y, groups, alpha, seed):
+    """Counts of one draw, in the order of the columns of `tables`."""
+    x, y, truth, kind, rows = planted(X, Y, np.random.default_rng(seed))
+    given = {} if groups is None else {"groups": groups[rows]}
+    found, own = ours(x, y, seed, alpha, **given), np.arange(len(x))
+    by_map, again, by_all = (
+        (truth >= 0) & (truth != own) & (oracle(x, y, truth, other, alpha, knows_all=k, **given).partner == truth)
+        for other, k in ((seed, False), (seed + 5_000, False), (seed, True))
+    )
+    named = (found.partner >= 0) & (found.partner != own)
+    right, lost, peer = named & (found.partner == truth), truth < 0, lineup(x, y)
+    return [
+        ((truth >= 0) & (truth != own)).sum(),
+        by_map.sum(),
+        (by_map & right).sum(),
+        (by_map & again).sum(),
+        by_all.sum(),
+        (by_all & right).sum(),
+        named.sum(),
+        (named & ~right).sum(),
+        0,
+        lost.sum(),
+        (lost & named).sum(),
+        (kind == "copy").sum(),
+        ((kind == "copy") & (found.kind == "copy")).sum(),
+        ((peer != own) & (peer == truth)).sum(),
+        ((peer != own) & (peer != truth)).sum(),
+    ]
 
 
 def _row(line):
@@ -210,20 +214,15 @@ def mixed_up(n, d, noise, wrong, rng):
     return X, Y[partner], partner
 
 
-def suspects(seeds, only):
+def suspects(seeds, only, jobs):
     """Share of innocents among the suspects: stated, and true."""
     print(f"{'':36s} suspects  stated    true    miss")
     for n, d, noise in ((1000, 10, 0.3), (1000, 10, 1.0), (1000, 50, 2.0), (300, 30, 0.7), (500, 20, 1.5)):
         if only and f"{n},{d},{noise}" not in only:
             continue
         for wrong in (0.005, 0.02, 0.1):
-            count, stated, true, missed = np.zeros((4, seeds))
-            for seed in range(seeds):
-                X, Y, partner = mixed_up(n, d, noise, wrong, np.random.default_rng(seed))
-                found = ours(X, Y, seed, 0.01)
-                is_right = partner == np.arange(n)
-                count[seed], stated[seed] = found.suspects.sum(), found.n_innocent
-                true[seed], missed[seed] = (found.suspects & is_right).sum(), (~found.suspects & ~is_right).sum()
+            drawn = Parallel(jobs)(delayed(_innocents)(n, d, noise, wrong, seed) for seed in range(seeds))
+            count, stated, true, missed = np.transpose(drawn)
             all_of_them = max(count.sum(), 1)
             print(
                 f"n {n}, d {d}, noise {noise}, {wrong:.1%} wrong".ljust(36)
@@ -231,6 +230,18 @@ def suspects(seeds, only):
                 + f" {missed.mean():7.1f}",
                 flush=True,
             )
+
+
+def _innocents(n, d, noise, wrong, seed):
+    X, Y, partner = mixed_up(n, d, noise, wrong, np.random.default_rng(seed))
+    found = ours(X, Y, seed, 0.01)
+    is_right = partner == np.arange(n)
+    return [
+        found.suspects.sum(),
+        found.n_innocent,
+        (found.suspects & is_right).sum(),
+        (~found.suspects & ~is_right).sum(),
+    ]
 
 
 def permuted(seeds, only):
@@ -337,39 +348,39 @@ def columns(seeds, alpha):
         )
 
 
-def clumps(seeds, alpha):
+def clumps(seeds, alpha, jobs):
     """Rows in clusters, a tenth of the pairs in a ring: wrong names, and wrong ones among new pairs and partners."""
     print(f"{'mean over the seeds':36s}   named     FDP   FDP of new pairs   of partners found")
     for k, within in ((30, 0.5), (200, 0.3), (200, 0.1)):
         for has_groups in (False, True):
-            lines = []
-            for seed in range(seeds):
-                rng, n, own = np.random.default_rng(seed), 600, np.arange(600)
-                centres, cluster = rng.normal(size=(k, 10)), rng.integers(0, k, (2, n))
-                X, new = (centres[of] + within * rng.normal(size=(n, 10)) for of in cluster)
-                Y, new_y = (rows[:, ::-1] + 0.3 * rng.normal(size=(n, 10)) for rows in (X, new))
-                partner, of_new = np.arange(n), np.arange(n)
-                for order, size in ((partner, 60), (of_new, 300)):
-                    ring = rng.permutation(n)[:size]
-                    order[ring] = np.roll(ring, 1)
-                given = {"groups": cluster[0]} if has_groups else {}
-                matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed).fit, X, Y[partner], **given)
-                found = quiet(matcher.repair, X, Y[partner], **given)
-                named = (found.partner >= 0) & (found.partner != own)
-                accepted = matcher.predict_pairs(new, new_y[of_new]).q_values <= alpha
-                proposed = matcher.find_partners(new, 1, among=new_y)
-                sure = proposed.q_values[:, 0] <= alpha
-                lines.append(
-                    [
-                        named.sum(),
-                        (named & (found.partner != np.argsort(partner))).sum() / max(named.sum(), 1),
-                        (accepted & (of_new != own)).sum() / max(accepted.sum(), 1),
-                        (sure & (proposed.rows[:, 0] != own)).sum() / max(sure.sum(), 1),
-                    ]
-                )
+            lines = Parallel(jobs)(delayed(_clump)(k, within, has_groups, alpha, seed) for seed in range(seeds))
             name = f"{k} clusters, {within} wide" + (", given as groups" if has_groups else "")
             n_named, *rates = np.mean(lines, axis=0)
             print(f"{name:36s} {n_named:7.1f} {rates[0]:7.3f} {rates[1]:18.3f} {rates[2]:19.3f}", flush=True)
+
+
+def _clump(k, within, has_groups, alpha, seed):
+    rng, n, own = np.random.default_rng(seed), 600, np.arange(600)
+    centres, cluster = rng.normal(size=(k, 10)), rng.integers(0, k, (2, n))
+    X, new = (centres[of] + within * rng.normal(size=(n, 10)) for of in cluster)
+    Y, new_y = (rows[:, ::-1] + 0.3 * rng.normal(size=(n, 10)) for rows in (X, new))
+    partner, of_new = np.arange(n), np.arange(n)
+    for order, size in ((partner, 60), (of_new, 300)):
+        ring = rng.permutation(n)[:size]
+        order[ring] = np.roll(ring, 1)
+    given = {"groups": cluster[0]} if has_groups else {}
+    matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed).fit, X, Y[partner], **given)
+    found = quiet(matcher.repair, X, Y[partner], **given)
+    named = (found.partner >= 0) & (found.partner != own)
+    accepted = matcher.predict_pairs(new, new_y[of_new]).q_values <= alpha
+    proposed = matcher.find_partners(new, 1, among=new_y)
+    sure = proposed.q_values[:, 0] <= alpha
+    return [
+        named.sum(),
+        (named & (found.partner != np.argsort(partner))).sum() / max(named.sum(), 1),
+        (accepted & (of_new != own)).sum() / max(accepted.sum(), 1),
+        (sure & (proposed.rows[:, 0] != own)).sum() / max(sure.sum(), 1),
+    ]
 
 
 def speed():
@@ -401,16 +412,17 @@ def main():
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--only", nargs="*", default=(), help="tables, first words of permuted, n,d,noise of suspects")
     parser.add_argument("--aside", action="store_true", help="the tables that were kept aside")
+    parser.add_argument("--jobs", type=int, default=1, help="draws at a time, of tables, suspects and clumps")
     given = parser.parse_args()
     start = perf_counter()
     {
-        "tables": lambda: tables(given.seeds, given.only, given.alpha, given.aside),
+        "tables": lambda: tables(given.seeds, given.only, given.alpha, given.aside, given.jobs),
         "real": lambda: real(given.alpha),
-        "suspects": lambda: suspects(given.seeds, given.only),
+        "suspects": lambda: suspects(given.seeds, given.only, given.jobs),
         "permuted": lambda: permuted(given.seeds, given.only),
         "copies": lambda: copies(given.seeds),
         "columns": lambda: columns(given.seeds, given.alpha),
-        "clumps": lambda: clumps(given.seeds, given.alpha),
+        "clumps": lambda: clumps(given.seeds, given.alpha, given.jobs),
         "speed": speed,
     }[given.what]()
     print(f"({perf_counter() - start:.0f} s)")

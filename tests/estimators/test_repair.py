@@ -70,7 +70,9 @@ def test_nobody_is_called_lost_where_partners_would_not_stand_out_if_they_were_h
     repaired = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y)
     assert repaired.suspects[:60].sum() > 40
     assert not (repaired.kind == "lost").any()
-    assert (repaired.kind[repaired.suspects] == "doubtful").sum() > 40
+    kinds = repaired.kind[repaired.suspects]
+    assert np.isin(kinds, ["doubtful", "moved", "swapped"]).all()
+    assert (kinds == "doubtful").mean() > 0.7
 
 
 def test_apply_puts_the_table_right(repaired):

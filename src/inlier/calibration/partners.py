@@ -12,8 +12,11 @@ What a name is worth is told by right pairs, too, for they have their partner: t
 same y, their own left out, is the best of m wrong partners (f0, of distribution F0); t with their own partner is what a
 right name has (f1, F1). In a cycle of three x_j may fit y_i for good reasons while x_i with y_j is chance; so for each
 of them one j is taken to be such. A suspect that is wrong with chance c, its partner among the y with chance h, has the
-right name at t with a chance in proportion to c h f1 F0, a wrong one to (1 - c h) f0 + c h F1 f0. The share h is that
-of the largest likelihood; q-values are means of the chances of a wrong name over all names that are as sure or surer.
+right name at t with a chance in proportion to c h f1 F0, a wrong one to (1 - c h) f0 + c h F1 f0. That holds for names
+on the whole. Some have a rival, another y for the same x or another x for the same y, that is nearly as good: evidence
+is the logarithm of a ratio of likelihoods, so a rival of evidence s is the right one with a chance in proportion to
+c h f1 F0 exp(s - t). The share h is that of the largest likelihood; q-values are means of the chances of a wrong name
+over all names that are as sure or surer.
 
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
@@ -91,11 +94,13 @@ def name_partners(
     for places, *both in _mean_log_odds(compared, suspects, suspects):
         (r, c), onward, back = _worth_a_thought(compared[0], suspects[places], suspects, has, evidence.level, both)
         found.append((places[r], c, evidence(onward, back, evidence.wrong[c], wrong[places[r]])))
-    row, column, weight, rank = _best_of_each(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    rows, columns, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+    row, column, weight, rank = _best_of_each(rows, columns, weights)
     best, second = np.full((2, m), -1)
     best[row[rank == 0]], second[row[rank == 1]] = column[rank == 0], column[rank == 1]
     chosen, strength = _assigned(row, column, weight, m)
-    is_wrong_name, not_here = chance.judge(strength, np.where(has[0][suspects], wrong, 0.0))
+    rivals = _rivals(rows, columns, weights, chosen, strength)
+    is_wrong_name, not_here = chance.judge(strength, rivals, np.where(has[0][suspects], wrong, 0.0))
     runner_up = np.where(best == chosen, second, best)
     partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
     return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
@@ -108,6 +113,20 @@ def _best_of_each(row: Array, column: Array, weight: FloatArray) -> tuple[Array,
     rank = np.arange(kept.size) - np.searchsorted(row[kept], row[kept])
     few = rank < _MOST_CANDIDATES
     return row[kept][few], column[kept][few], weight[kept][few], rank[few]
+
+
+def _rivals(row: Array, column: Array, weight: FloatArray, chosen: Array, strength: FloatArray) -> FloatArray:
+    """How likely the rivals of each name are, over the name itself: the sum of exp(t_kl - t_ij).
+
+    They are other y for its x_i, and other x for its y_j; also those that were given to others, for that may be wrong.
+    """
+    rivals, owner = np.zeros(chosen.size), np.full(chosen.size, -1)
+    owner[chosen[chosen >= 0]] = np.flatnonzero(chosen >= 0)
+    others = np.flatnonzero((weight > 0) & (chosen[row] != column))
+    for name in (np.where(chosen[row] >= 0, row, -1), owner[column]):
+        rival = others[name[others] >= 0]
+        np.add.at(rivals, name[rival], np.exp(weight[rival] - strength[name[rival]]))
+    return rivals
 
 
 def _means_of_surer(chances: FloatArray) -> FloatArray:
@@ -312,17 +331,20 @@ class _Chance:
         right = evidence(own, np.where(swapped, another, beside_back), drawn).ravel()
         return _Chance(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
 
-    def judge(self, evidence: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chance that each name is wrong, and that a wrong row's partner is not here; evidence is 0 without a name."""
+    def judge(self, evidence: FloatArray, rivals: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chance that each name is wrong, and that a wrong row's partner is not here; evidence is 0 without a name.
+
+        ``rivals`` are how likely other names for its x, or for its y, are together, over the name itself.
+        """
         below_right = np.searchsorted(self.right, evidence) / self.right.size
         if_right = np.exp(self.names(evidence)) * np.searchsorted(self.wrong, evidence) / self.wrong.size
         here = 0.5
         for _ in range(_ROUNDS):
             prior = wrong * here
-            right, other = prior * if_right, prior * below_right
+            right, other = prior * if_right, prior * (below_right + if_right * rivals)
             total = right + other + 1 - prior
             here = float(np.clip(np.sum((right + other) / total) / max(float(wrong.sum()), 1e-9), 0.02, 0.98))
-        not_here = (1 - here) / (here * (if_right + below_right) + 1 - here)
+        not_here = (1 - here) / (here * (if_right * (1 + rivals) + below_right) + 1 - here)
         return 1 - right / total, not_here if self._would_be_seen() else np.minimum(not_here, 0.5)
 
     def _would_be_seen(self) -> bool:
