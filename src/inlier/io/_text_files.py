@@ -180,9 +180,7 @@ def _arrow_table(dialect: _Dialect, request: Request, wanted: list[str], *, use_
     with _arrow_stream(arrow, request.path, 8 * len(wanted)) as stream:
         return arrow_csv.read_csv(
             stream,
-            arrow_csv.ReadOptions(
-                column_names=dialect.names, skip_rows=dialect.n_skipped, use_threads=use_threads
-            ),
+            arrow_csv.ReadOptions(column_names=dialect.names, skip_rows=dialect.n_skipped, use_threads=use_threads),
             arrow_csv.ParseOptions(
                 delimiter=dialect.delimiter,
                 newlines_in_values=True,
