@@ -6,15 +6,20 @@ import pytest
 from inlier import CalibratedMatcher
 from inlier.calibration import retrieval
 from inlier.calibration.retrieval import (
+    NOWHERE,
     Alignment,
     Pools,
+    Proposer,
     Side,
+    _fold_of,
+    _share_here,
     best_partners,
     crowding,
     learn_dictionary,
     mutual_neighbours,
     unit_rows,
 )
+from inlier.rows.null_pairs import row_hashes
 
 
 @pytest.fixture(params=[2**24, 60])
@@ -56,17 +61,80 @@ def test_mutual_neighbours_are_those_of_the_definition():
 
 
 @pytest.mark.usefixtures("_blocks_of")
-def test_a_partner_that_is_left_out_is_not_found():
+def test_what_is_hidden_is_no_candidate_and_crowds_nobody():
     x = rows_of(20, 5, 4)
-    own = np.concatenate([np.arange(20), np.arange(20)])
     rows, _ = best_partners(x, x, crowding(x, x))
     np.testing.assert_array_equal(rows[:, 0], np.arange(20))
-    rows, scores = best_partners(x, x, crowding(x, x), leave_out=own)
-    assert (rows[:, 0] != np.arange(20)).all()
-    reference = csls(x, x)
-    np.fill_diagonal(reference, -np.inf)
-    np.testing.assert_array_equal(rows[:, 0], reference.argmax(axis=1))
-    np.testing.assert_allclose(scores[:, 0], reference.max(axis=1), atol=1e-5)
+
+    def hide(cosines, some):
+        own = np.arange(20)[some]
+        cosines[np.arange(own.size), own] = NOWHERE
+
+    rows, scores = best_partners(x, x, crowding(x, x), 1, hide)
+    for i in range(20):
+        others = np.delete(np.arange(20), i)
+        reference = csls(x[[i]], x[others])[0] + (x[others] @ x[i]) - crowding(x[others], x)  # crowded by one row alone
+        assert rows[i, 0] == others[reference.argmax()]
+        assert scores[i, 0] == pytest.approx(reference.max(), abs=1e-5)
+
+
+@pytest.mark.usefixtures("_blocks_of")
+@pytest.mark.parametrize("n_candidates", [40, 3, 1])
+def test_scores_and_chances_of_names_are_those_of_the_definition(n_candidates):
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(90, 6))
+    Y = X + 0.4 * rng.normal(size=(90, 6))
+    entries = np.arange(60)
+    proposer = Proposer.of(
+        X[:60], Y[:60], (entries, entries, np.ones(60)), (entries, entries), np.random.RandomState(0)
+    )
+    candidates = Y[90 - n_candidates :][np.r_[0:n_candidates, 0]]  # the first of them twice
+    rows, scores, p, _ = proposer.find(X[60:], candidates, 2)
+    sure = np.array([_looked_up(proposer, i, x, candidates[:-1]) for i, x in enumerate(X[:60])], dtype=object)
+    if_here, is_own, if_gone = np.array(sure[:, 0], float), np.array(sure[:, 1], bool), np.array(sure[:, 2], float)
+    expected = np.array([_looked_up(proposer, None, x, candidates[:-1])[2] for x in X[60:]])
+    np.testing.assert_allclose(scores[:, 0], expected, atol=1e-5)
+    wrong = np.where(is_own, -np.inf, if_here)
+    p_here, p_gone = (np.array([(1 + (null >= t - 1e-6).sum()) / 61 for t in expected]) for null in (wrong, if_gone))
+    share = _share_here(scores, if_here[:, None], if_gone[:, None])
+    np.testing.assert_allclose(p[:, 0], share * p_here + (1 - share) * p_gone, atol=0.02)
+    assert rows.shape == (30, min(2, n_candidates))
+    assert (rows < n_candidates).all()  # of two equal rows, the first
+
+
+def _looked_up(proposer, own, x, candidates):
+    """Score of the best name with the own partner there, whether it is the own one, and the score without it."""
+    fold = int(_fold_of(x[None])[0])
+    alignment = proposer.alignments[fold]
+    around = alignment.x(proposer.around[proposer.fold_around != fold])
+    hashes = row_hashes(candidates).tolist()
+
+    def best(rows):
+        y = alignment.y(proposer.sides[1](rows))
+        every = alignment.y(
+            proposer.sides[1](np.concatenate([candidates, proposer.sure_y[_missing(hashes, proposer)]]))
+        )
+        cosines = (alignment.x(proposer.sides[0](x[None])) @ y.T)[0].astype(float)
+        # rows that are there for others alone count as being nowhere
+        n_hidden = len(every) - len(rows)
+        around_x = np.sort(np.r_[cosines, [NOWHERE] * n_hidden])[-min(10, len(every)) :].mean()
+        nearness = 2 * cosines - around_x - crowding(y, around)
+        rival = csls(around, every)
+        rival = rival[:, [np.flatnonzero((every == row).all(axis=1))[0] for row in y]].max(axis=0)
+        first = int(nearness.argmax())
+        others = np.delete(nearness, first)
+        return first, 2 * nearness[first] - max(others.max(initial=-np.inf), rival[first])
+
+    if own is None:
+        return None, None, best(candidates)[1]
+    mine = row_hashes(proposer.sure_y[[own]]).item()
+    others = np.array([row for row, code in zip(candidates, hashes, strict=True) if code != mine])
+    first, with_own = best(np.concatenate([proposer.sure_y[[own]], others]))
+    return with_own, first == 0, best(others)[1]
+
+
+def _missing(hashes, proposer):
+    return [k for k, code in enumerate(row_hashes(proposer.sure_y).tolist()) if code not in hashes]
 
 
 def test_a_rotation_is_undone_whatever_the_units():
@@ -130,6 +198,22 @@ def test_unpaired_rows_help_and_claims_hold(seed, promise):
     table = judge.scores_of_all_pairings(x, y)
     np.testing.assert_allclose(judge.pairings(x, y)(np.arange(30), np.arange(10, 40)), np.diag(table, 10), atol=1e-5)
     np.testing.assert_allclose(judge.scores(x, y), np.diag(table), atol=1e-5)
+
+
+@pytest.mark.seeds
+@pytest.mark.parametrize("gone", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n_looked_up", [300, 10])
+def test_names_keep_their_rate_whether_partners_are_there_or_not(gone, n_looked_up, seed, promise):
+    X, Y, partner, rest = vocabularies(n=900, n_entries=400, wrong=0.3, seed=100 + seed)
+    matcher = CalibratedMatcher(alpha=0.1, random_state=0).fit(X[:400], Y[partner])
+    there = np.random.default_rng(seed).random(rest.size) >= gone
+    candidates = np.concatenate([partner, rest[there]])
+    found = matcher.find_partners(X[rest[:n_looked_up]], among=Y[candidates])
+    named = found.q_values[:, 0] <= 0.1
+    is_wrong = named & (candidates[found.rows[:, 0]] != rest[:n_looked_up])
+    promise("share of wrong names", int(is_wrong.sum()) / max(int(named.sum()), 1), 1, 0.1, spread=1)
+    if gone == 0 and n_looked_up == 300:
+        assert named.mean() > 0.2
 
 
 def test_nothing_is_claimed_of_vocabularies_that_have_nothing_in_common():

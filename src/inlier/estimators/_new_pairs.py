@@ -164,9 +164,9 @@ class Partners:
         Rows of the candidates: of y in `fit`, and behind them those of ``unpaired``; or of ``among``. -1 where nothing
         was learned that could name one.
     scores : ndarray of shape (n, k)
-        CSLS: twice the cosine, less how crowded it is around both.
+        CSLS (twice the cosine, less how crowded it is around both), and by how much it is above the nearest rival's.
     p_values : ndarray of shape (n, k)
-        Chance that the best of all wrong partners scores as high.
+        Chance that a name is wrong and scores as high.
     q_values : ndarray of shape (n, k)
         Share of wrong names among those of at least this score.
     """
