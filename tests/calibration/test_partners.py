@@ -181,7 +181,7 @@ def test_log_odds_are_means_over_the_deals(mixed_up):
 
 def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
     compared, suspects, sure = mixed_up
-    names = name_partners(compared, suspects, np.ones(suspects.size), sure)
+    names = name_partners(compared, suspects, np.ones(sure.size), sure)
     named = names.q_values <= 0.05
     assert named.tolist() == [True] * 5 + [False] * 2
     assert names.partner[:5].tolist() == [7, 3, 22, 20, 21]
@@ -191,8 +191,8 @@ def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
 @pytest.mark.parametrize(("chance", "is_named"), [(0.3, True), (1e-9, False)])
 def test_a_row_that_is_right_gets_no_name_and_keeps_its_y(mixed_up, chance, is_named):
     compared, suspects, sure = mixed_up
-    wrong = np.ones(suspects.size)
-    wrong[0] = chance
+    wrong = np.ones(sure.size)
+    wrong[suspects[0]] = chance
     names = name_partners(compared, suspects, wrong, sure)
     assert ((names.q_values[:2] <= 0.05) == is_named).all()
     assert (names.q_values[2:5] <= 0.05).all()
@@ -210,8 +210,8 @@ def test_a_copy_has_an_owner(mixed_up):
 
 def test_without_right_pairs_nobody_is_named(mixed_up):
     compared, suspects, sure = mixed_up
-    names = name_partners(compared, suspects, np.ones(suspects.size), np.zeros_like(sure))
+    names = name_partners(compared, suspects, np.ones(sure.size), np.zeros_like(sure))
     assert (names.partner == -1).all()
     assert (names.q_values == 1).all()
     assert (find_owners(compared, suspects, np.zeros_like(sure))[1].of == -1).all()
-    assert name_partners(compared, suspects[:0], np.ones(0), sure).partner.size == 0
+    assert name_partners(compared, suspects[:0], np.ones(sure.size), sure).partner.size == 0

@@ -1,10 +1,11 @@
 """With whom, then? Partners of the rows that are wrong, with an error rate for the names.
 
-Each suspect's x_i is tried with the y of all suspects. How far log odds speak for a pair is told by pairs that are
-right: lambda is the logarithm of how much more often they have such log odds than re-pairings do. Beforehand the
-partner of a wrong row is one of the m suspects' y_j in proportion to c_j, the chance that y_j is not with its own x:
-with the chance v_j / m, v_j = c_j / mean c. A mix-up is seldom alone: a share rho of them are swaps. If y_i belongs to
-x_j, which has the chance P_ji, then x_i belongs to y_j with the chance rho. So the evidence for x_i with y_j is
+Each suspect's x_i is tried with the y of all suspects, or of all rows: the candidates. How far log odds speak for a
+pair is told by pairs that are right: lambda is the logarithm of how much more often they have such log odds than
+re-pairings do. Beforehand the partner of a wrong row is one of the m candidates' y_j in proportion to c_j, the chance
+that y_j is not with its own x: with the chance v_j / m, v_j = c_j / mean c. A mix-up is seldom alone: a share rho of
+them are swaps. If y_i belongs to x_j, which has the chance P_ji, then x_i belongs to y_j with the chance rho. So the
+evidence for x_i with y_j is
 
     t_ij = lambda_ij + log((1 - rho P_ji) v_j + rho m P_ji),   logit P_ji = lambda_ji + logit(c_j v_i / m).
 
@@ -48,7 +49,7 @@ _DRAWS = 4  # of what might stand beside a right pair
 _DRAW = np.arange(_DRAWS)[:, None]
 _GOLDEN = (5**0.5 - 1) / 2  # whose multiples are spread evenly over the unit interval
 _UNLIKELY = 1e-9
-_ROWS_FOR_ODDS = 500  # right pairs whose re-pairings with the suspects tell what log odds are worth
+_ROWS_FOR_ODDS = 500  # right pairs whose re-pairings with the candidates tell what log odds are worth
 _TABLE = 4_096  # values that a ratio is kept at
 _SLOPE = 1e-3  # of the logarithm of a ratio, so that what is higher counts more wherever it is level
 _ROUNDS = 100  # of the iteration for the share of suspects whose partner is here
@@ -76,33 +77,40 @@ class Owners:
 
 
 def name_partners(
-    compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, sure: Mask, has: tuple[Mask, Mask] | None = None
+    compared: Sequence[AnyPairs],
+    suspects: Array,
+    wrong: FloatArray,
+    sure: Mask,
+    has: tuple[Mask, Mask] | None = None,
+    candidates: Array | None = None,
 ) -> Names:
-    """Propose partners of the suspects, which are wrong with these chances, among each other; folds were weighed.
+    """Propose partners of the suspects among the y of the candidates, by default each other's; folds were weighed.
 
-    ``has`` says of all pairs whether they have an x, and a y.
+    ``wrong`` is the chance that each row is wrong, ``has`` says of all rows whether they have an x, and a y.
     """
     m, everyone = suspects.size, np.ones(sure.size, dtype=bool)
     has = (everyone, everyone) if has is None else has
+    candidates = suspects if candidates is None else candidates
     nobody = Names(np.full(m, -1), np.ones(m), np.full(m, -1), np.full(m, 0.5))
-    if m < 2 or sure.sum() < FEWEST_SURE:
+    if min(m, candidates.size - 1) < 1 or sure.sum() < FEWEST_SURE:
         return nobody
-    chance = _Chance.of(compared, suspects, np.where(has[1][suspects], wrong, 0.0), has)
+    of_x, of_y = (np.where(side, wrong, 0.0) for side in has)
+    chance = _Chance.of(compared, candidates, of_y[candidates], has)
     if chance is None:
         return nobody
     found, evidence = [], chance.evidence
-    for places, *both in _mean_log_odds(compared, suspects, suspects):
-        (r, c), onward, back = _worth_a_thought(compared[0], suspects[places], suspects, has, evidence.level, both)
-        found.append((places[r], c, evidence(onward, back, evidence.wrong[c], wrong[places[r]])))
+    for places, *both in _mean_log_odds(compared, suspects, candidates):
+        (r, c), onward, back = _worth_a_thought(compared[0], suspects[places], candidates, has, evidence.level, both)
+        found.append((places[r], c, evidence(onward, back, evidence.wrong[c], wrong[suspects[places[r]]])))
     rows, columns, weights = (np.concatenate(part) for part in zip(*found, strict=True))
     row, column, weight, rank = _best_of_each(rows, columns, weights)
     best, second = np.full((2, m), -1)
     best[row[rank == 0]], second[row[rank == 1]] = column[rank == 0], column[rank == 1]
     chosen, strength = _assigned(row, column, weight, m)
     rivals = _rivals(rows, columns, weights, chosen, strength)
-    is_wrong_name, not_here = chance.judge(strength, rivals, np.where(has[0][suspects], wrong, 0.0))
+    is_wrong_name, not_here = chance.judge(strength, rivals, of_x[suspects])
     runner_up = np.where(best == chosen, second, best)
-    partner, other = (np.where(c >= 0, suspects[c], -1) for c in (chosen, runner_up))
+    partner, other = (np.where(c >= 0, candidates[c], -1) for c in (chosen, runner_up))
     return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
 
 
@@ -120,7 +128,7 @@ def _rivals(row: Array, column: Array, weight: FloatArray, chosen: Array, streng
 
     They are other y for its x_i, and other x for its y_j; also those that were given to others, for that may be wrong.
     """
-    rivals, owner = np.zeros(chosen.size), np.full(chosen.size, -1)
+    rivals, owner = np.zeros(chosen.size), np.full(column.max(initial=-1) + 1, -1)
     owner[chosen[chosen >= 0]] = np.flatnonzero(chosen >= 0)
     others = np.flatnonzero((weight > 0) & (chosen[row] != column))
     for name in (np.where(chosen[row] >= 0, row, -1), owner[column]):
@@ -266,7 +274,7 @@ class _Evidence:
     """Evidence t for names, from log odds."""
 
     lambda_: _LogRatio
-    wrong: FloatArray  # c, the chance that each suspect's y is not with its own x; 0 where it has none
+    wrong: FloatArray  # c, the chance that each candidate's y is not with its own x; 0 where it has none
 
     @property
     def level(self) -> float:
@@ -295,7 +303,7 @@ class _Evidence:
 
 @dataclass(frozen=True, eq=False)
 class _Chance:
-    """What right pairs find among the suspects, and with their own partner."""
+    """What right pairs find among the candidates, and with their own partner."""
 
     evidence: _Evidence
     names: _LogRatio  # log f1 / f0
@@ -303,32 +311,33 @@ class _Chance:
     right: FloatArray  # evidence of own partners, in rising order
 
     @staticmethod
-    def of(compared: Sequence[AnyPairs], suspects: Array, wrong: FloatArray, has: tuple[Mask, Mask]) -> _Chance | None:
-        """Learn it from the pairs that maps were learned from; None where none of them may be with a suspect."""
-        rows, m = np.flatnonzero(compared[0].trusted), suspects.size
+    def of(
+        compared: Sequence[AnyPairs], candidates: Array, wrong: FloatArray, has: tuple[Mask, Mask]
+    ) -> _Chance | None:
+        """Learn it from the pairs that maps were learned from; None where none of them may be with a candidate."""
+        rows, m = np.flatnonzero(compared[0].trusted), candidates.size
         rows = rows[:: max(1, rows.size // _MOST_SURE)]
         own, n = _mean_own_log_odds(compared, rows), rows.size
         some = rows[:: max(1, n // _ROWS_FOR_ODDS)]
         strangers = [
-            onward[compared[0].allowed(some[places], suspects) & has[1][suspects]]
-            for places, onward, _ in _mean_log_odds(compared, some, suspects)
+            onward[compared[0].allowed(some[places], candidates) & has[1][candidates]]
+            for places, onward, _ in _mean_log_odds(compared, some, candidates)
         ]
         if not any(part.size for part in strangers):
             return None
         evidence = _Evidence(_LogRatio.of(own, np.concatenate(strangers), n * m), wrong)
-        best, beside = np.zeros(n), (np.arange(n) * (2 * _DRAW + 1) + _DRAW) % m  # some suspect or other
+        best, beside = np.zeros(n), _in_proportion(wrong, _DRAWS * n).reshape(_DRAWS, n)  # some wrong row or other
         beside_onward, beside_back = np.full((2, *beside.shape), IMPOSSIBLE)
-        for place, *both in _mean_log_odds(compared, rows, suspects):
-            (r, c), onward, back = _worth_a_thought(compared[0], rows[place], suspects, has, evidence.level, both)
+        for place, *both in _mean_log_odds(compared, rows, candidates):
+            (r, c), onward, back = _worth_a_thought(compared[0], rows[place], candidates, has, evidence.level, both)
             np.maximum.at(best, place[r], evidence(onward, back, wrong[c]))
-            at, drawn = (np.arange(place.size), beside[:, place]), suspects[beside[:, place]]
+            at, drawn = (np.arange(place.size), beside[:, place]), candidates[beside[:, place]]
             of_drawn = _where_possible(compared[0], rows[place], drawn, has, [side[at] for side in both])
             beside_onward[:, place], beside_back[:, place] = of_drawn
         another = np.stack([np.roll(own, (draw + 1) * n // (_DRAWS + 1)) for draw in range(_DRAWS)])
         by_chance = np.maximum(best, evidence(beside_onward, another, wrong[beside])).ravel()
         swapped = (np.arange(n) + _DRAW) % 2 == 0
-        drawn = wrong[_in_proportion(wrong, beside.size)].reshape(beside.shape)
-        right = evidence(own, np.where(swapped, another, beside_back), drawn).ravel()
+        right = evidence(own, np.where(swapped, another, beside_back), wrong[beside]).ravel()
         return _Chance(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
 
     def judge(self, evidence: FloatArray, rivals: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -384,7 +393,8 @@ def _assigned(row: Array, column: Array, weight: FloatArray, m: int) -> tuple[Ar
 
 def _parts(row: Array, column: Array, m: int) -> Array:
     """Number of the connected part of each row of the graph of candidates."""
-    graph = coo_matrix((np.ones(row.size), (row, m + column)), shape=(2 * m, 2 * m))
+    size = m + int(column.max(initial=-1)) + 1
+    graph = coo_matrix((np.ones(row.size), (row, m + column)), shape=(size, size))
     return np.asarray(connected_components(graph, directed=False)[1])
 
 

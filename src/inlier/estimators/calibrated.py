@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from inlier._checks import check_count, check_flag, check_number, warn
+from inlier._checks import check_choice, check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
 from inlier.calibration.competition import surely_beaten
 from inlier.calibration.cross_fit import CrossFit, cross_fit
@@ -235,6 +235,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         strata: Any = None,
         alpha: float | None = None,
         unpaired: Any = None,
+        candidates: str = "auto",
     ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
@@ -249,6 +250,9 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
             Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
             them, and for them, too. They are counted behind the others. Not together with groups or strata.
+        candidates : {"auto", "all"}, default="auto"
+            Whose y may be named as partners: those of all rows, or, of more than 5,000 pairs, those of rows that may be
+            wrong themselves. "all" takes all rows of up to 20,000 pairs.
 
         Returns
         -------
@@ -270,6 +274,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         """
         check_is_fitted(self, "q_values_")
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
+        check_choice(candidates, ("auto", "all"), "candidates")
         labels, given = labels_of_both(X, y), (X, y)
         X, Y = self._read_pairs(X, y)
         n = X.shape[0]
@@ -301,7 +306,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
             return rows.set_apart(found, some)
 
-        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside)
+        wants_all = candidates == "all"
+        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside, wants_all=wants_all)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""

@@ -35,6 +35,7 @@ _CANDIDATE = 0.25  # chance of being wrong from which a row is tried with others
 _SURE = 0.05  # chance of being wrong up to which a pair tells what right pairs do
 _MOST_LOOKED_AT = 5_000  # pairs up to which all are looked at; of more, those not accepted, and so many beside them
 _BESIDE_THEM = 3_000
+_MOST_CANDIDATES = 20_000  # pairs up to which the y of all of them may be candidates
 _MOST_UNPAIRED = 5_000  # rows without a partner, each of which is tried with each
 _CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
 _AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
@@ -273,15 +274,18 @@ def repair_pairs(
     alpha: float,
     labels: Any,
     beside: Beside,
+    *,
+    wants_all: bool,
 ) -> Repair:
     """Say of each row whether it is with its partner, and if not, with whom it belongs.
 
-    ``pairs`` are prepared; ``pair_labels`` makes what pairs have in common, of some rows of them.
+    ``pairs`` are prepared; ``pair_labels`` makes what pairs have in common, of some rows of them. Where all rows are
+    looked at, as ``wants_all`` wants, their y are candidates; otherwise those of rows that may be wrong.
     """
     rng = check_random_state(matcher.random_state)
     q = np.ones(of.n_all)
     q[: of.n_pairs] = to_host(matcher.q_values_)
-    looked_at = _rows_to_look_at(matcher, of, rng)
+    looked_at = _rows_to_look_at(matcher, of, rng, wants_all)
     near, common = pairs.near(looked_at), pair_labels(looked_at)
     is_pair, has = looked_at < of.n_pairs, of.have_x_and_y(looked_at)
     helped = beside.helper(near, common, rng)
@@ -304,9 +308,10 @@ def repair_pairs(
     for fold in compared:
         fold.weigh()
     suspects, perhaps = np.flatnonzero(aside), np.flatnonzero(aside & (rank != 1) & is_pair)
+    candidates = np.arange(of.n_all) if looked_at.size == of.n_all else suspects
     owners = trusted & (wrong_again <= _CANDIDATE)  # a copy fits an owner's x as well, so owners are not quite sure
     found = _Found(
-        name_partners(compared, suspects, wrong_again[suspects], sure, has),
+        name_partners(compared, suspects, wrong_again, sure, has, candidates),
         suspects,
         *find_owners(compared, perhaps, owners),
         nearly_equal(near, perhaps, owners),
@@ -317,9 +322,12 @@ def repair_pairs(
     return replace(verdict.repair(looked_at, q, of, gaps, labels), tells_innocent=told)
 
 
-def _rows_to_look_at(matcher: CalibratedMatcher, of: Rows, rng: np.random.RandomState) -> Array:
+def _rows_to_look_at(matcher: CalibratedMatcher, of: Rows, rng: np.random.RandomState, wants_all: bool) -> Array:
     mask = to_host(matcher.inlier_mask_)
-    if mask.size <= _MOST_LOOKED_AT:
+    if wants_all and mask.size > _MOST_CANDIDATES:
+        reason = f"'all' is for up to {_MOST_CANDIDATES:,} pairs, and there are {mask.size:,}."
+        raise ParameterError("candidates", f"{reason} Leave it out, or see find_partners.")
+    if wants_all or mask.size <= _MOST_LOOKED_AT:
         return np.arange(of.n_all)
     accepted = np.flatnonzero(mask)
     beside = rng.choice(accepted, min(_BESIDE_THEM, accepted.size), replace=False)
