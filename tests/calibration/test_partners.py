@@ -188,6 +188,19 @@ def test_swaps_and_cycles_are_named_and_the_lost_are_not(mixed_up):
     assert (names.not_here[5:] > 0.5).all()
 
 
+@pytest.mark.parametrize("among_all", [True, False])
+def test_a_partner_in_a_row_that_seems_right_is_named_where_all_rows_are_candidates(mixed_up, among_all):
+    compared, suspects, sure = mixed_up
+    wrong = np.where(sure, 1e-3, 1.0)
+    wrong[3] = 0.05
+    others = suspects[suspects != 3]
+    names = name_partners(compared, others, wrong, sure, None, np.arange(sure.size) if among_all else None)
+    assert (names.q_values[0] <= 0.05) == among_all
+    assert (names.partner[0] == 3) == among_all
+    assert names.partner[1:4].tolist() == [22, 20, 21]
+    assert (names.q_values[1:4] <= 0.05).all()
+
+
 @pytest.mark.parametrize(("chance", "is_named"), [(0.3, True), (1e-9, False)])
 def test_a_row_that_is_right_gets_no_name_and_keeps_its_y(mixed_up, chance, is_named):
     compared, suspects, sure = mixed_up

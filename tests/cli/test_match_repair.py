@@ -76,6 +76,7 @@ def test_ids_that_only_one_file_has_find_each_other(folder):
         (["--repair", "fixed.csv", "--splits", "2"], "--repair belongs to --method calibrated"),
         (["--repair", "fixed.png"], "fixed.png"),
         (["--unmatched"], "--unmatched belongs to --repair"),
+        (["--candidates", "all"], "--candidates belongs to --repair"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_code_2(words, message):

@@ -172,7 +172,12 @@ class Repairing:
 
     @staticmethod
     def of(
-        matcher: Any, tables: tuple[Table, Table], pairing: Pairing, given: dict[str, Any], *, unmatched: bool
+        matcher: Any,
+        tables: tuple[Table, Table],
+        pairing: Pairing,
+        given: dict[str, Any],
+        unmatched: bool,
+        candidates: str,
     ) -> Repairing:
         """Repair pairs; where that is asked for, look also among rows that only one file has, and for them."""
         import numpy as np
@@ -183,7 +188,8 @@ class Repairing:
             (others, X_rest), (others_y, Y_rest) = others_of(tables[0], rows), others_of(tables[1], rows_y)
             rest, Y = (X_rest, Y_rest), np.concatenate([Y, Y_rest])
             rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])
-        repair = matcher.repair(pairing.X, pairing.Y, given.get("groups"), given.get("strata"), unpaired=rest)
+        labels = given.get("groups"), given.get("strata")
+        repair = matcher.repair(pairing.X, pairing.Y, *labels, unpaired=rest, candidates=candidates)
         if pairing.keys is not None:
             assert tables[0].keys is not None
             assert tables[1].keys is not None

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -124,6 +124,14 @@ class _Settings:
     is_flag=True,
     help="With --repair and --key: look for partners among rows whose id only one file has, too, and for them.",
 )
+@click.option(
+    "--candidates",
+    type=click.Choice(["auto", "all"]),
+    default="auto",
+    show_default=True,
+    help="With --repair: whose Y may be named. Those of all rows, or, of more than 5,000 pairs, of rows that may be "
+    "wrong themselves; all rows of up to 20,000 pairs.",
+)
 @learning_options
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
 @click.pass_context
@@ -142,6 +150,7 @@ def match(
     missing: str | None,
     repair: Path | None,
     unmatched: bool,
+    candidates: str,
     map_file: Path | None,
     new_file: Path | None,
     same_columns: bool,
@@ -178,26 +187,30 @@ def match(
         wanted = Wanted(map_file, new_file, same_columns)
         job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *others))
         how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
-        _check_repair(chosen, how, repair, unmatched)
+        repairs = _Repairs(repair, unmatched, candidates)
+        _check_repair(chosen, how, repairs)
         _check_options(context, chosen, how)
         wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
         stored = None if how.needs_all or wanted or repair else _stored_tables(chosen, job, columns)
-        summary = (
-            _match(chosen, job, how, wanted, (repair, unmatched))
-            if stored is None
-            else _match_stored(chosen, job, stored)
-        )
+        summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
         context.exit(NOTHING_FOUND)
 
 
-def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repair: tuple[Path | None, bool]) -> MatchSummary:
+class _Repairs(NamedTuple):
+    """Whether and how to say with whom wrong rows belong."""
+
+    fixed: Path | None
+    unmatched: bool
+    candidates: str
+
+
+def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: _Repairs) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.report.match_summary import summarise
 
-    fixed, unmatched = repair
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = how.read(job)
@@ -219,15 +232,15 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repair: tu
         job.notes.extend(_on_maps(matcher))
         wanted.write(matcher, first, second, pairing)
         repairing = None
-        if fixed is not None:
+        if repairs.fixed is not None:
             stage("looking for partners")
-            repairing = Repairing.of(matcher, tables, pairing, given, unmatched=unmatched)
-            job.notes.extend(repairing.notes(fixed))
+            repairing = Repairing.of(matcher, tables, pairing, given, repairs.unmatched, repairs.candidates)
+            job.notes.extend(repairing.notes(repairs.fixed))
     facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
     summary = summarise(matcher, **facts, repair=None if repairing is None else repairing.repair)
     job.write_pairs(summary)
-    if fixed is not None and repairing is not None:
-        repairing.write(fixed)
+    if repairs.fixed is not None and repairing is not None:
+        repairing.write(repairs.fixed)
     return summary
 
 
@@ -327,17 +340,19 @@ def _most_at_once(method: str) -> int:
     return MOST_ONE_BY_ONE
 
 
-def _check_repair(chosen: _Settings, how: Reading, repair: Path | None, unmatched: bool) -> None:
+def _check_repair(chosen: _Settings, how: Reading, repairs: _Repairs) -> None:
     """Refuse, before the work is done, a repair that could not be made or written."""
-    if unmatched and (repair is None or not (how.keys or how.transpose) or how.labels):
+    if repairs.unmatched and (repairs.fixed is None or not (how.keys or how.transpose) or how.labels):
         raise BadInput("--unmatched belongs to --repair, with ids to join on (--key), without --group and --stratum.")
-    if repair is None:
+    if repairs.fixed is None:
+        if repairs.candidates != "auto":
+            raise BadInput("--candidates belongs to --repair.")
         return
     from inlier.io import check_can_hold_columns
 
     if chosen.method != "calibrated" or chosen.splits > 1 or how.pairs is not None:
         raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
-    check_can_hold_columns(repair)
+    check_can_hold_columns(repairs.fixed)
 
 
 def _check_options(context: click.Context, chosen: _Settings, how: Reading) -> None:
