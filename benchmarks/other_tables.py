@@ -14,9 +14,11 @@ part real pairs from wrong ones, who is called wrong, and what q-values take for
 from __future__ import annotations
 
 import argparse
+import warnings
 from time import perf_counter
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from inlier.report import summarise
@@ -67,21 +69,26 @@ def match(seeds, names):
     line("all", everything)
 
 
-def repair(seeds, names):
+def repair(seeds, names, jobs):
     """A tenth of the pairs wrong: which partners are named, how many suspects are innocent beside what is stated."""
     print(f"{'sums over the seeds':36s}   wrong suspects innocent  stated   named   wrong")
     total = {True: np.zeros(6), False: np.zeros(6)}
     for name, X, Y in textbook_tables(names):
         counts = np.zeros(6)
-        for seed in range(seeds):
-            partner = swapped(len(X), 0.1, np.random.default_rng(seed))
-            found = fit(X, Y[partner], ALPHA, seed).repair(X, Y[partner])
-            here = counted(found, partner)
-            total[found.tells_innocent] += here
+        for told, here in Parallel(jobs)(delayed(_repaired)(X, Y, seed) for seed in range(seeds)):
+            total[told] += here
             counts += here
         show(f"{name}, {len(X)} x ({X.shape[1]}, {Y.shape[1]})", counts)
     show("all where innocent ones are told", total[True])
     show("all where they are bounded", total[False])
+
+
+def _repaired(X, Y, seed):
+    partner = swapped(len(X), 0.1, np.random.default_rng(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fit(X, Y[partner], ALPHA, seed).repair(X, Y[partner])
+    return found.tells_innocent, counted(found, partner)
 
 
 def verdicts(seeds, names):
@@ -132,9 +139,14 @@ def main():
     parser.add_argument("what", choices=("match", "repair", "verdicts"))
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--only", nargs="*", default=(), help="tables of these names")
+    parser.add_argument("--jobs", type=int, default=1, help="draws at a time, of repair")
     given = parser.parse_args()
     start = perf_counter()
-    {"match": match, "repair": repair, "verdicts": verdicts}[given.what](given.seeds, given.only)
+    {
+        "match": match,
+        "repair": lambda seeds, only: repair(seeds, only, given.jobs),
+        "verdicts": verdicts,
+    }[given.what](given.seeds, given.only)
     print(f"({perf_counter() - start:.0f} s)")
 
 

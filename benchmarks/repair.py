@@ -244,34 +244,33 @@ def _innocents(n, d, noise, wrong, seed):
     ]
 
 
-def permuted(seeds, only):
+def permuted(seeds, only, jobs):
     """90 % of 500 pairs permuted among themselves: recall and FDP at alpha .01."""
     print(f"{'':36s}  recall     FDP   named   wrong")
-    for name, make in PERMUTED.items():
+    for name in PERMUTED:
         if only and name.split()[0] not in only:
             continue
-        lines = []
-        for seed in range(seeds):
-            X, Y = make(np.random.default_rng(seed))
-            rng, n = np.random.default_rng(1000 + seed), len(X)
-            ring, partner = rng.permutation(n)[: round(0.9 * n)], np.arange(n)
-            partner[ring] = np.roll(ring, 1)
-            truth = np.argsort(partner)
-            matcher = quiet(CalibratedMatcher(random_state=seed).fit, X, Y[partner])
-            mask, real_pair = matcher.inlier_mask_, partner == np.arange(n)
-            found = quiet(matcher.repair, X, Y[partner])
-            named = (found.partner >= 0) & (found.partner != np.arange(n))
-            right = found.partner == truth
-            lines.append(
-                [
-                    (mask & real_pair).sum() / real_pair.sum(),
-                    (mask & ~real_pair).sum() / max(mask.sum(), 1),
-                    (named & right).sum(),
-                    (named & ~right).sum(),
-                ]
-            )
-        means = np.mean(lines, axis=0)
+        means = np.mean(Parallel(jobs)(delayed(_permuted)(name, seed) for seed in range(seeds)), axis=0)
         print(f"{name:36s} {means[0]:7.3f} {means[1]:7.3f} {means[2]:7.1f} {means[3]:7.1f}", flush=True)
+
+
+def _permuted(name, seed):
+    X, Y = PERMUTED[name](np.random.default_rng(seed))
+    rng, n = np.random.default_rng(1000 + seed), len(X)
+    ring, partner = rng.permutation(n)[: round(0.9 * n)], np.arange(n)
+    partner[ring] = np.roll(ring, 1)
+    truth = np.argsort(partner)
+    matcher = quiet(CalibratedMatcher(random_state=seed).fit, X, Y[partner])
+    mask, real_pair = matcher.inlier_mask_, partner == np.arange(n)
+    found = quiet(matcher.repair, X, Y[partner])
+    named = (found.partner >= 0) & (found.partner != np.arange(n))
+    right = found.partner == truth
+    return [
+        (mask & real_pair).sum() / real_pair.sum(),
+        (mask & ~real_pair).sum() / max(mask.sum(), 1),
+        (named & right).sum(),
+        (named & ~right).sum(),
+    ]
 
 
 def _like_genes(rng, n=497, d=50, noise=0.1):
@@ -293,52 +292,30 @@ PERMUTED = {
 }
 
 
-def copies(seeds):
+def copies(seeds, jobs):
     """A noisy copy of row 12 of y stands in pair 87: what becomes of both?"""
     print(f"{'':24s}  accepted    kept   called a copy   of its owner")
     for noise in (0.1, 0.3, 1.0):
-        lines = []
-        for seed in range(seeds):
-            rng = np.random.default_rng(seed)
-            X = rng.normal(size=(300, 10))
-            Y = X @ ortho_group.rvs(10, random_state=rng).T + 0.3 * rng.normal(size=(300, 10))
-            Y[87] = Y[12] + noise * rng.normal(size=10)
-            matcher = quiet(CalibratedMatcher(random_state=seed).fit, X, Y)
-            found = quiet(matcher.repair, X, Y)
-            lines.append(
-                [matcher.inlier_mask_[12], found.kind[12] == "kept", found.kind[87] == "copy", found.copy_of[87] == 12]
-            )
+        lines = Parallel(jobs)(delayed(_copy)(noise, seed) for seed in range(seeds))
         owner, kept, called, of = np.mean(lines, axis=0)
         print(f"noise {noise} sd".ljust(24) + f" {owner:9.3f} {kept:7.3f} {called:15.3f} {of:14.3f}", flush=True)
 
 
-def columns(seeds, alpha):
+def _copy(noise, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 10))
+    Y = X @ ortho_group.rvs(10, random_state=rng).T + 0.3 * rng.normal(size=(300, 10))
+    Y[87] = Y[12] + noise * rng.normal(size=10)
+    matcher = quiet(CalibratedMatcher(random_state=seed).fit, X, Y)
+    found = quiet(matcher.repair, X, Y)
+    return [matcher.inlier_mask_[12], found.kind[12] == "kept", found.kind[87] == "copy", found.copy_of[87] == 12]
+
+
+def columns(seeds, alpha, jobs):
     """300 columns that correlate .2 to .45 with their namesake, seven rows in a ring: who is found, who is named?"""
     print(f"{'mean over the seeds':24s} suspects: wrong  innocent  (stated)  worst draw   named   wrong")
     for n in (60, 120):
-        lines = []
-        for seed in range(500, 500 + seeds):
-            rng, own = np.random.default_rng(seed), np.arange(n)
-            rho = rng.uniform(0.2, 0.45, 300)
-            noise = [
-                0.8**0.5 * rng.normal(size=(n, 300)) + 0.02**0.5 * rng.normal(size=(n, 10)) @ rng.normal(size=(10, 300))
-                for _ in range(3)
-            ]
-            X, Y = (np.sqrt(rho) * noise[0] + np.sqrt(1 - rho) * side for side in noise[1:])
-            ring, partner = rng.permutation(n)[:7], np.arange(n)
-            partner[ring] = np.roll(ring, 1)
-            matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed, same_columns=True).fit, X, Y[partner])
-            found = quiet(matcher.repair, X, Y[partner])
-            named = (found.partner >= 0) & (found.partner != own)
-            lines.append(
-                [
-                    (found.suspects & (partner != own)).sum(),
-                    (found.suspects & (partner == own)).sum(),
-                    found.n_innocent,
-                    named.sum(),
-                    (named & (found.partner != np.argsort(partner))).sum(),
-                ]
-            )
+        lines = Parallel(jobs)(delayed(_columns)(n, alpha, seed) for seed in range(500, 500 + seeds))
         wrong, innocent, stated, names, false = np.mean(lines, axis=0)
         worst = f"{min(line[0] for line in lines)} and {max(line[1] for line in lines)}"
         print(
@@ -346,6 +323,28 @@ def columns(seeds, alpha):
             + f" {wrong:15.2f} {innocent:9.2f} {stated:9.2f} {worst:>11s} {names:7.2f} {false:7.2f}",
             flush=True,
         )
+
+
+def _columns(n, alpha, seed):
+    rng, own = np.random.default_rng(seed), np.arange(n)
+    rho = rng.uniform(0.2, 0.45, 300)
+    noise = [
+        0.8**0.5 * rng.normal(size=(n, 300)) + 0.02**0.5 * rng.normal(size=(n, 10)) @ rng.normal(size=(10, 300))
+        for _ in range(3)
+    ]
+    X, Y = (np.sqrt(rho) * noise[0] + np.sqrt(1 - rho) * side for side in noise[1:])
+    ring, partner = rng.permutation(n)[:7], np.arange(n)
+    partner[ring] = np.roll(ring, 1)
+    matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed, same_columns=True).fit, X, Y[partner])
+    found = quiet(matcher.repair, X, Y[partner])
+    named = (found.partner >= 0) & (found.partner != own)
+    return [
+        (found.suspects & (partner != own)).sum(),
+        (found.suspects & (partner == own)).sum(),
+        found.n_innocent,
+        named.sum(),
+        (named & (found.partner != np.argsort(partner))).sum(),
+    ]
 
 
 def clumps(seeds, alpha, jobs):
@@ -412,16 +411,16 @@ def main():
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--only", nargs="*", default=(), help="tables, first words of permuted, n,d,noise of suspects")
     parser.add_argument("--aside", action="store_true", help="the tables that were kept aside")
-    parser.add_argument("--jobs", type=int, default=1, help="draws at a time, of tables, suspects and clumps")
+    parser.add_argument("--jobs", type=int, default=1, help="draws at a time")
     given = parser.parse_args()
     start = perf_counter()
     {
         "tables": lambda: tables(given.seeds, given.only, given.alpha, given.aside, given.jobs),
         "real": lambda: real(given.alpha),
         "suspects": lambda: suspects(given.seeds, given.only, given.jobs),
-        "permuted": lambda: permuted(given.seeds, given.only),
-        "copies": lambda: copies(given.seeds),
-        "columns": lambda: columns(given.seeds, given.alpha),
+        "permuted": lambda: permuted(given.seeds, given.only, given.jobs),
+        "copies": lambda: copies(given.seeds, given.jobs),
+        "columns": lambda: columns(given.seeds, given.alpha, given.jobs),
         "clumps": lambda: clumps(given.seeds, given.alpha, given.jobs),
         "speed": speed,
     }[given.what]()
