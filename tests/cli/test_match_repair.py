@@ -37,6 +37,7 @@ def test_the_table_is_put_right(folder):
     outcome = run("x.csv", "y.csv", "--key", "id", "--repair", "fixed.csv", "--report", "page.html")
     assert outcome.exit_code == 0, outcome.output
     assert "2 partners are named: 2 swapped, 0 in chains or cycles." in outcome.stdout
+    assert "\n  s003 <-> s007\n" in outcome.stdout
     rows = {row["key"]: row for row in csv.DictReader(Path("fixed.csv").read_text().splitlines())}
     assert rows["s003"]["partner"] == "s007"
     assert rows["s003"]["verdict"] == "swapped"

@@ -45,6 +45,7 @@ def test_every_kind_of_mistake_is_told(repaired):
     assert (repaired.probability[[3, 7]] > 0.9).all()
     assert np.median(repaired.own_rank) == 1
     assert "2 swapped, 3 in chains or cycles" in repr(repaired)
+    assert repaired.chains == ["3 \N{LEFT RIGHT ARROW} 7", " \N{RIGHTWARDS ARROW} ".join(["20", "22", "21", "20"])]
 
 
 def test_where_right_pairs_look_like_wrong_ones_the_number_of_innocent_is_a_bound(repaired):

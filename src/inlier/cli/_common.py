@@ -41,6 +41,8 @@ _OUR_WARNINGS = (UserWarning, ParameterWarning, DependenceWarning)
 NOTHING_FOUND = 1
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 STDOUT = Path("-")
+_CHAINS_SHOWN = 8
+_PLAIN_ARROWS = {0x2194: "<->", 0x2192: "->"}  # which any terminal can show
 _WORST_SHOWN = 5
 _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
@@ -258,6 +260,8 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     console.print(plain(summary.answer), style="bold", markup=False)
     for sentence in summary.details:
         console.print(plain(sentence), markup=False)
+    for chain in [] if summary.repair is None else summary.repair.chains[:_CHAINS_SHOWN]:
+        console.print(f"  {plain(chain).translate(_PLAIN_ARROWS)}", markup=False)
     if summary.n_inliers == summary.n_pairs or not summary.scores_differ:
         return
     worst = summary.worst(_WORST_SHOWN)

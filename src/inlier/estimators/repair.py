@@ -35,7 +35,7 @@ _CANDIDATE = 0.25  # chance of being wrong from which a row is tried with others
 _SURE = 0.05  # chance of being wrong up to which a pair tells what right pairs do
 _MOST_LOOKED_AT = 5_000  # pairs up to which all are looked at; of more, those not accepted, and so many beside them
 _BESIDE_THEM = 3_000
-_MOST_CANDIDATES = 20_000  # pairs up to which the y of all of them may be candidates
+_MOST_CANDIDATES = 20_000  # pairs up to which the y of all of them may be candidates: a few seconds
 _MOST_UNPAIRED = 5_000  # rows without a partner, each of which is tried with each
 _CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
 _AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
@@ -88,8 +88,8 @@ class Repair:
     >>> y = data.Y.copy()
     >>> y[[3, 7]] = y[[7, 3]]
     >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
-    >>> int(repaired.suspects.sum()), repaired.kind[3].item(), repaired.partner[3].item()
-    (2, 'swapped', 7)
+    >>> int(repaired.suspects.sum()), repaired.kind[3].item(), repaired.partner[3].item(), repaired.chains
+    (2, 'swapped', 7, ['3 ↔ 7'])
     """
 
     kind: Array
@@ -125,6 +125,27 @@ class Repair:
     def suspects_error_rate(self) -> float:
         """Expected share of right pairs among the suspects."""
         return self.n_innocent / max(int(self.suspects.sum()), 1)
+
+    @property
+    def chains(self) -> list[str]:
+        """Whose partner is with whom, with arrows: after each row the one that has its partner, or a row of y alone."""
+        n_pairs = self.kind.size - self.n_unpaired[0]
+        of_x, of_y = (range(self.kind.size), range(self.n_rows_y)) if self.labels is None else self.labels
+        named = np.isin(self.kind, ("swapped", "moved"))
+        left, chains = set(np.flatnonzero(named).tolist()), []
+        ends = set(left) - set(self.partner[named & (self.partner < n_pairs)].tolist())
+        for start in [*sorted(ends), *sorted(left - ends)]:
+            if start not in left:
+                continue
+            chain = [start]
+            while chain[-1] in left and (len(chain) == 1 or chain[-1] < n_pairs):
+                left.discard(chain[-1])
+                chain.append(int(self.partner[chain[-1]]))
+            is_swap = len(chain) == 3 and chain[0] == chain[2]
+            chain = chain[:2] if is_swap else chain
+            arrow = " \N{LEFT RIGHT ARROW} " if is_swap else " \N{RIGHTWARDS ARROW} "
+            chains.append(arrow.join(map(str, [*(of_x[row] for row in chain[:-1]), of_y[chain[-1]]])))
+        return chains
 
     @property
     def innocent_in_words(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from importlib.metadata import version
 from math import ceil, floor, log10
@@ -375,6 +375,8 @@ def summarise(
             raise ValueError(f"{what} must name each of the {result.n_pairs} pairs; got shape {given.shape}.")
     facts = facts_of(matcher, calibrated=result.q_values is not None)
     rows = np.arange(result.n_pairs) if rows is None else rows
+    if repair is not None and repair.labels is None:
+        repair = replace(repair, labels=(rows if names is None else names,) * 2)
     facts |= {"rows_y": rows_y, "keys": names, "origin": origin or Origin(), "repair": repair}
     labels = getattr(matcher, "map_labels_", None)
     facts["of_another_map"] = labels > 0 if isinstance(labels, np.ndarray) and (labels > 0).any() else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,19 +92,19 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
     judged_by = "agreement" if summary.alpha is None else "score"
     found = summary.repair
     says_something = found is not None and np.any(found.suspects | ~np.isin(found.kind, ("kept", "doubtful")))
-    repair = [Part("repair.html", _repair_table(summary, found))] if found is not None and says_something else []
+    repair = [Part("repair.html", _repair_table(found))] if found is not None and says_something else []
     answer = _answer(summary, _WHICH, summary.details, summary.counts)
     return [answer, *repair, *_evidence_parts(summary, charts, judged_by)]
 
 
-def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
+def _repair_table(repair: Repair) -> dict[str, Any]:
     """Rows that are not kept, those with a name first, then the suspects: who they are, and with whom they belong."""
     order = {kind: place for place, kind in enumerate(_KINDS)}
     rows = np.flatnonzero(repair.kind != "kept")
     kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
     rows = rows[np.lexsort((repair.q_values[rows], ~repair.suspects[rows], kinds))]
-    names = summary.rows.astype(str) if summary.keys is None else summary.keys
-    of_x, of_y = (names, names) if repair.labels is None else repair.labels
+    assert repair.labels is not None
+    of_x, of_y = repair.labels
 
     def name(row: int) -> str:
         return "-" if row < 0 else str(of_x[row])
@@ -128,32 +128,13 @@ def _repair_table(summary: MatchSummary, repair: Repair) -> dict[str, Any]:
             }
             for row in rows[:_REPAIRED_SHOWN]
         ],
-        "chains": _chains(repair, name, name_of_y),
+        "chains": repair.chains[:_REPAIRED_SHOWN],
         "kinds": {kind: words for kind, words in _KINDS.items() if (repair.kind == kind).any()},
         "n_suspects": int(repair.suspects.sum()),
         "has_names": bool(np.isin(repair.kind, ("swapped", "moved")).any()),
         "innocent": repair.innocent_in_words,
         "alpha": repair.alpha,
     }
-
-
-def _chains(repair: Repair, name: Callable[[int], str], name_of_y: Callable[[int], str]) -> list[str]:
-    """Who has whose partner, as arrows: a -> b means that the partner of a is with b, or is b, which is with nobody."""
-    n_pairs = repair.kind.size - repair.n_unpaired[0]
-    named = np.isin(repair.kind, ("swapped", "moved"))
-    left, chains = set(np.flatnonzero(named).tolist()), []
-    ends = set(left) - set(repair.partner[named & (repair.partner < n_pairs)].tolist())
-    for start in [*sorted(ends), *sorted(left - ends)]:
-        if start not in left:
-            continue
-        chain = [start]
-        while chain[-1] in left and (len(chain) == 1 or chain[-1] < n_pairs):
-            left.discard(chain[-1])
-            chain.append(int(repair.partner[chain[-1]]))
-        arrow = " \N{LEFT RIGHT ARROW} " if len(chain) == 3 and chain[0] == chain[2] else " \N{RIGHTWARDS ARROW} "
-        shown = chain[:2] if arrow == " \N{LEFT RIGHT ARROW} " else chain
-        chains.append(arrow.join([*map(name, shown[:-1]), name_of_y(shown[-1])]))
-    return chains[:_REPAIRED_SHOWN]
 
 
 def _answer(summary: MatchSummary, question: str, details: list[str], counts: Mapping[str, int]) -> Part:
