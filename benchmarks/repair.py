@@ -222,9 +222,9 @@ def suspects(seeds, only, jobs, first):
     """Share of innocents among the suspects: stated, and true."""
     print(f"{'':36s} suspects  stated    true    miss")
     for n, d, noise in ((1000, 10, 0.3), (1000, 10, 1.0), (1000, 50, 2.0), (300, 30, 0.7), (500, 20, 1.5)):
-        if only and f"{n},{d},{noise}" not in only:
-            continue
         for wrong in (0.005, 0.02, 0.1):
+            if only and f"{n},{d},{noise}" not in only and f"{n},{d},{noise},{wrong}" not in only:
+                continue
             drawn = Parallel(jobs)(
                 delayed(_innocents)(n, d, noise, wrong, seed) for seed in range(first, first + seeds)
             )
@@ -417,7 +417,12 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--alpha", type=float, default=0.05)
-    parser.add_argument("--only", nargs="*", default=(), help="tables, first words of permuted, n,d,noise of suspects")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=(),
+        help="tables, first words of permuted, n,d,noise or n,d,noise,share of suspects",
+    )
     parser.add_argument("--aside", action="store_true", help="the tables that were kept aside")
     parser.add_argument("--first", type=int, default=0, help="first seed of suspects")
     parser.add_argument("--jobs", type=int, default=1, help="draws at a time")
