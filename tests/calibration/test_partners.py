@@ -111,7 +111,7 @@ def test_the_chances_of_wrong_names_add_up():
     chance = _Chance(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
     here = rng.uniform(size=m) < 0.6
     right, wrong = np.where(here, rng.normal(6, 1.5, m), -np.inf), rng.normal(3, 1, m)
-    is_wrong_name, not_here = chance.judge(np.maximum(right, wrong), np.zeros(m), np.ones(m))
+    is_wrong_name, not_here = chance.judge(np.maximum(right, wrong), np.zeros((2, m)), np.ones(m))
     assert abs(is_wrong_name.sum() - (wrong > right).sum()) < 0.03 * m
     assert abs(not_here.mean() - 0.4) < 0.05
     named = _means_of_surer(is_wrong_name) <= 0.05
@@ -123,21 +123,25 @@ def test_a_name_is_as_doubtful_as_its_rivals_are_strong():
     rng = np.random.default_rng(0)
     best_wrong, own = rng.normal(3, 1, 10_000), rng.normal(6, 1.5, 10_000)
     chance = _Chance(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
-    wrong_name, _ = chance.judge(np.full(4, 8.0), np.array([0.0, 0.1, 1.0, 1.0]), np.ones(4))
-    assert wrong_name[0] < wrong_name[1] < wrong_name[2] == wrong_name[3]
-    assert wrong_name[0] < 0.1
-    assert wrong_name[2] > 0.5  # a rival as good as the name: it is right with a chance of one half at the most
+    rivals, none = np.array([0.0, 0.1, 1.0, 1.0]), np.zeros(4)
+    for of_both in ((rivals, none), (none, rivals)):
+        wrong_name, not_here = chance.judge(np.full(4, 8.0), of_both, np.ones(4))
+        assert wrong_name[0] < wrong_name[1] < wrong_name[2] == wrong_name[3]
+        assert wrong_name[0] < 0.1
+        assert wrong_name[2] >= 0.5  # a rival as good as the name: it is right with a chance of one half at the most
+        assert (not_here[0] > not_here[2]) == (of_both[0] is rivals)  # another x for the same y says nothing about that
 
 
 @given(arrays(np.float64, (5, 5), elements=st.floats(-5, 10)))
 def test_the_rivals_of_a_name_are_all_others_in_its_row_and_column(evidence):
     row, column = np.indices((5, 5)).reshape(2, -1)
     chosen, strength = _assigned(*(part[evidence.ravel() > 0] for part in (row, column, evidence.ravel())), 5)
-    expected = np.zeros(5)
+    expected = np.zeros((2, 5))
     for i, j in enumerate(chosen):
         if j >= 0:
-            others = [evidence[i, k] for k in range(5) if k != j] + [evidence[k, j] for k in range(5) if k != i]
-            expected[i] = sum(np.exp(t - evidence[i, j]) for t in others if t > 0)
+            others = [evidence[i, k] for k in range(5) if k != j], [evidence[k, j] for k in range(5) if k != i]
+            for side in range(2):
+                expected[side, i] = sum(np.exp(t - evidence[i, j]) for t in others[side] if t > 0)
     np.testing.assert_allclose(_rivals(row, column, evidence.ravel(), chosen, strength), expected)
 
 

@@ -5,20 +5,19 @@ import pytest
 
 from inlier import CalibratedMatcher
 from inlier.calibration import retrieval
+from inlier.calibration.new_partners import Proposer, _fold_of, _share_here
 from inlier.calibration.retrieval import (
     NOWHERE,
     Alignment,
     Pools,
-    Proposer,
     Side,
-    _fold_of,
-    _share_here,
     best_partners,
     crowding,
     learn_dictionary,
     mutual_neighbours,
     unit_rows,
 )
+from inlier.exceptions import DependenceWarning
 from inlier.rows.null_pairs import row_hashes
 
 
@@ -45,7 +44,7 @@ def csls(x, y, k=10):
 def test_best_partners_are_those_of_the_definition(n, m):
     x, y = rows_of(n, 6, 0), rows_of(m, 6, 1)
     scores = csls(x, y)
-    rows, found = best_partners(x, y, crowding(y, x), k=3)
+    rows, found, _ = best_partners(x, y, crowding(y, x), k=3)
     order = np.argsort(-scores, axis=1)[:, :3]
     np.testing.assert_array_equal(rows, order)
     np.testing.assert_allclose(found, np.take_along_axis(scores, order, axis=1), atol=1e-5)
@@ -63,19 +62,20 @@ def test_mutual_neighbours_are_those_of_the_definition():
 @pytest.mark.usefixtures("_blocks_of")
 def test_what_is_hidden_is_no_candidate_and_crowds_nobody():
     x = rows_of(20, 5, 4)
-    rows, _ = best_partners(x, x, crowding(x, x))
+    rows, *_ = best_partners(x, x, crowding(x, x))
     np.testing.assert_array_equal(rows[:, 0], np.arange(20))
 
     def hide(cosines, some):
         own = np.arange(20)[some]
         cosines[np.arange(own.size), own] = NOWHERE
 
-    rows, scores = best_partners(x, x, crowding(x, x), 1, hide)
+    rows, scores, around = best_partners(x, x, crowding(x, x), 1, hide)
     for i in range(20):
         others = np.delete(np.arange(20), i)
         reference = csls(x[[i]], x[others])[0] + (x[others] @ x[i]) - crowding(x[others], x)  # crowded by one row alone
         assert rows[i, 0] == others[reference.argmax()]
         assert scores[i, 0] == pytest.approx(reference.max(), abs=1e-5)
+        assert around[i] == pytest.approx(np.sort(x[others] @ x[i])[-10:].mean(), abs=1e-5)
 
 
 @pytest.mark.usefixtures("_blocks_of")
@@ -89,15 +89,16 @@ def test_scores_and_chances_of_names_are_those_of_the_definition(n_candidates):
         X[:60], Y[:60], (entries, entries, np.ones(60)), (entries, entries), np.random.RandomState(0)
     )
     candidates = Y[90 - n_candidates :][np.r_[0:n_candidates, 0]]  # the first of them twice
-    rows, scores, p, _ = proposer.find(X[60:], candidates, 2)
+    rows, scores, p, _, alike = proposer.find(X[60:], candidates, 2)
     sure = np.array([_looked_up(proposer, i, x, candidates[:-1]) for i, x in enumerate(X[:60])], dtype=object)
     if_here, is_own, if_gone = np.array(sure[:, 0], float), np.array(sure[:, 1], bool), np.array(sure[:, 2], float)
     expected = np.array([_looked_up(proposer, None, x, candidates[:-1])[2] for x in X[60:]])
     np.testing.assert_allclose(scores[:, 0], expected, atol=1e-5)
     wrong = np.where(is_own, -np.inf, if_here)
     p_here, p_gone = (np.array([(1 + (null >= t - 1e-6).sum()) / 61 for t in expected]) for null in (wrong, if_gone))
-    share = _share_here(scores, if_here[:, None], if_gone[:, None])
-    np.testing.assert_allclose(p[:, 0], share * p_here + (1 - share) * p_gone, atol=0.02)
+    share = _share_here(np.where(alike, scores[:, 0], -np.inf), if_here[:, None], if_gone[:, None])
+    np.testing.assert_allclose(p[alike, 0], (share * p_here + (1 - share) * p_gone)[alike], atol=0.02)
+    assert (p[~alike] == 1).all()
     assert rows.shape == (30, min(2, n_candidates))
     assert (rows < n_candidates).all()  # of two equal rows, the first
 
@@ -145,7 +146,7 @@ def test_a_rotation_is_undone_whatever_the_units():
     a, b = sides[0](X * 10.0 ** np.arange(-4, 4)), sides[1](Y)
     alignment = Alignment.of(sides, a[:100], b[:100], np.ones(100))
     x, y = alignment.x(a), alignment.y(b)
-    rows, _ = best_partners(x[100:], y, crowding(y, x))
+    rows, *_ = best_partners(x[100:], y, crowding(y, x))
     assert (rows[:, 0] == np.arange(100, 200)).mean() > 0.95
 
 
@@ -214,6 +215,42 @@ def test_names_keep_their_rate_whether_partners_are_there_or_not(gone, n_looked_
     promise("share of wrong names", int(is_wrong.sum()) / max(int(named.sum()), 1), 1, 0.1, spread=1)
     if gone == 0 and n_looked_up == 300:
         assert named.mean() > 0.2
+
+
+@pytest.mark.parametrize("n_looked_up", [200, 1])
+@pytest.mark.parametrize("has_partners", [True, False])
+def test_nothing_is_said_of_rows_of_a_cluster_that_no_pair_is_from(has_partners, n_looked_up):
+    rng = np.random.default_rng(4)
+    centres = rng.normal(size=(10, 15))
+    cluster = np.concatenate([rng.integers(0, 9, 200), np.full(400, 9)])
+    X = centres[cluster] + 0.5 * rng.normal(size=(600, 15))
+    Y = X[:, ::-1] + 0.2 * rng.normal(size=X.shape)
+    matcher = CalibratedMatcher(random_state=0).fit(X[:200], Y[:200])
+    candidates = Y[200:400] if has_partners else Y[400:]
+    with pytest.warns(
+        DependenceWarning, match=f"{n_looked_up} of the {n_looked_up} rows looked up are unlike the pairs"
+    ):
+        found = matcher.find_partners(X[200 : 200 + n_looked_up], among=candidates)
+    assert (found.q_values == 1).all()
+    assert (found.rows >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*rows looked up are unlike")
+def test_the_last_of_all_candidates_is_no_sure_name():
+    X, Y, partner, rest = vocabularies(wrong=0.0)
+    matcher = CalibratedMatcher(random_state=0).fit(X[: len(partner)], Y[partner])
+    found = matcher.find_partners(X[rest[:20]], k=1_000)  # as many as there are
+    assert found.rows.shape == (20, len(partner))
+    assert (found.q_values[:, -1] == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*rows looked up are unlike")
+@pytest.mark.parametrize("values", [(0.0, -1.0), (0.0, 1.0)])
+def test_rows_that_are_all_alike_do_not_stop_it(values):
+    x = np.resize(values, (300, 1))
+    y = np.hstack([x, -x]) + 0.1 * np.random.default_rng(0).normal(size=(300, 2))
+    found = CalibratedMatcher(random_state=0).fit(x, y).find_partners(x[:3])
+    assert found.rows.shape == (3, 1)
 
 
 def test_nothing_is_claimed_of_vocabularies_that_have_nothing_in_common():

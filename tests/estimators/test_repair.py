@@ -77,6 +77,30 @@ def test_nobody_is_called_lost_where_partners_would_not_stand_out_if_they_were_h
     assert (kinds == "doubtful").mean() > 0.7
 
 
+@pytest.mark.seeds
+def test_where_all_partners_are_lost_nobody_is_named(seed, promise):
+    rng = np.random.default_rng(7_000 + seed)
+    X = rng.normal(size=(400, 6))
+    y = X @ ortho_group.rvs(6, random_state=rng) + 0.5 * rng.normal(size=X.shape)
+    y[:80] = rng.normal(size=(80, 6)) * y.std(axis=0)  # whose partners are not here
+    found = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y)
+    promise("draws with a name", int(np.isin(found.kind, ("swapped", "moved")).any()), 1, 0.05)
+
+
+def test_a_row_whose_y_is_given_away_has_no_small_q_value():
+    own = np.arange(300)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 4))
+        ring, partner = rng.permutation(300)[:30], own.copy()
+        partner[ring] = np.roll(ring, 1)
+        y = (X @ ortho_group.rvs(4, random_state=rng) + 0.25 * rng.normal(size=X.shape))[partner]
+        found = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y)
+        given_away = np.setdiff1d(found.partner[np.isin(found.kind, ("swapped", "moved"))], own[found.partner != own])
+        assert (found.q_values[(found.partner == -1) & ~np.isin(found.kind, ("copy", "lost"))] > 0.05).all()
+        assert (found.q_values[given_away] == 1).all()
+
+
 def test_apply_puts_the_table_right(repaired):
     _, y, original = mixed_up()
     fixed = repaired.apply(y)
@@ -195,7 +219,7 @@ def test_of_many_pairs_all_rows_are_candidates_on_request(monkeypatch, wanted):
     found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y, candidates=wanted)
     assert found.partner[SUSPECTS[:5]].tolist() == [7, 3, 22, 20, 21]
     assert (looked_at[0].size == 300) == (wanted == "all")
-    monkeypatch.setattr(repair, "_MOST_CANDIDATES", 200)
+    monkeypatch.setattr(repair, "MOST_FOR_ALL", 200)
     with pytest.raises(ValueError, match="candidates 'all' is for up to 200 pairs, and there are 300"):
         CalibratedMatcher(random_state=0).fit(X, y).repair(X, y, candidates="all")
 

@@ -6,11 +6,12 @@ import os
 
 import h5py
 import numpy as np
+import pyarrow
 import pytest
 import zarr
 
 from inlier.exceptions import UnusableFileError
-from inlier.io import open_stored, read_table, write_table
+from inlier.io import _text_files, open_stored, read_table, write_table
 
 TABLE = np.arange(60.0).reshape(20, 3)
 
@@ -65,6 +66,19 @@ def test_words_that_repeat_are_left_out_with_a_warning(tmp_path, suffix):
     assert table.values.tolist() == [[1], [2], [3], [4]]
     with pytest.raises(UnusableFileError, match="'plate'"):
         read_table(path, columns=["a", "plate"])  # which were asked for
+
+
+def test_which_column_is_refused_does_not_depend_on_threads(tmp_path, monkeypatch):
+    def of_threads(dialect, request, wanted, *, use_threads):
+        if use_threads:  # as if the last column had been the fastest
+            raise pyarrow.ArrowInvalid("In CSV column #2: CSV conversion error to double: invalid value 'x'")
+        return read(dialect, request, wanted, use_threads=False)
+
+    read = _text_files._arrow_table
+    monkeypatch.setattr(_text_files, "_arrow_table", of_threads)
+    (tmp_path / "a.csv").write_text("a,name,other\n1,u,x\n2,v,y\n")
+    with pytest.raises(UnusableFileError, match="'name'"):
+        read_table(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("cells", [["1.5", "low", "low", "low"], ["u", "v", "w", "u"]])

@@ -14,10 +14,11 @@ same y, their own left out, is the best of m wrong partners (f0, of distribution
 right name has (f1, F1). In a cycle of three x_j may fit y_i for good reasons while x_i with y_j is chance; so for each
 of them one j is taken to be such. A suspect that is wrong with chance c, its partner among the y with chance h, has the
 right name at t with a chance in proportion to c h f1 F0, a wrong one to (1 - c h) f0 + c h F1 f0. That holds for names
-on the whole. Some have a rival, another y for the same x or another x for the same y, that is nearly as good: evidence
-is the logarithm of a ratio of likelihoods, so a rival of evidence s is the right one with a chance in proportion to
-c h f1 F0 exp(s - t). The share h is that of the largest likelihood; q-values are means of the chances of a wrong name
-over all names that are as sure or surer.
+on the whole. Some have a rival that is nearly as good; evidence is the logarithm of a ratio of likelihoods. Another y
+of evidence s for the same x is its partner with a chance in proportion to c h f1 F0 exp(s - t): then the name is wrong,
+and the partner is here all the same. If another x has the evidence s for the same y, the name is wrong with a chance in
+that proportion, too, which says nothing about where the partner is. The share h is that of the largest likelihood;
+q-values are means of the chances of a wrong name over all names that are as sure or surer.
 
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
@@ -123,18 +124,21 @@ def _best_of_each(row: Array, column: Array, weight: FloatArray) -> tuple[Array,
     return row[kept][few], column[kept][few], weight[kept][few], rank[few]
 
 
-def _rivals(row: Array, column: Array, weight: FloatArray, chosen: Array, strength: FloatArray) -> FloatArray:
-    """How likely the rivals of each name are, over the name itself: the sum of exp(t_kl - t_ij).
+def _rivals(
+    row: Array, column: Array, weight: FloatArray, chosen: Array, strength: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """How likely the rivals of each name x_i with y_j are, over the name itself: sums of exp(t_kl - t_ij).
 
-    They are other y for its x_i, and other x for its y_j; also those that were given to others, for that may be wrong.
+    First other y for x_i, then other x for y_j; also those that were given to others, for that may be wrong.
     """
-    rivals, owner = np.zeros(chosen.size), np.full(column.max(initial=-1) + 1, -1)
+    owner = np.full(column.max(initial=-1) + 1, -1)
     owner[chosen[chosen >= 0]] = np.flatnonzero(chosen >= 0)
     others = np.flatnonzero((weight > 0) & (chosen[row] != column))
-    for name in (np.where(chosen[row] >= 0, row, -1), owner[column]):
+    for_x, for_y = np.zeros((2, chosen.size))
+    for rivals, name in ((for_x, np.where(chosen[row] >= 0, row, -1)), (for_y, owner[column])):
         rival = others[name[others] >= 0]
         np.add.at(rivals, name[rival], np.exp(weight[rival] - strength[name[rival]]))
-    return rivals
+    return for_x, for_y
 
 
 def _means_of_surer(chances: FloatArray) -> FloatArray:
@@ -340,21 +344,24 @@ class _Chance:
         right = evidence(own, np.where(swapped, another, beside_back), wrong[beside]).ravel()
         return _Chance(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
 
-    def judge(self, evidence: FloatArray, rivals: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def judge(
+        self, evidence: FloatArray, rivals: tuple[FloatArray, FloatArray], wrong: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Chance that each name is wrong, and that a wrong row's partner is not here; evidence is 0 without a name.
 
-        ``rivals`` are how likely other names for its x, or for its y, are together, over the name itself.
+        ``rivals`` are how likely other names for its x are together, over the name itself, and others for its y.
         """
+        for_x, for_y = rivals
         below_right = np.searchsorted(self.right, evidence) / self.right.size
         if_right = np.exp(self.names(evidence)) * np.searchsorted(self.wrong, evidence) / self.wrong.size
-        here = 0.5
+        if_here, here = if_right * (1 + for_x) + below_right, 0.5
         for _ in range(_ROUNDS):
             prior = wrong * here
-            right, other = prior * if_right, prior * (below_right + if_right * rivals)
-            total = right + other + 1 - prior
-            here = float(np.clip(np.sum((right + other) / total) / max(float(wrong.sum()), 1e-9), 0.02, 0.98))
-        not_here = (1 - here) / (here * (if_right * (1 + rivals) + below_right) + 1 - here)
-        return 1 - right / total, not_here if self._would_be_seen() else np.minimum(not_here, 0.5)
+            total = prior * if_here + 1 - prior
+            here = float(np.clip(np.sum(prior * if_here / total) / max(float(wrong.sum()), 1e-9), 0.02, 0.98))
+        is_wrong_name = 1 - prior * if_right / (total + prior * if_right * for_y)
+        not_here = (1 - here) / (here * if_here + 1 - here)
+        return is_wrong_name, not_here if self._would_be_seen() else np.minimum(not_here, 0.5)
 
     def _would_be_seen(self) -> bool:
         """Whether of enough right pairs, were they suspects, the partner would stand out if it were here.

@@ -9,19 +9,6 @@ side: a row that is near everybody is nobody's partner.
 
 No matrix of all rows with all rows is kept: 10^5 x 10^5 takes as much memory as 10^5 x 100.
 
-*Names.* A row is compared with all candidates by what was learned from a dictionary without the entries of its own
-fold, and how crowded it is around a candidate is told by rows of other folds, so that no row takes part in what judges
-it. A name's score is its CSLS, plus by how much that is above the next best for its x, or for its y, whichever is less.
-Pairs that are sure, looked up like any row, tell how often a name is wrong and scores s or more: F(s) where the partner
-is not among the candidates (their own taken away), W(s) where it is. Of N rows, of which a share h have their partner
-there,
-
-    N ((1 - h) F(s) + h W(s))
-
-names are wrong and score s or more. The share is told by how many names score high: with G(s) that of all names of sure
-pairs, a share (1 - h) F + h G; h is taken two standard errors low. Sure pairs are clearer than others, so G is too
-large, and h too small, which errs on the safe side, for F > W.
-
 *Self-learning.* Rows without a partner help to learn, annealed, as VecMap does it (Artetxe et al. 2018). The pairs that
 are given, right and wrong, make a first map; rows of both sides, paired or not, that are each other's nearest
 neighbours under it make the next dictionary, and so on. Where most of the given pairs are wrong, the first map is
@@ -34,29 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.linear_map import LinearMap, Significance, learn_map
-from inlier.calibration.p_values import p_values
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows, principal_directions, summarise_columns
 from inlier.rows.backend import from_host, to_host
-from inlier.rows.null_pairs import pair_labels, row_hashes
+from inlier.rows.null_pairs import pair_labels
 
 NEIGHBOURS = 10  # whose mean cosine says how crowded it is around a row; Conneau et al. take ten
 NOWHERE = -2.0  # cosine of what is not there: below that of opposite rows
 _BLOCK = 2**24  # cosines that are held at a time, 64 MiB of them
 _SOFTNESS = 0.1  # of the coordinates that proposals are compared in: on its way from 3 to 0 nothing is gained any more
-_FOLDS = 5
-_MOST_SURVEYED = 20_000  # rows that principal directions are found from
-_MOST_AROUND = 10_000  # rows of x that say how crowded it is around a candidate
-_MOST_SURE = 2_000  # pairs that tell how often names are wrong
-_FEWEST_ENTRIES = 2 * _FOLDS
 MOST_POOLED = 6_000  # rows of a side that neighbours are looked for among: a round takes their square
 _FIRST_SOFTNESS, _LAST_SOFTNESS = 1.5, 0.1  # 3 and 10 left the start later with 80 % wrong, 0.3 too
 _SETTLED = 0.97  # share of a dictionary that was in the last one; at 0.85 it may still be on its way
@@ -142,24 +121,25 @@ def best_partners(
     crowding_of_y: FloatArray,
     k: int = 1,
     hide: Callable[[FloatArray, slice], None] | None = None,
-) -> tuple[Array, FloatArray]:
+) -> tuple[Array, FloatArray, FloatArray]:
     """Rows of y with the highest CSLS for each row of x, the best first, and how high it is: shapes (n, k).
 
-    ``hide`` is given the cosines of some rows of x, and sets those that are not there for them to `NOWHERE`.
+    Also how crowded it is around x. ``hide`` is given the cosines of some rows of x, and sets those that are not there
+    for them to `NOWHERE`.
     """
     n, k = len(x), min(k, len(y))
-    rows, scores = np.empty((n, k), dtype=np.int64), np.empty((n, k))
+    rows, scores, around_x = np.empty((n, k), dtype=np.int64), np.empty((n, k)), np.empty(n)
     for some in _blocks(n, len(y)):
         cosines = x[some] @ y.T
         if hide is not None:
             hide(cosines, some)
-        around_x = _mean_of_largest(cosines, min(NEIGHBOURS, len(y)))
+        around_x[some] = _mean_of_largest(cosines, min(NEIGHBOURS, len(y)))
         cosines *= 2
         cosines -= crowding_of_y.astype(np.float32)
         best = _largest(cosines, k)
         rows[some] = best
-        scores[some] = np.take_along_axis(cosines, best, axis=1) - around_x[:, None]
-    return rows, scores
+        scores[some] = np.take_along_axis(cosines, best, axis=1) - around_x[some, None]
+    return rows, scores, around_x
 
 
 def mutual_neighbours(x: FloatArray, y: FloatArray) -> tuple[Array, Array]:
@@ -180,127 +160,6 @@ def mutual_neighbours(x: FloatArray, y: FloatArray) -> tuple[Array, Array]:
         of_y[higher], highest[higher] = first[higher] + some.start, values[higher]
     i = np.flatnonzero(of_y[of_x] == np.arange(len(x)))
     return i, of_x[i]
-
-
-@dataclass(frozen=True, eq=False)
-class Proposer:
-    """What was learned from a dictionary, once for each fold without it, and the pairs that make the null."""
-
-    sides: tuple[Side, Side]
-    alignments: tuple[Alignment, ...]
-    around: FloatArray  # rows of x, in principal directions, that candidates are near to
-    fold_around: Array
-    sure_x: FloatArray  # rows of pairs that are sure
-    sure_y: FloatArray
-
-    @staticmethod
-    def of(
-        x: FloatArray,
-        y: FloatArray,
-        entries: tuple[Array, Array, FloatArray],
-        sure: tuple[Array, Array],
-        rng: np.random.RandomState,
-    ) -> Proposer | None:
-        """Learn from entries: rows i of x, rows j of y and what they count for; None where there are too few."""
-        i, j, weights = entries
-        if np.count_nonzero(weights) < _FEWEST_ENTRIES:
-            return None
-        sides = (
-            Side.of(x[_some(len(x), _MOST_SURVEYED, rng)]),
-            Side.of(y[_some(len(y), _MOST_SURVEYED, rng)]),
-        )
-        a, b, fold = sides[0](x[i]), sides[1](y[j]), _fold_of(x[i])
-        alignments = tuple(
-            Alignment.of(sides, a[fold != own], b[fold != own], weights[fold != own]) for own in range(_FOLDS)
-        )
-        around = x[_some(len(x), _MOST_AROUND, rng)]
-        some = _some(sure[0].size, _MOST_SURE, rng)
-        return Proposer(sides, alignments, sides[0](around), _fold_of(around), x[sure[0][some]], y[sure[1][some]])
-
-    def find(self, x: FloatArray, candidates: FloatArray, k: int) -> tuple[Array, FloatArray, FloatArray, FloatArray]:
-        """Rows of the candidates for each x, the best first; scores, p-values and q-values: shapes (n, k)."""
-        n, m = len(x), len(self.sure_x)
-        rows_y = np.concatenate([candidates, self.sure_y])
-        different, same_as = _different(rows_y)  # equal rows are one candidate
-        n_candidates, own = int(np.count_nonzero(different < len(candidates))), same_as[len(candidates) :]
-        k = min(k, n_candidates)
-        # sure pairs are looked up twice: with their own partner among the candidates, and without it
-        pool = _Pool(rows_y[different], n_candidates, np.concatenate([np.full(n, -1), own, own]), n + m)
-        best, scores = self._best(np.concatenate([x, self.sure_x, self.sure_x]), pool, k)
-        found, if_here, if_gone = np.split(scores, [n, n + m])
-        here, p = _share_here(found, if_here, if_gone), np.ones_like(found)
-        for rank in range(k if m else 0):  # with no pair that is sure, nothing tells how often names are wrong
-            wrong = np.where(best[n : n + m, rank] == own, -np.inf, if_here[:, rank])
-            p_here, p_gone = (p_values(found[:, rank], null) for null in (wrong, if_gone[:, rank]))
-            p[:, rank] = here * p_here + (1 - here) * p_gone
-        return different[best[:n]], found, p, false_discovery_control(p, axis=0) if n else p
-
-    def _best(self, x: FloatArray, pool: _Pool, k: int) -> tuple[Array, FloatArray]:
-        """Best k of the pool for each x, by what was learned without its fold, and their scores."""
-        a, b, fold = self.sides[0](x), self.sides[1](pool.y), _fold_of(x)
-        best, scores = np.zeros((len(x), k), dtype=np.int64), np.zeros((len(x), k))
-        for own, alignment in enumerate(self.alignments):
-            y, around = alignment.y(b), alignment.x(self.around[self.fold_around != own])
-            rival = best_partners(y, around, crowding(around, y))[1][:, 0]  # CSLS of each y with the best other x
-            mine = np.flatnonzero(fold == own)
-            rows, nearness = best_partners(
-                alignment.x(a[mine]), y, crowding(y, around), max(k, 2), partial(pool.hide, mine)
-            )
-            best_other = np.repeat(nearness[:, :1], nearness.shape[1], axis=1)
-            best_other[:, 0] = nearness[:, 1] if nearness.shape[1] > 1 else -np.inf
-            margin = nearness - np.maximum(best_other, rival[rows])
-            best[mine], scores[mine] = rows[:, :k], (nearness + margin)[:, :k]
-        return best, scores
-
-
-def _different(rows: FloatArray) -> tuple[Array, Array]:
-    """Numbers of rows that are no copy of one before; and for each row, which of these it equals."""
-    _, first, inverse = np.unique(row_hashes(rows), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return first[order], np.argsort(order)[inverse]
-
-
-@dataclass(frozen=True, eq=False)
-class _Pool:
-    """Candidates, and behind them the partners of sure pairs, each of which is there for its own pair alone."""
-
-    y: FloatArray
-    n_candidates: int
-    own: Array  # which of them is the partner of each x, -1 where that is not known
-    n_with_own: int  # for the first x their partner is there, for the others it is taken away
-
-    def hide(self, rows: Array, cosines: FloatArray, some: slice) -> None:
-        """Take away what is not there for some of these rows of x."""
-        own, is_there = self.own[rows[some]], rows[some] < self.n_with_own
-        known = np.flatnonzero(own >= 0)
-        of_own = np.where(is_there[known], cosines[known, own[known]], NOWHERE)
-        cosines[:, self.n_candidates :] = NOWHERE
-        cosines[known, own[known]] = of_own
-
-
-def _share_here(found: FloatArray, if_here: FloatArray, if_gone: FloatArray) -> float:
-    """Share of the rows looked up whose partner is among the candidates, two standard errors low.
-
-    Told by the best names, where those of sure pairs with their own partner there differ most from those without.
-    """
-    if not if_here.size or not found.size:
-        return 0.0
-    at = np.sort(if_here[:, 0])
-    here, gone = (p_values(at, scores[:, 0]) for scores in (if_here, if_gone))
-    told = int(np.argmax(here - gone))
-    high, low, m = float(here[told]), float(gone[told]), at.size
-    error = (high * (1 - high) / m + low * (1 - low) * (1 / m + 1 / len(found))) ** 0.5
-    above = float(np.mean(found[:, 0] >= at[told]))
-    return float(np.clip((above - low - 2 * error) / max(high - low, 1e-9), 0.0, 1.0))
-
-
-def _fold_of(x: FloatArray) -> Array:
-    """Fold of each row, by its values alone: the same row is always in the same fold."""
-    return (row_hashes(x) % np.uint64(_FOLDS)).astype(np.int64)
-
-
-def _some(n: int, most: int, rng: np.random.RandomState) -> Array:
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _mean_of_largest(table: FloatArray, k: int) -> FloatArray:

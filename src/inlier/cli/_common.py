@@ -260,8 +260,11 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     console.print(plain(summary.answer), style="bold", markup=False)
     for sentence in summary.details:
         console.print(plain(sentence), markup=False)
-    for chain in [] if summary.repair is None else summary.repair.chains[:_CHAINS_SHOWN]:
+    chains = [] if summary.repair is None else summary.repair.chains
+    for chain in chains[:_CHAINS_SHOWN]:
         console.print(f"  {plain(chain).translate(_PLAIN_ARROWS)}", markup=False)
+    if len(chains) > _CHAINS_SHOWN:
+        console.print(f"  and {len(chains) - _CHAINS_SHOWN:,} more", markup=False)
     if summary.n_inliers == summary.n_pairs or not summary.scores_differ:
         return
     worst = summary.worst(_WORST_SHOWN)

@@ -129,8 +129,8 @@ class _Settings:
     type=click.Choice(["auto", "all"]),
     default="auto",
     show_default=True,
-    help="With --repair: whose Y may be named. Those of all rows, or, of more than 5,000 pairs, of rows that may be "
-    "wrong themselves; all rows of up to 20,000 pairs.",
+    help="With --repair: whose Y may be named. auto: those of all rows of up to 5,000 pairs; of more, those of rows "
+    "that may be wrong themselves. all: those of all rows, of up to 20,000 pairs.",
 )
 @learning_options
 @answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
@@ -222,6 +222,7 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: _
         job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
+        _check_candidates(repairs, len(pairing))
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)
         stage(f"matching {len(pairing):,} pairs")
@@ -353,6 +354,16 @@ def _check_repair(chosen: _Settings, how: Reading, repairs: _Repairs) -> None:
     if chosen.method != "calibrated" or chosen.splits > 1 or how.pairs is not None:
         raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
     check_can_hold_columns(repairs.fixed)
+
+
+def _check_candidates(repairs: _Repairs, n_pairs: int) -> None:
+    """Refuse, before the work is done, more candidates than there may be."""
+    from inlier.estimators.repair import MOST_FOR_ALL
+
+    if repairs.candidates == "all" and n_pairs > MOST_FOR_ALL:
+        raise BadInput(
+            f"--candidates all is for up to {MOST_FOR_ALL:,} pairs, and there are {n_pairs:,}. Leave it out."
+        )
 
 
 def _check_options(context: click.Context, chosen: _Settings, how: Reading) -> None:

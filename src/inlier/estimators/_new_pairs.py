@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier._checks import check_count, check_paired
+from inlier._checks import check_count, check_paired, warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
 from inlier.calibration.linear_map import SHARP, PairMap, Significance, fit_pair_map
+from inlier.calibration.new_partners import Proposer
 from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, p_values
-from inlier.calibration.retrieval import MOST_POOLED, Pools, Proposer, learn_dictionary
+from inlier.calibration.retrieval import MOST_POOLED, Pools, learn_dictionary
 from inlier.estimators._base import PairMatcher, Preparation, RowNames, column_names, linear_rows, row_labels
 from inlier.estimators._beside import Beside
-from inlier.exceptions import ParameterError
+from inlier.exceptions import DependenceWarning, ParameterError
 from inlier.result import MatchResult
 from inlier.rows import PairedRows, as_table
 from inlier.rows.backend import from_host, to_host
@@ -31,6 +32,12 @@ from inlier.rows.threads import single_threaded_blas
 _MOST_LEARNED_FROM = 20_000  # pairs: more make no better map
 _SAMPLED = 200_000  # pairs among which those are looked for
 _KEPT_NULL = 100_000  # re-pairings that new pairs are compared with
+_FEW_UNLIKE = 0.1  # share of rows looked up of which nothing can be said, up to which that needs no word
+_UNLIKE = (
+    "{} of the {} rows looked up are unlike the pairs that were learned from: they, or the candidates near them, stand "
+    "closer together or farther out, as in another cluster or batch. Nothing is said of their names (q = 1). Fit pairs "
+    "that are like them, too."
+)
 _DETECTED = 0.05  # detection p-value up to which there is a map
 
 
@@ -270,9 +277,11 @@ class LearnedMap(NewPairs):
             none = np.ones((len(x), k))
             return Partners(-none.astype(np.int64), 0 * none, none, none, row_labels(X))
         x, candidates = _without_nan(x, proposer.sides[0].mean), _without_nan(candidates, proposer.sides[1].mean)
-        rows, scores, p, q = proposer.find(x, candidates, k)
-        rows = rows if among is not None else self._learned.as_given(rows)
-        return Partners(rows, scores, p, q, row_labels(X), names)
+        found = proposer.find(x, candidates, k)
+        if (~found.alike).sum() > _FEW_UNLIKE * len(x):
+            warn(_UNLIKE.format((~found.alike).sum(), len(x)), DependenceWarning)
+        rows = found.rows if among is not None else self._learned.as_given(found.rows)
+        return Partners(rows, found.scores, found.p_values, found.q_values, row_labels(X), names)
 
     def _output_names(self) -> tuple[str, ...]:
         return self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
@@ -363,11 +372,12 @@ class Learned:
         x, y = self._tables(rows)
         if self.unpaired is not None and self.proposer is not None:
             candidates = self.candidates
-            partners, _, _, q = self.proposer.find(self.unpaired[0], candidates, 1)
-            likely = np.flatnonzero(q[:, 0] < 0.5)
+            found = self.proposer.find(self.unpaired[0], candidates, 1)
+            q = found.q_values[:, 0]
+            likely = np.flatnonzero(q < 0.5)
             x = np.concatenate([x, self.unpaired[0][likely]])
-            y = np.concatenate([y, candidates[partners[likely, 0]]])
-            weights = np.concatenate([weights, 1 - q[likely, 0]])
+            y = np.concatenate([y, candidates[found.rows[likely, 0]]])
+            weights = np.concatenate([weights, 1 - q[likely]])
         rows_x, rows_y = (linear_rows(table, whiten=self.whiten) for table in (x, y))
         with single_threaded_blas():
             return fit_pair_map(rows_x, rows_y, rows_x(x), rows_y(y), weights, rng)

@@ -251,8 +251,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
             them, and for them, too. They are counted behind the others. Not together with groups or strata.
         candidates : {"auto", "all"}, default="auto"
-            Whose y may be named as partners: those of all rows, or, of more than 5,000 pairs, those of rows that may be
-            wrong themselves. "all" takes all rows of up to 20,000 pairs.
+            Whose y may be named as partners. "auto": those of all rows of up to 5,000 pairs; of more, those of rows
+            that may be wrong themselves. "all": those of all rows, of up to 20,000 pairs.
 
         Returns
         -------

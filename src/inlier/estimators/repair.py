@@ -35,7 +35,7 @@ _CANDIDATE = 0.25  # chance of being wrong from which a row is tried with others
 _SURE = 0.05  # chance of being wrong up to which a pair tells what right pairs do
 _MOST_LOOKED_AT = 5_000  # pairs up to which all are looked at; of more, those not accepted, and so many beside them
 _BESIDE_THEM = 3_000
-_MOST_CANDIDATES = 20_000  # pairs up to which the y of all of them may be candidates: a few seconds
+MOST_FOR_ALL = 20_000  # pairs up to which the y of all of them may be candidates
 _MOST_UNPAIRED = 5_000  # rows without a partner, each of which is tried with each
 _CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
 _AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
@@ -345,8 +345,8 @@ def repair_pairs(
 
 def _rows_to_look_at(matcher: CalibratedMatcher, of: Rows, rng: np.random.RandomState, wants_all: bool) -> Array:
     mask = to_host(matcher.inlier_mask_)
-    if wants_all and mask.size > _MOST_CANDIDATES:
-        reason = f"'all' is for up to {_MOST_CANDIDATES:,} pairs, and there are {mask.size:,}."
+    if wants_all and mask.size > MOST_FOR_ALL:
+        reason = f"'all' is for up to {MOST_FOR_ALL:,} pairs, and there are {mask.size:,}."
         raise ParameterError("candidates", f"{reason} Leave it out, or see find_partners.")
     if wants_all or mask.size <= _MOST_LOOKED_AT:
         return np.arange(of.n_all)
@@ -436,6 +436,7 @@ class _Verdict:
         given_away = np.zeros(n, dtype=bool)
         given_away[partner[named]] = True  # its y belongs to another x
         wrong[named | given_away] = np.maximum(wrong, 1 - self.alpha)[named | given_away]
+        q[given_away & ~named] = 1.0
         is_wrong = wrong > MORE_LIKELY
         kind = self._unnamed(is_wrong, named, probability, wrong)
         cycle = partner[partner] == np.arange(n)

@@ -376,7 +376,9 @@ def summarise(
     facts = facts_of(matcher, calibrated=result.q_values is not None)
     rows = np.arange(result.n_pairs) if rows is None else rows
     if repair is not None and repair.labels is None:
-        repair = replace(repair, labels=(rows if names is None else names,) * 2)
+        numbers = np.arange(repair.kind.size), np.arange(repair.n_rows_y)
+        known = (rows if names is None else names,) * 2
+        repair = replace(repair, labels=numbers if any(repair.n_unpaired) else known)
     facts |= {"rows_y": rows_y, "keys": names, "origin": origin or Origin(), "repair": repair}
     labels = getattr(matcher, "map_labels_", None)
     facts["of_another_map"] = labels > 0 if isinstance(labels, np.ndarray) and (labels > 0).any() else None
