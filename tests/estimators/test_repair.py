@@ -78,6 +78,7 @@ def test_nobody_is_called_lost_where_partners_would_not_stand_out_if_they_were_h
 
 
 @pytest.mark.seeds
+@pytest.mark.filterwarnings("ignore::inlier.exceptions.DependenceWarning")
 def test_where_all_partners_are_lost_nobody_is_named(seed, promise):
     rng = np.random.default_rng(7_000 + seed)
     X = rng.normal(size=(400, 6))
