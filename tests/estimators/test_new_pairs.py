@@ -73,6 +73,15 @@ def test_scikit_learn_can_cross_validate_search_and_chain():
     assert make_pipeline(CalibratedMatcher(random_state=0), StandardScaler()).fit_transform(X, Y).shape == Y.shape
 
 
+@pytest.mark.parametrize("n", [4, 5, 6, 9])
+def test_a_handful_of_pairs_beside_many_rows_without_a_partner(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    y = X[:, ::-1] + 0.1 * rng.normal(size=X.shape)
+    matcher = CalibratedMatcher(random_state=0).fit(X[:n], y[:n], unpaired=(X[n:], y[n:]))
+    assert matcher.inlier_mask_.shape == (n,)
+
+
 def test_fit_predict_is_the_mask():
     matcher = CalibratedMatcher(random_state=0)
     np.testing.assert_array_equal(matcher.fit_predict(DATA.X, DATA.Y), matcher.inlier_mask_)

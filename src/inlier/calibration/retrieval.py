@@ -269,7 +269,8 @@ class SelfLearner:
     def learn(self, training: Array) -> PairScorer | None:
         """Learn from these pairs and the rows without a partner; the first time, choose what to learn."""
         if self._model is None:
-            self._model = self._choose(self._rng.permutation(training))
+            # a choice by a pair or two would be chance
+            self._model = self._choose(self._rng.permutation(training)) if training.size >= _FEWEST else 2
         return self._learned(training, self._model)
 
     def _learned(self, rows: Array, model: int) -> PairScorer | None:

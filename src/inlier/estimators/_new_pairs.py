@@ -32,7 +32,7 @@ from inlier.rows.threads import single_threaded_blas
 _MOST_LEARNED_FROM = 20_000  # pairs: more make no better map
 _SAMPLED = 200_000  # pairs among which those are looked for
 _KEPT_NULL = 100_000  # re-pairings that new pairs are compared with
-_FEW_UNLIKE = 0.1  # share of rows looked up of which nothing can be said, up to which that needs no word
+_FEW_UNLIKE = 0.25  # share of rows looked up of which nothing can be said, up to which that needs no word
 _UNLIKE = (
     "{} of the {} rows looked up are unlike the pairs that were learned from: they, or the candidates near them, stand "
     "closer together or farther out, as in another cluster or batch. Nothing is said of their names (q = 1). Fit pairs "
@@ -171,7 +171,8 @@ class Partners:
         Rows of the candidates: of y in `fit`, and behind them those of ``unpaired``; or of ``among``. -1 where nothing
         was learned that could name one.
     scores : ndarray of shape (n, k)
-        CSLS (twice the cosine, less how crowded it is around both), and by how much it is above the nearest rival's.
+        By how much the CSLS of the two (twice the cosine, less how crowded it is around both) is above that of the
+        nearest rival: another candidate for x, or another x for the candidate.
     p_values : ndarray of shape (n, k)
         Chance that a name is wrong and scores as high.
     q_values : ndarray of shape (n, k)

@@ -162,14 +162,16 @@ class Repair:
         suspects, named = int(self.suspects.sum()), n["swapped"] + n["moved"]
         if not suspects and not named and not n["kept"]:
             return f"Of none of the {self.kind.size:,} rows can be told whether it is with its partner."
-        if not suspects and not named:
-            return f"None of the {self.kind.size:,} rows seems to be with a wrong partner."
         others = {
             "copy" if n["copy"] == 1 else "copies": n["copy"],
             "whose partner was not found here": n["lost"],
             "poor (their own partner fits best or nearly so, but badly)": n["poor"],
             "doubtful": n["doubtful"],
         }
+        these = ", ".join(f"{number:,} {what}" for what, number in others.items() if number)
+        if not suspects and not named:
+            text = f"None of the {self.kind.size:,} rows is more likely with a wrong partner than not."
+            return f"{text} {n['kept']:,} kept, {these}." if these else text
         seem = "are more likely with a wrong partner than not" if self.tells_innocent else "look wrongly paired"
         names = f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
         text = (
@@ -179,8 +181,8 @@ class Repair:
         found = int((self.kind[self.kind.size - self.n_unpaired[0] :] == "moved").sum())
         if sum(self.n_unpaired):
             text += f" {found:,} of the {self.n_unpaired[0]:,} rows that were given without a partner have one now."
-        if any(others.values()):
-            text += " " + ", ".join(f"{number:,} {what}" for what, number in others.items() if number) + "."
+        if these:
+            text += f" {these}."
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
         return text + (f" {with_gaps:,} of the suspects have gaps that were filled in." if with_gaps else "")
 
