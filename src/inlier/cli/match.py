@@ -358,9 +358,11 @@ def _check_repair(chosen: _Settings, how: Reading, repairs: _Repairs) -> None:
 
 def _check_candidates(repairs: _Repairs, n_pairs: int) -> None:
     """Refuse, before the work is done, more candidates than there may be."""
+    if repairs.candidates != "all":
+        return
     from inlier.estimators.repair import MOST_FOR_ALL
 
-    if repairs.candidates == "all" and n_pairs > MOST_FOR_ALL:
+    if n_pairs > MOST_FOR_ALL:
         raise BadInput(
             f"--candidates all is for up to {MOST_FOR_ALL:,} pairs, and there are {n_pairs:,}. Leave it out."
         )
