@@ -29,7 +29,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import ortho_group
 
-import inlier.estimators.repair as steps
+import inlier.estimators._repairing as steps
 from inlier import CalibratedMatcher
 from tables import REAL_TABLES, filled, real_tables
 

@@ -7,7 +7,7 @@ from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher, Repair
 from inlier.datasets import make_gaussian_pairs
-from inlier.estimators import repair
+from inlier.estimators import _repairing
 from inlier.plotting import plot_map, plot_repair
 from tests.stores import on_strict_device
 
@@ -212,15 +212,15 @@ def with_rest(seed=0):
 @pytest.mark.parametrize("wanted", ["auto", "all"])
 def test_of_many_pairs_all_rows_are_candidates_on_request(monkeypatch, wanted):
     looked_at = []
-    monkeypatch.setattr(repair, "_MOST_LOOKED_AT", 100)
-    monkeypatch.setattr(repair, "_BESIDE_THEM", 150)
-    name_partners = repair.name_partners
-    monkeypatch.setattr(repair, "name_partners", lambda *given: looked_at.append(given[-1]) or name_partners(*given))
+    monkeypatch.setattr(_repairing, "_MOST_LOOKED_AT", 100)
+    monkeypatch.setattr(_repairing, "_BESIDE_THEM", 150)
+    name_partners = _repairing.name_partners
+    monkeypatch.setattr(_repairing, "name_partners", lambda *given: looked_at.append(given[-1]) or name_partners(*given))
     X, y, _ = mixed_up()
     found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y, candidates=wanted)
     assert found.partner[SUSPECTS[:5]].tolist() == [7, 3, 22, 20, 21]
     assert (looked_at[0].size == 300) == (wanted == "all")
-    monkeypatch.setattr(repair, "MOST_FOR_ALL", 200)
+    monkeypatch.setattr(_repairing, "MOST_FOR_ALL", 200)
     with pytest.raises(ValueError, match="candidates 'all' is for up to 200 pairs, and there are 300"):
         CalibratedMatcher(random_state=0).fit(X, y).repair(X, y, candidates="all")
 

@@ -360,7 +360,7 @@ def _check_candidates(repairs: _Repairs, n_pairs: int) -> None:
     """Refuse, before the work is done, more candidates than there may be."""
     if repairs.candidates != "all":
         return
-    from inlier.estimators.repair import MOST_FOR_ALL
+    from inlier.estimators._repairing import MOST_FOR_ALL
 
     if n_pairs > MOST_FOR_ALL:
         raise BadInput(

@@ -31,7 +31,8 @@ from inlier.estimators._beside import (
     read_unpaired,
 )
 from inlier.estimators._new_pairs import Learned, LearnedMap
-from inlier.estimators.repair import Repair, Rows, repair_pairs
+from inlier.estimators._repairing import Rows, repair_pairs
+from inlier.estimators.repair import Repair
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
 from inlier.rows.gaps import crossed, gap_classes, is_skewed, mostly_missing, without_gaps
