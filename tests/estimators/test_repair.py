@@ -215,7 +215,8 @@ def test_of_many_pairs_all_rows_are_candidates_on_request(monkeypatch, wanted):
     monkeypatch.setattr(_repairing, "_MOST_LOOKED_AT", 100)
     monkeypatch.setattr(_repairing, "_BESIDE_THEM", 150)
     name_partners = _repairing.name_partners
-    monkeypatch.setattr(_repairing, "name_partners", lambda *given: looked_at.append(given[-1]) or name_partners(*given))
+    spy = lambda *given: looked_at.append(given[-1]) or name_partners(*given)  # noqa: E731
+    monkeypatch.setattr(_repairing, "name_partners", spy)
     X, y, _ = mixed_up()
     found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y, candidates=wanted)
     assert found.partner[SUSPECTS[:5]].tolist() == [7, 3, 22, 20, 21]
