@@ -101,10 +101,12 @@ def check_flag(value: Any, name: str) -> None:
 
 
 def check_same_index(X: Any, y: Any) -> None:
-    """Warn when two data frames name their rows differently: rows are paired by position, not by label."""
+    """Warn when two data frames name the same rows in another order: rows are paired by position, not by label."""
     indexes: list[Any] = [getattr(table, "index", None) for table in (X, y)]
     if not all(hasattr(index, "equals") for index in indexes) or indexes[0].equals(indexes[1]):
         return
+    if not len(indexes[0].intersection(indexes[1])):
+        return  # other names altogether, as of words in two languages
     warn(
         "X and y are frames whose indexes differ. Rows are paired by position; if the labels say who belongs to whom, "
         "align them first, for example with y = y.loc[X.index].",

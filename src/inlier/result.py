@@ -34,6 +34,8 @@ class MatchResult:
         discovery rate at which the pair is accepted.
     labels : pandas Index, optional
         Names of the rows of X, where it was a data frame.
+    labels_y : pandas Index, optional
+        Names of the rows of y, where they are others than those of X.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class MatchResult:
     p_values: FloatArray | None = None
     q_values: FloatArray | None = None
     labels: Any = None
+    labels_y: Any = None
 
     @property
     def n_pairs(self) -> int:
@@ -91,14 +94,16 @@ class MatchResult:
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier.
 
-        Its index are the labels of the rows of X, if they had any.
+        Its index are the labels of the rows of X, if they had any; where those of y are others, they are its first
+        column, ``partner``.
         """
         try:
             import pandas
         except ImportError as error:
             raise ImportError("to_frame needs pandas; install it with: pip install pandas") from error
         index = pandas.RangeIndex(self.n_pairs, name="pair") if self.labels is None else self.labels
-        return pandas.DataFrame(self.columns(), index=index)
+        partner = {} if self.labels_y is None else {"partner": np.asarray(self.labels_y)}
+        return pandas.DataFrame(partner | self.columns(), index=index)
 
     def to_json(self, indent: int | None = None) -> str:
         """Return everything as JSON text that any program can read."""

@@ -111,6 +111,7 @@ MATCH = {
     "--unmatched": (),
     "--candidates": ("all", "some"),
     "--new": OUTPUTS,
+    "--clean": OUTPUTS,
     "--map": OUTPUTS,
 }
 REGISTER = {

@@ -68,8 +68,8 @@ class TestNumbers:
                 sides[name][row, column] = np.inf
         return Pairing(sides["X"], sides["Y"], np.arange(10, 14), rows_y=np.array([20, 21, 21, 23]))
 
-    def check(self, pairing, columns=None):
-        tables = [Table(np.zeros((30, 2)), columns, None, Path(name)) for name in ("x.npy", "y.npy")]
+    def check(self, pairing, columns=None, keys=None):
+        tables = [Table(np.zeros((30, 2)), columns, keys, Path(name)) for name in ("x.npy", "y.npy")]
         check_numbers(pairing, ("x.npy", "y.npy"), tables)
 
     def test_finite_ones_pass(self):
@@ -86,7 +86,7 @@ class TestNumbers:
     def test_ids_and_whole_numbers(self):
         pairing = Pairing(np.array([[1], [2]]), np.array([[np.nan], [0.0]]), np.arange(2), np.array(["ada", "bob"]))
         with pytest.raises(BadInput, match=r"\(nan\) in id ada, column 0"):
-            self.check(pairing)
+            self.check(pairing, keys=np.array(["ada", "bob"]))
 
 
 class TestOutputs:

@@ -30,18 +30,54 @@ def folder(tmp_path_factory):
     return place
 
 
-def run(folder, *options):
+def run(folder, *options, loud=False):
     files = [str(folder / "x.csv"), str(folder / "y.csv"), "--key", "word"]
-    return CliRunner().invoke(main, ["match", *files, *map(str, options), "-q"])
+    return CliRunner().invoke(main, ["match", *files, *map(str, options), *([] if loud else ["-q"])])
+
+
+def read(path):
+    with path.open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_clean_dictionary_is_written_and_can_be_read_again(folder, tmp_path):
+    pairs, clean = tmp_path / "pairs.csv", tmp_path / "clean.csv"
+    pairs.write_text((folder / "pairs.csv").read_text() + "x60,y60\n")
+    result = run(folder, "--pairs", pairs, "--clean", clean, "-o", tmp_path / "out.csv", loud=True)
+    assert result.exit_code == 0, result.output
+    assert "1 line that repeats an earlier one" in result.output
+    judged, kept = read(tmp_path / "out.csv"), read(clean)
+    assert list(judged[0])[:3] == ["row", "source", "target"]
+    assert [row["row"] for row in judged] == [str(k) for k in range(120)]
+    assert [(row["source"], row["target"]) for row in kept] == [
+        (row["source"], row["target"]) for row in judged if row["inlier"] == "true"
+    ]
+    wrong = [row for row in kept if row["source"][1:] != row["target"][1:]]
+    assert len(kept) > 80
+    assert len(wrong) <= 2
+    again = run(folder, "--pairs", clean, "--clean", tmp_path / "again.csv")
+    assert again.exit_code == 0, again.output
+    assert "is read by this command" in run(folder, "--pairs", clean, "--clean", clean).output
+
+
+def test_how_many_new_pairs_there_are_is_said(folder, tmp_path):
+    result = run(folder, "--pairs", folder / "pairs.csv", "--new", tmp_path / "new.csv", loud=True)
+    said = " ".join(result.output.split())
+    n = len(read(tmp_path / "new.csv"))
+    sure = sum(float(row["q_value"]) <= 0.1 for row in read(tmp_path / "new.csv"))
+    assert f"New partners for the {n} rows that are in no real pair" in said
+    assert f"{sure} with at most 10 % wrong among them." in said
 
 
 def test_new_pairs_and_the_map_are_written(folder):
     new, learned = folder / "new.csv", folder / "map.txt"
-    result = run(folder, "--pairs", folder / "pairs.csv", "--new", new, "--map", learned, "-o", folder / "clean.csv")
+    result = run(folder, "--pairs", folder / "pairs.csv", "--new", new, "--map", learned, "-o", folder / "out.csv")
     assert result.exit_code == 0, result.output
-    with new.open() as stream:
-        found = list(csv.DictReader(stream))
-    assert {row["source"] for row in found} == {f"x{i}" for i in range(120, 200)}
+    found, judged = read(new), read(folder / "out.csv")
+    real = {row["source"] for row in judged if row["inlier"] == "true"}
+    assert {row["source"] for row in found} == {f"x{i}" for i in range(200)} - real  # without an entry, or a wrong one
+    assert real >= {f"x{i}" for i in range(40, 120)} & real
+    assert not real & {f"x{i}" for i in range(30)}
     is_right = [row["source"][1:] == row["target"][1:] for row in found]
     assert np.mean(is_right) > 0.9
     q = [float(row["q_value"]) for row in found]
@@ -55,7 +91,8 @@ def test_new_pairs_and_the_map_are_written(folder):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--new", "new.csv"], "say with --pairs"),
+        (["--new", "new.csv"], "say with --pairs who is paired"),
+        (["--clean", "clean.csv"], "--clean writes those of the --pairs that are real"),
         (["--map", "map.csv"], "a map is written as .txt or .npy"),
         (["--same-columns", "--method", "row-sum"], "--same-columns belongs to --method calibrated"),
         (["--map", "map.txt", "--splits", "2"], "--map belongs to --method calibrated"),

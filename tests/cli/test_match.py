@@ -253,7 +253,7 @@ def test_too_few_pairs_for_alpha():
         ),
         (["x.npy", "y.npy", "--report", "page.pdf"], "page.pdf would hold a page, which is HTML"),
         (["x.npy", "y.npy", "-o", "out.ply"], "out.ply (ply) would hold points with x, y and z"),
-        (["x.npy", "y.npy", "-o", "out.png"], "Write csv, parquet, npz or json"),
+        (["x.npy", "y.npy", "-o", "out.png"], "Write csv, parquet or npz"),
         (["x.npy:a", "y.npy"], "x.npy (npy) holds one array of numbers; leave out :a"),
         (["x.npy", "y.npy", "-o", "x.csv/out.csv"], "a file stands where a folder is needed"),
         (["x.npy", "y.npy", "--report", "x.csv/report.html"], "a file stands where a folder is needed"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,12 @@ def folder(tmp_path, monkeypatch):
     y[50] = np.random.default_rng(1).normal(size=8) * y.std()
     order = np.random.default_rng(1).permutation(N)
     write_table("x.csv", {"id": IDS, **{f"a{number}": column for number, column in enumerate(data.X.T)}})
-    write_table("y.csv", {"id": IDS[order], **{f"b{number}": column[order] for number, column in enumerate(y.T)}})
+    others = {
+        "weight": np.where(np.arange(N) == 20, -9999.0, y[:, 0] + 1),
+        "plate": np.char.add("P", np.arange(N).astype(str)),
+    }
+    columns = {f"b{number}": column for number, column in enumerate(y.T)} | others
+    write_table("y.csv", {"id": IDS[order], **{name: column[order] for name, column in columns.items()}})
     return data.Y
 
 
@@ -33,17 +39,44 @@ def run(*words):
     return CliRunner().invoke(main, ["match", *map(str, words)])
 
 
+def fixed():
+    return {row["id"]: row for row in csv.DictReader(Path("fixed.csv").read_text().splitlines())}
+
+
+def test_a_repaired_table_can_be_matched_again():
+    run("x.csv", "y.csv", "--key", "id", "--repair", "fixed.csv", "--columns", "^weight")
+    outcome = run("x.csv", "fixed.csv", "--key", "id", "--columns", "^weight", "-q", "-o", "again.csv")
+    assert outcome.exit_code == 0, outcome.output
+    again = {row["key"]: row for row in csv.DictReader(Path("again.csv").read_text().splitlines())}
+    assert again["s003"]["inlier"] == again["s007"]["inlier"] == "true"
+
+
+def test_the_repair_is_in_the_json():
+    outcome = run("x.csv", "y.csv", "--key", "id", "--columns", "^weight", "--repair", "fixed.csv", "--json")
+    said = json.loads(outcome.stdout)["repair"]
+    assert said["chains"] == ["s003 \N{LEFT RIGHT ARROW} s007"]
+    assert said["left_over"] == ["s050"]
+    assert {row["row"]: row["partner"] for row in said["rows"] if row["verdict"] == "swapped"} == {
+        "s003": "s007",
+        "s007": "s003",
+    }
+
+
 def test_the_table_is_put_right(folder):
     outcome = run("x.csv", "y.csv", "--key", "id", "--repair", "fixed.csv", "--report", "page.html")
     assert outcome.exit_code == 0, outcome.output
     assert "2 partners are named: 2 swapped, 0 in chains or cycles." in outcome.stdout
     assert "\n  s003 <-> s007\n" in outcome.stdout
-    rows = {row["key"]: row for row in csv.DictReader(Path("fixed.csv").read_text().splitlines())}
-    assert rows["s003"]["partner"] == "s007"
-    assert rows["s003"]["verdict"] == "swapped"
+    rows = fixed()
+    assert rows["s003"]["inlier_partner"] == "s007"
+    assert rows["s003"]["inlier_verdict"] == "swapped"
     assert float(rows["s003"]["b0"]) == pytest.approx(folder[3, 0])
-    assert rows["s050"]["partner"] == ""
+    assert rows["s050"]["inlier_partner"] == rows["s050"]["b0"] == rows["s050"]["plate"] == ""
+    assert rows["s003"]["plate"] == "P7"  # columns that were not compared come along, as they were
+    assert rows["s020"]["weight"] == "-9999"
+    assert list(rows["s003"])[-2:] == ["weight", "plate"]
     assert "Note: In fixed.csv one row is without values of Y" in outcome.stderr
+    assert "Note: One row of y.csv is nobody's partner in fixed.csv: s050." in outcome.stderr
     page = Path("page.html").read_text()
     assert "s003 \N{LEFT RIGHT ARROW} s007" in page
     assert "Who belongs to whom" in page
@@ -58,12 +91,12 @@ def test_ids_that_only_one_file_has_find_each_other(folder):
         "x.csv", "y.csv", "--key", "id", "--repair", "fixed.csv", "--unmatched", "--report", "page.html", "--force"
     )
     assert outcome.exit_code == 0, outcome.output
-    assert "2 of the 2 rows that were given without a partner have one now." in outcome.stdout.replace("\n", " ")
-    rows = {row["key"]: row for row in csv.DictReader(Path("fixed.csv").read_text().splitlines())}
-    assert len(rows) == N
-    assert rows["s100"]["partner"] == "S-100"
+    assert "Of the 2 rows given without a partner, 2 have one now." in outcome.stdout.replace("\n", " ")
+    rows = fixed()
+    assert list(rows) == IDS.tolist()  # in the order of X, also those whose id only X has
+    assert rows["s100"]["inlier_partner"] == "S-100"
     assert float(rows["s200"]["b0"]) == pytest.approx(folder[200, 0])
-    assert rows["s003"]["partner"] == "s007"
+    assert rows["s003"]["inlier_partner"] == "s007"
     page = Path("page.html").read_text()
     assert "s100 \N{RIGHTWARDS ARROW} S-100" in page
     assert "s003 \N{LEFT RIGHT ARROW} s007" in page

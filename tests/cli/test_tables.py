@@ -82,7 +82,7 @@ class TestColumns:
         write_table("y.csv", {**named(Y, "b"), "batch": np.full(60, np.nan)})
         outcome = run("match", "x.csv", "y.csv")
         assert "60 of 60" in answer(outcome)
-        assert "Note: column 'site' of x.csv holds words that repeat: left out." in outcome.stderr
+        assert "Note: column 'site' of x.csv holds words, not numbers: left out." in outcome.stderr
         assert "x.csv hold a single value, or none (column year)" in outcome.stderr
         assert "y.csv hold a single value, or none (column batch)" in outcome.stderr
 
@@ -172,8 +172,8 @@ class TestPairs:
         outcome = run("match", "x.npy", "y.npy", "--pairs", "pairs.csv", "-o", "out.csv")
         assert "60 of 62" in answer(outcome)
         lines = Path("out.csv").read_text().splitlines()
-        assert lines[0].replace('"', "").startswith("row,row_y,")
-        assert lines[61].startswith("0,5,")
+        assert lines[0].replace('"', "").startswith("row,source,target,")
+        assert lines[61].startswith("60,0,5,")
 
     @pytest.mark.parametrize("header", [True, False])
     def test_a_dictionary(self, header):
@@ -185,7 +185,7 @@ class TestPairs:
         outcome = run("match", "x.vec", "y.vec", "--pairs", "words.txt", "--key", "word", "-o", "out.csv")
         assert "60 of 61" in answer(outcome)
         assert "1 line of words.txt left out: 'nowhere' is not in y.vec" in outcome.stderr
-        assert f"s{order[0]} / ts{order[0]}" in Path("out.csv").read_text()
+        assert f'0,"s{order[0]}","ts{order[0]}",' in Path("out.csv").read_text()
 
     @pytest.mark.parametrize(
         ("content", "said"),

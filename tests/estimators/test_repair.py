@@ -171,7 +171,7 @@ def test_gaps_are_counted_and_said():
     found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
     assert found.gaps[[3, 100, 5]].tolist() == [2, 1, 0]
     assert found.kind[100] == "kept"
-    assert "1 of the suspects have gaps that were filled in" in found.answer
+    assert "1 suspect has gaps that were filled in" in found.answer
 
 
 def test_groups_are_respected():
@@ -237,7 +237,7 @@ def test_rows_that_only_one_table_has_find_their_partners(seed):
     assert np.isnan(found.chance_wrong[300:]).all()
     assert set(np.flatnonzero(found.suspects)) >= {3, 7}
     assert not found.suspects[300:].any()
-    assert "10 of the 15 rows that were given without a partner have one now." in found.answer
+    assert "Of the 15 rows given without a partner, 10 have one now." in found.answer
     whole = np.concatenate([y, y_rest])
     fixed = found.apply(whole)
     np.testing.assert_array_equal(fixed[300:310], whole[truth[:10]])
@@ -290,7 +290,7 @@ def test_bad_rows_without_a_partner_are_a_sentence():
 def test_bad_input_is_a_sentence():
     X, y, _ = mixed_up()
     matcher = CalibratedMatcher(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="fitted to 300 pairs, but repair was given 200"):
+    with pytest.raises(ValueError, match="fitted to 300 pairs, but X has 200 rows"):
         matcher.repair(X[:200], y[:200])
     with pytest.raises(ValueError, match="alpha must lie between 0 and"):
         matcher.repair(X, y, alpha=2)

@@ -60,7 +60,7 @@ def test_words_that_repeat_are_left_out_with_a_warning(tmp_path, suffix):
         path.write_text("a plate sex\n1 P1 f\n2 P2 f\n3 P1 m\n4 P2 m\n")
     else:
         write_table(path, {"a": np.arange(1.0, 5), **{name: np.array(texts) for name, texts in words.items()}})
-    with pytest.warns(UserWarning, match=r"columns 'plate', 'sex' of .* hold words that repeat: left out"):
+    with pytest.warns(UserWarning, match=r"columns 'plate', 'sex' of .* hold words, not numbers: left out"):
         table = read_table(path)
     assert table.columns == ("a",)
     assert table.values.tolist() == [[1], [2], [3], [4]]

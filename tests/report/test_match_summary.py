@@ -9,7 +9,8 @@ import pytest
 from inlier import CalibratedMatcher, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
 from inlier.report import Origin, summarise
-from inlier.report.match_summary import VERDICTS, interval_in_words, percent
+from inlier.report.match_summary import VERDICTS
+from inlier.report.words import interval_in_words, percent
 
 CLEAR = make_gaussian_pairs(600, 3, 0.5, noise=0.15, rng=0)
 NOISY = make_gaussian_pairs(600, 3, 0.5, noise=0.3, rng=0)  # real pairs score as wrong ones do

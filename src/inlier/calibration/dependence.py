@@ -293,8 +293,8 @@ def warn_of_clusters(
 
 def _swaps_would_be_accepted(reason: str, example: str, strata: str, wrong: float, alpha: float) -> DependenceWarning:
     return DependenceWarning(
-        f"{reason} If a fifth of the pairs were swapped inside of them ({example}), {wrong:.0%} of "
-        f"the accepted would be wrong, not at most {alpha:.2g}. If that may be, say what the {strata} are: "
+        f"{reason} If a fifth of the pairs were swapped inside of them ({example}), {100 * wrong:.2g} % of "
+        f"the accepted would be wrong, not at most {100 * alpha:g} %. If that may be, say what the {strata} are: "
         f"fit(X, y, strata=...), or --stratum COLUMN."
     )
 

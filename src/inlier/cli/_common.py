@@ -261,6 +261,8 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
     for sentence in summary.details:
         console.print(plain(sentence), markup=False)
     chains = [] if summary.repair is None else summary.repair.chains
+    if chains:
+        console.print("Whose partner is with whom (a -> b: the partner of a stands with b):", markup=False)
     for chain in chains[:_CHAINS_SHOWN]:
         console.print(f"  {plain(chain).translate(_PLAIN_ARROWS)}", markup=False)
     if len(chains) > _CHAINS_SHOWN:
@@ -345,8 +347,7 @@ def labels_of_pairs(column: str, sources: tuple[str, str], pairing: Pairing) -> 
 
     labels, rows, source = read_labels(sources[0], column), pairing.rows, sources[0]
     if labels is None:
-        labels, rows, source = read_labels(sources[1], column), pairing.rows, sources[1]
-        rows = pairing.rows if pairing.rows_y is None else pairing.rows_y
+        labels, rows, source = read_labels(sources[1], column), pairing.rows_of_y, sources[1]
     assert labels is not None  # `read_both` has looked
     chosen: Array = labels[rows]
     if (chosen == "").any():
@@ -407,7 +408,7 @@ def check_numbers(
     """Refuse NaN and infinity by the names that the user knows: file, id or row, column; gaps may be allowed."""
     import numpy as np
 
-    sides = ((pairing.X, pairing.rows), (pairing.Y, pairing.rows if pairing.rows_y is None else pairing.rows_y))
+    sides = ((pairing.X, pairing.rows), (pairing.Y, pairing.rows_of_y))
     for (values, rows), name, table in zip(sides, names, tables, strict=True):
         if isinstance(values, np.memmap) or values.dtype.kind != "f":
             continue  # a large file is looked through once, when it is matched
@@ -415,7 +416,7 @@ def check_numbers(
         if len(bad):
             n_bad = len({(rows[pair], column) for pair, column in bad})  # a row may be in several pairs
             pair, column = bad[0]
-            where = f"row {rows[pair]}" if pairing.keys is None else f"id {pairing.keys[pair]}"
+            where = f"row {rows[pair]}" if table.keys is None else f"id {table.keys[rows[pair]]}"
             heading = column if table.columns is None else table.columns[column]
             raise BadInput(
                 f"{name} contains NaN or infinity: {n_bad} value(s), the first ({values[pair, column]}) in "

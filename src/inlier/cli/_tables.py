@@ -173,8 +173,11 @@ def read_transposed(source: str, key: str | None) -> Table:
     return Table(np.ascontiguousarray(table.values.T), columns, keys, table.source)
 
 
-def seem_transposed(sources: tuple[str, str]) -> tuple[bool, bool] | None:
-    """Which of two tables have a column per sample, by their ids; None where the ids do not say so."""
+def seem_transposed(sources: tuple[str, str], key: str | None = None) -> tuple[bool, bool] | None:
+    """Which of two tables have a column per sample, by their ids; None where the ids do not say so.
+
+    Where either could be turned over to fit the other, the one that has the column ``key`` has a row per sample.
+    """
     from inlier.io import read_labels
 
     headers = [column_headings(source) for source in sources]
@@ -187,9 +190,10 @@ def seem_transposed(sources: tuple[str, str]) -> tuple[bool, bool] | None:
     first, second = (set(names[1:]) for names in headers)
     if _in_common(first, second) >= _MOST and _in_common(*labels) < _HARDLY_ANY and all(labels):
         return True, True
-    if _in_common(first, labels[1]) >= _MOST:
-        return True, False
-    return (False, True) if _in_common(second, labels[0]) >= _MOST else None
+    turn_first, turn_second = _in_common(first, labels[1]) >= _MOST, _in_common(second, labels[0]) >= _MOST
+    if turn_first and turn_second:
+        turn_first = key in headers[1] and key not in headers[0]
+    return (turn_first, not turn_first) if turn_first or turn_second else None
 
 
 def _in_common(some: set[str], others: set[str]) -> float:
@@ -265,13 +269,19 @@ def read_ends(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
 def _read_two_columns(pairs: str, source: Path, target: Path) -> Table:
     """Columns named source and target, or the only two there are."""
     from inlier.io import read_table
+    from inlier.io.table import TextColumnError
 
     try:
         return read_table(pairs, columns=ENDS)
+    except TextColumnError as error:
+        raise _names_rows_by_ids(pairs, source, target) from error
     except UnusableFileError:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # these numbers are ids, and meant to be read
-            table = read_table(pairs)
+            try:
+                table = read_table(pairs)
+            except TextColumnError as error:
+                raise _names_rows_by_ids(pairs, source, target) from error
     if table.values.shape[1] != 2:
         raise BadInput(
             f"{table.source} must have two columns, a row of {source} and a row of {target}; it has "
@@ -280,8 +290,15 @@ def _read_two_columns(pairs: str, source: Path, target: Path) -> Table:
     return table
 
 
-def read_ends_by_id(pairs: str, source: Table, target: Table) -> tuple[Array, Array, list[str]]:
-    """Rows that each line of PAIRS joins by their ids, many to many; also what was left out, in sentences."""
+def _names_rows_by_ids(pairs: str, source: Path, target: Path) -> BadInput:
+    return BadInput(
+        f"{pairs} holds words, not row numbers. If they are ids, say with --key which column of {source} and of "
+        f"{target} has them."
+    )
+
+
+def read_ends_by_id(pairs: str, source: Table, target: Table) -> tuple[Array, Array, Array, list[str]]:
+    """Rows that lines of PAIRS join by their ids, many to many; which lines; what was left out, in sentences."""
     import numpy as np
 
     assert source.keys is not None
@@ -305,7 +322,7 @@ def read_ends_by_id(pairs: str, source: Table, target: Table) -> tuple[Array, Ar
             f"No line of {pairs} names an id of {source.source} and one of {target.source}, each of which occurs once. "
             f"Its first column names rows of the first file, its second of the second."
         )
-    return rows[0][found], rows[1][found], notes
+    return rows[0][found], rows[1][found], np.flatnonzero(found), notes
 
 
 def _ids_of_pairs(pairs: str, source: Table, target: Table) -> tuple[Array, Array]:
@@ -348,6 +365,11 @@ class Reading:
         return bool(self.keys or self.labels or self.codes or self.transpose or self.pairs is not None)
 
     @property
+    def key_of_y(self) -> str | None:
+        """Column of ids of the second file, where one was named."""
+        return self.keys[-1] if self.keys else None
+
+    @property
     def only_keys(self) -> bool:
         """Whether nothing but columns of ids was named: one that a table has not may be its header."""
         return bool(self.keys) and not (self.columns or self.labels or self.pairs is not None)
@@ -362,7 +384,8 @@ class Reading:
                 raise UnusableFileError("rows have names without a name for them")
             return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
         except UnusableFileError:
-            turned = seem_transposed(job.sources) if not given or self.only_keys else None
+            key = self.keys[0] if self.keys else None
+            turned = seem_transposed(job.sources, key) if not given or self.only_keys else None
             if turned is None:
                 return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
         which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]
@@ -374,20 +397,23 @@ class Reading:
 
     def pair(self, first: Table, second: Table) -> Pairing:
         """Rows as pairs: by PAIRS, by id, or row by row."""
+        import numpy as np
+
         from inlier.io import Pairing, pair_tables
 
         if self.pairs is None:
             return pair_tables(first, second)
         notes: list[str] = []
         if first.keys is not None and second.keys is not None:
-            i, j, notes = read_ends_by_id(self.pairs, first, second)
-            names = [f"{a} / {b}" for a, b in zip(first.keys[i].tolist(), second.keys[j].tolist(), strict=True)]
-            return Pairing(first.values[i], second.values[j], i, _as_keys(names), notes, j)
-        i, j = read_ends(self.pairs, first, second)
-        return Pairing(first.values[i], second.values[j], i, None, notes, j)
-
-
-def _as_keys(names: list[str]) -> Array:
-    import numpy as np
-
-    return np.array(names, dtype=np.str_)
+            i, j, lines, notes = read_ends_by_id(self.pairs, first, second)
+            ends = first.keys[i], second.keys[j]
+        else:
+            i, j = ends = read_ends(self.pairs, first, second)
+            lines = np.arange(len(i))
+        once = np.sort(np.unique(np.stack([i, j]), axis=1, return_index=True)[1])
+        n_again = len(i) - once.size
+        if n_again:
+            repeat = "1 line that repeats" if n_again == 1 else f"{n_again:,} lines that repeat"
+            notes.append(f"{repeat} an earlier one of {self.pairs} left out.")
+        i, j, lines, ends = i[once], j[once], lines[once], (ends[0][once], ends[1][once])
+        return Pairing(first.values[i], second.values[j], i, None, notes, j, ends, lines)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,9 +22,10 @@ from inlier.cli._common import (
     missing_codes,
     without_codes,
 )
-from inlier.cli._learning import Repairing, Wanted, is_repaired, learning_options
-from inlier.cli._outputs import BadInput, Output, print_csv
+from inlier.cli._learning import Wanted, learning_options
+from inlier.cli._outputs import BadInput, print_csv
 from inlier.cli._progress import bytes_read, stages
+from inlier.cli._repair import Repairing, RepairWanted, columns_of_file, repair_options
 from inlier.cli._tables import AS_GAPS, AS_NUMBERS, Reading, format_option, noting_odd_values, standard_input
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class _Settings:
     splits: int
     whiten: bool | None
     seed: int
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether all pairs are judged at once, with q-values."""
+        return self.method == "calibrated" and self.splits == 1
 
 
 @click.command()
@@ -113,27 +119,12 @@ class _Settings:
     metavar="CODE,...",
     help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
 )
-@click.option(
-    "--repair",
-    type=click.Path(path_type=Path),
-    metavar="FIXED",
-    help="Also say with whom wrong rows belong, and write Y in the order of X to this file (calibrated).",
-)
-@click.option(
-    "--unmatched",
-    is_flag=True,
-    help="With --repair and --key: look for partners among rows whose id only one file has, too, and for them.",
-)
-@click.option(
-    "--candidates",
-    type=click.Choice(["auto", "all"]),
-    default="auto",
-    show_default=True,
-    help="With --repair: whose Y may be named. auto: those of all rows of up to 5,000 pairs; of more, those of rows "
-    "that may be wrong themselves. all: those of all rows, of up to 20,000 pairs.",
-)
+@repair_options
 @learning_options
-@answer_options("row, row_y and key if joined, score, p- and q-value, inlier", alpha_of=" (calibrated)")
+@answer_options(
+    "row, row_y and key if joined, source and target with --pairs, score, p- and q-value, inlier",
+    alpha_of=" (calibrated)",
+)
 @click.pass_context
 def match(
     context: click.Context,
@@ -153,6 +144,7 @@ def match(
     candidates: str,
     map_file: Path | None,
     new_file: Path | None,
+    clean_file: Path | None,
     same_columns: bool,
     output: Path | None,
     report: Path | None,
@@ -183,14 +175,13 @@ def match(
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
     with answering(), standard_input((x, y), format_of_stdin) as sources:
-        others = () if repair is None else (Output("--repair", "Repaired", repair, is_repaired),)
-        wanted = Wanted(map_file, new_file, same_columns)
-        job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *others))
+        wanted = Wanted(map_file, new_file, clean_file, same_columns)
+        repairs = RepairWanted(repair, unmatched, candidates)
+        job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *repairs.outputs))
         how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
-        repairs = _Repairs(repair, unmatched, candidates)
-        _check_repair(chosen, how, repairs)
+        repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
-        wanted.check(chosen.method == "calibrated" and chosen.splits == 1, pairs)
+        wanted.check(chosen.is_calibrated, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
         stored = None if how.needs_all or wanted or repair else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
@@ -199,30 +190,21 @@ def match(
         context.exit(NOTHING_FOUND)
 
 
-class _Repairs(NamedTuple):
-    """Whether and how to say with whom wrong rows belong."""
-
-    fixed: Path | None
-    unmatched: bool
-    candidates: str
-
-
-def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: _Repairs) -> MatchSummary:
+def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: RepairWanted) -> MatchSummary:
     """Match files that are read as a whole, and write the pairs."""
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {' and '.join(job.sources)}")
         tables = how.read(job)
-        takes_gaps = chosen.method == "calibrated" and chosen.splits == 1
         codes = list(how.codes)
-        becomes = AS_GAPS if takes_gaps else AS_NUMBERS
+        becomes = AS_GAPS if chosen.is_calibrated else AS_NUMBERS
         first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
-        tables, pairing = (first, second), how.pair(first, second)
+        pairing = how.pair(first, second)
         job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
-        check_numbers(pairing, job.sources, tables, allow_gaps=takes_gaps)
-        _check_candidates(repairs, len(pairing))
+        check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
+        repairs.check_candidates(len(pairing))
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)
         stage(f"matching {len(pairing):,} pairs")
@@ -231,17 +213,22 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: _
             matcher.set_params(same_columns=wanted.columns(first, second))
         matcher.fit(pairing.X, pairing.Y, **given)
         job.notes.extend(_on_maps(matcher))
-        wanted.write(matcher, first, second, pairing)
+        if wanted.new_file is not None:
+            stage("looking for new partners")
+        findings = tuple(wanted.write(matcher, first, second, pairing))
         repairing = None
         if repairs.fixed is not None:
             stage("looking for partners")
-            repairing = Repairing.of(matcher, tables, pairing, given, repairs.unmatched, repairs.candidates)
-            job.notes.extend(repairing.notes(repairs.fixed))
-    facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys, "origin": job.origin}
-    summary = summarise(matcher, **facts, repair=None if repairing is None else repairing.repair)
+            id_name = how.keys[0] if how.keys else None
+            repairing = Repairing.of(matcher, (first, second), pairing, given, repairs, id_name)
+            job.notes.extend(repairing.notes(repairs.fixed, job.sources[1]))
+            repairing.write(repairs.fixed, columns_of_file(tables[1], job.sources[1], how.key_of_y))
+    facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys}
+    if pairing.ends is not None:  # named by a table of their own: the rows are its lines
+        facts = {"rows": pairing.lines, "ends": pairing.ends}
+    repaired = None if repairing is None else repairing.repair
+    summary = summarise(matcher, **facts, origin=job.origin, repair=repaired, findings=findings)
     job.write_pairs(summary)
-    if repairs.fixed is not None and repairing is not None:
-        repairing.write(repairs.fixed)
     return summary
 
 
@@ -341,33 +328,6 @@ def _most_at_once(method: str) -> int:
     return MOST_ONE_BY_ONE
 
 
-def _check_repair(chosen: _Settings, how: Reading, repairs: _Repairs) -> None:
-    """Refuse, before the work is done, a repair that could not be made or written."""
-    if repairs.unmatched and (repairs.fixed is None or not (how.keys or how.transpose) or how.labels):
-        raise BadInput("--unmatched belongs to --repair, with ids to join on (--key), without --group and --stratum.")
-    if repairs.fixed is None:
-        if repairs.candidates != "auto":
-            raise BadInput("--candidates belongs to --repair.")
-        return
-    from inlier.io import check_can_hold_columns
-
-    if chosen.method != "calibrated" or chosen.splits > 1 or how.pairs is not None:
-        raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
-    check_can_hold_columns(repairs.fixed)
-
-
-def _check_candidates(repairs: _Repairs, n_pairs: int) -> None:
-    """Refuse, before the work is done, more candidates than there may be."""
-    if repairs.candidates != "all":
-        return
-    from inlier.estimators._repairing import MOST_FOR_ALL
-
-    if n_pairs > MOST_FOR_ALL:
-        raise BadInput(
-            f"--candidates all is for up to {MOST_FOR_ALL:,} pairs, and there are {n_pairs:,}. Leave it out."
-        )
-
-
 def _check_options(context: click.Context, chosen: _Settings, how: Reading) -> None:
     """Refuse what does not go together, before the work is done."""
     if how.transpose and (how.columns or how.labels):
@@ -375,7 +335,7 @@ def _check_options(context: click.Context, chosen: _Settings, how: Reading) -> N
             "--transpose makes columns of rows: choose rows of the files beforehand, and leave --columns, "
             "--group and --stratum out."
         )
-    if how.labels and (chosen.method != "calibrated" or chosen.splits > 1):
+    if how.labels and not chosen.is_calibrated:
         option = "--group" if "groups" in how.labels else "--stratum"
         raise BadInput(f"{option} belongs to --method calibrated without --splits.")
     given = {

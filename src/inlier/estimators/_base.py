@@ -47,6 +47,7 @@ class PairMatcher(BaseEstimator):
     _fewest_pairs = 2
     _works_in_parts = True  # whether SplitMatcher may fit it to parts of the pairs
     _labels: Any = None  # of the rows of X, where it was a frame
+    _labels_y: Any = None  # of the rows of y, where they are others
     _in_any_store = False  # whether rows in files, Dask arrays and device arrays are matched where they are
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -78,14 +79,14 @@ class PairMatcher(BaseEstimator):
     def result_(self) -> MatchResult:
         """The answer as one frozen object, with tables and JSON."""
         check_is_fitted(self, "inlier_mask_")
-        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_", "_labels")
+        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_", "_labels", "_labels_y")
         return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row per pair, with the labels of the rows of ``X``; see `MatchResult`."""
         return self.result_.to_frame()
 
-    def report(self, path: Any = None, keys: Any = None) -> MatchReport:
+    def report(self, path: Any = None, keys: Any = None, repair: Any = None) -> MatchReport:
         """Return a report to look at: shown by notebooks, and written to a file where one is named.
 
         Parameters
@@ -94,6 +95,8 @@ class PairMatcher(BaseEstimator):
             Where to write the page, such as ``"report.html"``.
         keys : sequence of str, optional
             A name for each pair, for the table of pairs; by default the labels of the rows of ``X``, if it was a frame.
+        repair : Repair, optional
+            What `CalibratedMatcher.repair` said of the same pairs: the page then says who belongs to whom.
 
         Returns
         -------
@@ -101,7 +104,7 @@ class PairMatcher(BaseEstimator):
         """
         from inlier.report import report_on  # the page knows the matchers, and they need it only here
 
-        report = report_on(self, self._keys(keys))
+        report = report_on(self, self._keys(keys), repair=repair)
         if path is not None:
             report.write_html(path)
         return report
@@ -142,7 +145,9 @@ class PairMatcher(BaseEstimator):
         table_x = as_table(X, "X", in_place=self._in_any_store)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
-        self._labels = row_labels(X)
+        self._labels, self._labels_y = row_labels(X), row_labels(y)
+        if self._labels_y is not None and self._labels_y.equals(self._labels):
+            self._labels_y = None
         if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import check_count, check_paired, warn
@@ -38,6 +39,8 @@ _UNLIKE = (
     "closer together or farther out, as in another cluster or batch. Nothing is said of their names (q = 1). Fit pairs "
     "that are like them, too."
 )
+_ROWS_COMPARED = 50  # that tell whether tables are those of the fit
+_CHANGED = 0.5  # share of a row's values that differ, from which it is another: odd values were filled in by the fit
 _DETECTED = 0.05  # detection p-value up to which there is a map
 
 
@@ -50,10 +53,12 @@ def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
     return from_host(values, like)
 
 
-class NewPairs(PairMatcher, ABC):
-    """Judges pairs that were not in the fit, against the re-pairings that were kept."""
+class NewPairs(TransformerMixin, PairMatcher, ABC):
+    """Carries rows to the space of y, and judges pairs that were not in the fit against re-pairings that were kept."""
 
     alpha: float
+    n_outputs_: int
+    _names_y: RowNames
 
     @abstractmethod
     def _score_new(self, X: Array, Y: Array) -> FloatArray:
@@ -62,6 +67,21 @@ class NewPairs(PairMatcher, ABC):
     @abstractmethod
     def _kept_null(self) -> FloatArray:
         """Scores of re-pairings, on the scale of `_score_new`, in rising order."""
+
+    @property
+    def _output_names(self) -> tuple[str, ...]:
+        return self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns that `transform` gives: those of y.
+
+        Parameters
+        ----------
+        input_features : Any
+            Of no account: the columns are those of y.
+        """
+        check_is_fitted(self, "inlier_mask_")
+        return np.asarray(self._output_names, dtype=object)
 
     def fit_predict(self, X: Any, y: Any, **params: Any) -> Mask:
         """Fit, and return which pairs are real: ``inlier_mask_``.
@@ -146,9 +166,9 @@ class NewPairs(PairMatcher, ABC):
         check_is_fitted(self, "inlier_mask_")
         table_x, table_y = self._read_new_x(X), to_host(as_table(y, "y", one_column=True))
         check_paired(table_x, table_y, fewest=1)
-        if table_y.shape[1] != self._n_columns_of_y():
+        if table_y.shape[1] != self.n_outputs_:
             raise ParameterError(
-                "y", f"has {table_y.shape[1]} columns, and had {self._n_columns_of_y()} when the matcher was fitted."
+                "y", f"has {table_y.shape[1]} columns, and had {self.n_outputs_} when the matcher was fitted."
             )
         return table_x, table_y
 
@@ -156,9 +176,6 @@ class NewPairs(PairMatcher, ABC):
         table = as_table(X, "X")
         validate_data(self, X, reset=False, skip_check_array=True)
         return to_host(table)
-
-    def _n_columns_of_y(self) -> int:
-        return int(getattr(self, "n_outputs_", 0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,14 +224,22 @@ class LearnedMap(NewPairs):
     """What `CalibratedMatcher` can do once it has learned: the map, new pairs, partners."""
 
     _learned: Learned
-    _names_y: RowNames
-    n_outputs_: int
 
     @property
     def map_(self) -> Any:
         """The map y = offset + x matrix that the pairs agree on: ``kind``, ``rank``, ``matrix``, ``offset``."""
         check_is_fitted(self, "inlier_mask_")
         return self._learned.map
+
+    @property
+    def left_out_(self) -> Mask:
+        """Rows of which nothing can be said, because they hold no value, or are blank as failed samples are."""
+        check_is_fitted(self, "inlier_mask_")
+        left_out = np.zeros(self.inlier_mask_.shape[0], dtype=bool)
+        if self._learned.numbers is not None:
+            left_out[:] = True
+            left_out[self._learned.numbers] = False
+        return left_out
 
     def transform(self, X: Any) -> Any:
         """Carry rows of ``X`` to the space of ``y``; a frame comes back as one, with its row labels.
@@ -229,7 +254,7 @@ class LearnedMap(NewPairs):
         array or frame of shape (m, d_y)
         """
         check_is_fitted(self, "inlier_mask_")
-        return in_kind(self.map_(self._read_new_x(X)), X, self._output_names())
+        return in_kind(self.map_(self._read_new_x(X)), X, self._output_names)
 
     def predict(self, X: Any) -> Any:
         """Predict y for rows of ``X``: what `transform` says, in one dimension where y had one in `fit`."""
@@ -237,17 +262,6 @@ class LearnedMap(NewPairs):
         if not self._names_y.is_flat:
             return predicted
         return predicted.iloc[:, 0] if row_labels(X) is not None else to_host(np.asarray(predicted))[:, 0]
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the columns that `transform` gives: those of y.
-
-        Parameters
-        ----------
-        input_features : Any
-            Of no account: the columns are those of y.
-        """
-        check_is_fitted(self, "inlier_mask_")
-        return np.asarray(self._output_names(), dtype=object)
 
     def find_partners(self, X: Any, k: int = 1, among: Any = None) -> Partners:
         """Look for the partners of rows of ``X`` among all rows of y, with a q-value for every name.
@@ -284,14 +298,34 @@ class LearnedMap(NewPairs):
         rows = found.rows if among is not None else self._learned.as_given(found.rows)
         return Partners(rows, found.scores, found.p_values, found.q_values, row_labels(X), names)
 
-    def _output_names(self) -> tuple[str, ...]:
-        return self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
-
     def _score_new(self, X: Array, Y: Array) -> FloatArray:
         return self._learned.scores(X, Y)
 
     def _kept_null(self) -> FloatArray:
         return self._learned.judges.null_scores
+
+    def _read_again(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Read the tables of the fit once more, as they are wherever they live; refuse others, or another order."""
+        table_x = as_table(X, "X", in_place=self._in_any_store)
+        table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
+        n = self.inlier_mask_.shape[0]
+        if table_x.shape[0] != n or table_y.shape[0] != n:
+            seen = f"X has {table_x.shape[0]:,} rows and y has {table_y.shape[0]:,}"
+            raise ValueError(f"The matcher was fitted to {n:,} pairs, but {seen}. Give the tables of the fit.")
+        validate_data(self, X, reset=False, skip_check_array=True)
+        names, was = column_names(y), self._names_y.columns
+        same_names = names is None or was is None or names == was
+        if table_y.shape[1] != self.n_outputs_ or not same_names:
+            raise ValueError("y has other columns than in fit, or in another order. Give the table of the fit.")
+        labels = ("X", row_labels(X), self._labels), ("y", row_labels(y), self._names_y.labels)
+        for name, (now, before) in ((name, pair) for name, *pair in labels):
+            if now is not None and before is not None and not now.equals(before):
+                raise ValueError(f"{name} has other rows than in fit, or in another order. Give the table of the fit.")
+        changed = self._learned.changed_row(table_x, table_y)
+        if changed is not None:
+            name, row = changed
+            raise ValueError(f"Row {row} of {name} is not what it was in fit. Give the tables of the fit as they were.")
+        return table_x, table_y
 
 
 def _without_nan(table: FloatArray, mean: FloatArray) -> FloatArray:
@@ -346,6 +380,19 @@ class Learned:
         """The same where these are some of the pairs that were given."""
         numbers = np.flatnonzero(kept)
         return replace(self, numbers=numbers if self.numbers is None else numbers[self.numbers], n_given=kept.size)
+
+    def changed_row(self, X: Any, Y: Any) -> tuple[str, int] | None:
+        """A table and a row of it that is not as it was in the fit; None where none of some that are looked at is."""
+        if self.pairs is None or not all(isinstance(table, np.ndarray) for table in (X, Y, self.pairs.X, self.pairs.Y)):
+            return None
+        some = np.unique(np.linspace(0, self.pairs.n_pairs - 1, _ROWS_COMPARED).astype(np.int64))
+        given = some if self.numbers is None else self.numbers[some]
+        for name, now, before in (("X", X[given], self.pairs.X[some]), ("y", Y[given], self.pairs.Y[some])):
+            same = np.isclose(now, before, rtol=1e-5, atol=0) | ~np.isfinite(now)
+            odd = _CHANGED * now.shape[1] < (~same).sum(axis=1)
+            if odd.any():
+                return name, int(given[np.argmax(odd)])
+        return None
 
     def as_given(self, rows: Array) -> Array:
         """Numbers of candidates, counted among all rows that were given."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,7 +48,7 @@ _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
 
-class CalibratedMatcher(TransformerMixin, LearnedMap):
+class CalibratedMatcher(LearnedMap):
     """Matching with p-values, q-values and a false discovery rate: the default choice.
 
     Learns the linear map between the two sets from the pairs that agree, or where these are few, which of them agree
@@ -92,6 +92,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         What the promise does not cover: the share of the accepted pairs that would be accepted with the y most like
         their own, too. Near 0, swaps between the most similar rows are noticed; near 1, only ``strata`` help against
         them. NaN where nothing was accepted, of more than 200,000 pairs, or where they are not in memory.
+    left_out_ : ndarray of bool, shape (n,)
+        Rows of which nothing can be said, because they hold no value, or are blank as failed samples are.
     n_maps_ : int
         Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
         the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
@@ -277,13 +279,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
         check_choice(candidates, ("auto", "all"), "candidates")
         labels, given = labels_of_both(X, y), (X, y)
-        X, Y = self._read_pairs(X, y)
+        X, Y = self._read_again(X, y)
         n = X.shape[0]
-        if self.q_values_.shape != (n,):
-            raise ValueError(
-                f"The matcher was fitted to {self.q_values_.shape[0]} pairs, but repair was given {n}. "
-                f"Give the tables that it was fitted to."
-            )
         groups, strata = self._read_labels(n, groups, strata)
         beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
         rows = Rows(n)
@@ -308,7 +305,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             return rows.set_apart(found, some)
 
         wants_all = candidates == "all"
-        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside, wants_all=wants_all)
+        found = repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside, wants_all=wants_all)
+        return replace(found, within_strata=strata is not None)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""

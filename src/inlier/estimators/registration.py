@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import check_flag, check_number, check_weights, warn
@@ -44,7 +43,7 @@ _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
 
 
-class Registration(TransformerMixin, NewPairs):
+class Registration(NewPairs):
     """Find the transformation between two sets of points, and which pairs are real.
 
     No noise bound has to be given: it is found from the data, and so is the answer to "did it fail?".
@@ -237,10 +236,10 @@ class Registration(TransformerMixin, NewPairs):
         table = as_table(X, "X")
         validate_data(self, X, reset=False, skip_check_array=True)
         check_finite(table, summarise_columns(table), "X")
-        names = self._names_y.columns or tuple(f"y{k}" for k in range(self.n_outputs_))
-        if self.transformation_ is None:
-            return in_kind(np.full((len(table), self.n_outputs_), np.nan), X, names)
-        return in_kind(self.transformation_(table), X, names)
+        moved = np.full((len(table), self.n_outputs_), np.nan)
+        if self.transformation_ is not None:
+            moved = self.transformation_(table)
+        return in_kind(moved, X, self._output_names)
 
     def predict(self, X: Any) -> Any:
         """Predict y for points of ``X``: what `transform` says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,8 @@ class Repair:
     chance_wrong : ndarray of shape (n,)
         Chance that the row is not with its partner as the tables are; NaN where it was given without one.
     own_rank : ndarray of int, shape (n,)
-        Place of the row's own partner among all y that it was compared with, 1 if it fits best; 0 if not compared.
+        Place of the row's own partner among the y that fit its x, and of its x among those that fit its y, on average;
+        1 if none fits better, counted among all rows looked at; 0 if not compared.
     runner_up : ndarray of int, shape (n,)
         Row of y that comes next; -1 where there is none.
     copy_of : ndarray of int, shape (n,)
@@ -76,6 +78,7 @@ class Repair:
     labels: tuple[Any, Any] | None = None  # of the rows of X and y, where they have any
     n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
     tells_innocent: bool = True
+    within_strata: bool = False  # whether partners were looked for in the same stratum alone
 
     @property
     def n_rows_y(self) -> int:
@@ -89,13 +92,18 @@ class Repair:
 
     @property
     def n_innocent(self) -> float:
-        """How many of the suspects are about to be right."""
+        """How many of the suspects are expected to be right."""
         return float(np.sum(1 - self.chance_wrong[self.suspects]))
 
     @property
     def suspects_error_rate(self) -> float:
         """Expected share of right pairs among the suspects."""
         return self.n_innocent / max(int(self.suspects.sum()), 1)
+
+    @property
+    def left_over(self) -> Array:
+        """Rows of y that are nobody's partner."""
+        return np.setdiff1d(np.arange(self.n_rows_y), self.partner)
 
     @property
     def chains(self) -> list[str]:
@@ -129,33 +137,39 @@ class Repair:
     @property
     def answer(self) -> str:
         """What was found, in a few sentences."""
-        n = {name: int((self.kind == name).sum()) for name in KINDS}
-        suspects, named = int(self.suspects.sum()), n["swapped"] + n["moved"]
-        if not suspects and not named and not n["kept"]:
-            return f"Of none of the {self.kind.size:,} rows can be told whether it is with its partner."
-        others = {
-            "copy" if n["copy"] == 1 else "copies": n["copy"],
-            "whose partner was not found here": n["lost"],
-            "poor (their own partner fits best or nearly so, but badly)": n["poor"],
-            "doubtful": n["doubtful"],
+        n_pairs = self.kind.size - self.n_unpaired[0]
+        pairs, others = (Counter(part.tolist()) for part in np.split(self.kind, [n_pairs]))
+        suspects, named = int(self.suspects.sum()), pairs["swapped"] + pairs["moved"]
+        if not suspects + named + pairs["kept"] + others["moved"]:
+            return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
+        if suspects or named:
+            seem = ("looks" if suspects == 1 else "look") + " mispaired"
+            if self.tells_innocent:
+                seem = ("is" if suspects == 1 else "are") + " more likely with a wrong partner than not"
+            text = f"{suspects:,} of {n_pairs:,} rows {seem}; of these {self.innocent_in_words}. "
+            names = f"{_count(named, 'partner is', 'partners are')} named"
+            how = f"{pairs['swapped']:,} swapped, {pairs['moved']:,} in chains or cycles"
+            text += f"{names}: {how}." if named else "No partner could be named."
+        else:
+            text = f"None of the {n_pairs:,} rows is more likely with a wrong partner than not."
+        if self.n_unpaired[0]:
+            have = "has one" if others["moved"] == 1 else "have one"
+            rows = _count(self.n_unpaired[0], "row", "rows")
+            text += f" Of the {rows} given without a partner, {others['moved']:,} {have} now."
+        where = "in the same stratum" if self.within_strata else "here"
+        rest = {
+            _count(pairs["copy"], "copy", "copies"): pairs["copy"],
+            f"{pairs['lost']:,} whose partner was not found {where}": pairs["lost"],
+            f"{pairs['poor']:,} poor (fitting best with the own partner, but badly)": pairs["poor"],
+            f"{pairs['doubtful']:,} doubtful": pairs["doubtful"],
         }
-        these = ", ".join(f"{number:,} {what}" for what, number in others.items() if number)
-        if not suspects and not named:
-            text = f"None of the {self.kind.size:,} rows is more likely with a wrong partner than not."
-            return f"{text} {n['kept']:,} kept, {these}." if these else text
-        seem = "are more likely with a wrong partner than not" if self.tells_innocent else "look wrongly paired"
-        names = f"{named:,} partners are named: {n['swapped']:,} swapped, {n['moved']:,} in chains or cycles."
-        text = (
-            f"{suspects:,} of {self.kind.size:,} rows {seem}; of these {self.innocent_in_words}. "
-            f"{names if named else 'No partner could be named.'}"
-        )
-        found = int((self.kind[self.kind.size - self.n_unpaired[0] :] == "moved").sum())
-        if sum(self.n_unpaired):
-            text += f" {found:,} of the {self.n_unpaired[0]:,} rows that were given without a partner have one now."
-        if these:
-            text += f" {these}."
+        if any(rest.values()):
+            kept = [] if suspects or named else [f"{pairs['kept']:,} kept"]
+            text += f" {', '.join(kept + [words for words, number in rest.items() if number])}."
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
-        return text + (f" {with_gaps:,} of the suspects have gaps that were filled in." if with_gaps else "")
+        if with_gaps:
+            text += f" {_count(with_gaps, 'suspect has', 'of the suspects have')} gaps that were filled in."
+        return text
 
     def __repr__(self) -> str:
         return f"<Repair: {self.answer}>"
@@ -172,9 +186,9 @@ class Repair:
         Returns
         -------
         DataFrame, Series or ndarray
-            A data frame where ``y`` is one, else a NumPy array, wherever ``y`` lives.
+            A frame of pandas or polars where ``y`` is one, else a NumPy array, wherever ``y`` lives.
         """
-        y = y if hasattr(y, "iloc") else to_host(y)
+        y = y if hasattr(y, "iloc") or hasattr(y, "gather_every") else to_host(y)
         if len(y) != self.n_rows_y:
             raise ValueError(f"y has {len(y)} rows, but {self.n_rows_y} were repaired. Give the y that was matched.")
         gone = self.partner < 0
@@ -185,6 +199,11 @@ class Repair:
             elif self.n_unpaired == (0, 0):
                 moved.index = y.index
             return moved.mask(gone) if moved.ndim == 1 else moved.mask(np.repeat(gone[:, None], moved.shape[1], axis=1))
+        if hasattr(y, "gather_every"):  # of polars, where a missing number of a row makes a missing row
+            import polars
+
+            rows = polars.Series([None if row < 0 else row for row in self.partner.tolist()], dtype=polars.Int64)
+            return y.select(polars.all().gather(rows)) if hasattr(y, "columns") else y.gather(rows)
         moved = y[self.partner]
         if gone.any():
             moved = moved.astype(np.result_type(y.dtype, np.float32) if y.dtype.kind in "biu" else y.dtype)
@@ -220,3 +239,7 @@ class Repair:
             found[columns[name] < 0] = None
             columns[name] = found
         return pandas.DataFrame(columns, index=self.labels[0])
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

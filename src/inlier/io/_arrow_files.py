@@ -109,9 +109,15 @@ def _columns(table: Any, path: Path) -> dict[str, Array]:
 
 
 def as_arrow(content: Content) -> Any:
-    """A table of Arrow; the columns of an array are numbered from 0."""
-    columns = {name: np.ascontiguousarray(column) for name, column in by_column(content).items()}
-    return load("pyarrow", "parquet").table(columns)
+    """A table of Arrow; the columns of an array are numbered from 0. NaN is a missing value, in csv an empty field.
+
+    Not so in a table of one column, where an empty field would be a blank line.
+    """
+    arrow, columns = load("pyarrow", "parquet"), by_column(content)
+    as_missing = len(columns) > 1
+    return arrow.table(
+        {name: arrow.array(np.ascontiguousarray(column), from_pandas=as_missing) for name, column in columns.items()}
+    )
 
 
 def _check_types(schema: Any, names: list[str], request: Request) -> None:

@@ -407,9 +407,12 @@ def _write_by_python(stream: Any, blocks: Iterable[Content], delimiter: str) -> 
         if number == 0 and not isinstance(block, np.ndarray):
             writer.writerow(block)
         columns = [np.asarray(column).tolist() for column in by_column(block).values()]
-        writer.writerows(map(_as_cell, row) for row in zip(*columns, strict=True))
+        gap = "nan" if len(columns) == 1 else ""
+        writer.writerows([_as_cell(value, gap) for value in row] for row in zip(*columns, strict=True))
         stream.write(text.getvalue().encode())
 
 
-def _as_cell(value: Any) -> Any:
+def _as_cell(value: Any, gap: str) -> Any:
+    if isinstance(value, float) and value != value:
+        return gap
     return str(value).lower() if isinstance(value, bool) else value

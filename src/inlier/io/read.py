@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -24,6 +24,7 @@ from inlier.io.table import (
     Table,
     TextColumnError,
     are_labels,
+    are_words,
     as_keys,
     as_table,
     column_places,
@@ -42,8 +43,8 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         The file. One of several arrays inside it is named after a colon: ``data.npz:x``.
     columns : sequence of str, optional
         Names of the columns (numbers from 0 where they have none); with ``^`` before each, of those to leave out. By
-        default all of them but those of words that repeat, such as a plate, of which a warning tells; x, y and z of a
-        point cloud, the colours of a picture.
+        default all of them but those of words, of which a warning tells (without a key only those of words that repeat,
+        such as a plate: others may be ids); x, y and z of a point cloud, the colours of a picture.
     key : str, optional
         Column that names the rows; it is no part of the values.
 
@@ -73,14 +74,14 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
         try:
             table = _read(request)
         except TextColumnError as error:
-            if request.columns is not None or not _holds_labels(source, error):
+            if request.columns is not None or not _holds_words(source, error, has_key=key is not None):
                 raise
             labels.append(error.column)
             request = replace(request, left_out=(*request.left_out, error.column))
             continue
         if labels:
             named = f"column{'' if len(labels) == 1 else 's'} {', '.join(map(repr, labels))}"
-            warn(f"{named} of {request.path} {'holds' if len(labels) == 1 else 'hold'} words that repeat: left out.")
+            warn(f"{named} of {request.path} {'holds' if len(labels) == 1 else 'hold'} words, not numbers: left out.")
         return table
 
 
@@ -97,12 +98,13 @@ def _read(request: Request) -> Table:
         return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
 
 
-def _holds_labels(source: str | Path, refused: TextColumnError) -> bool:
+def _holds_words(source: str | Path, refused: TextColumnError, *, has_key: bool) -> bool:
+    """Whether a column holds words alone; where rows have no ids, words that repeat, for others may be ids."""
     try:
         texts = read_labels(source, refused.column)
     except UnusableFileError:  # lists and the like, which are no text either
         raise refused from None
-    return texts is not None and are_labels(texts)
+    return texts is not None and (are_words(texts) if has_key else are_labels(texts))
 
 
 def read_labels(source: str | Path, column: str) -> Array | None:
@@ -128,6 +130,37 @@ def read_labels(source: str | Path, column: str) -> Array | None:
         except NoSuchColumnError:
             return None
     return as_keys(content[column]) if isinstance(content, Mapping) and column in content else None
+
+
+def read_columns(source: str | Path, names: Sequence[str]) -> dict[str, Array]:
+    """Read some columns of a table as they are: numbers where they hold numbers, otherwise text.
+
+    Columns that hold neither, such as lists, are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from inlier.io import read_columns
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "x.csv"
+    ...     _ = path.write_text("plate,a\\nP1,0.5\\nP2,0.7\\n")
+    ...     {name: column.tolist() for name, column in read_columns(path, ["plate", "a"]).items()}
+    {'plate': ['P1', 'P2'], 'a': [0.5, 0.7]}
+    """
+    numbers, found = list(names), dict[str, Array]()
+    while numbers:
+        try:
+            table = _read(_request(source, numbers))
+        except TextColumnError as error:
+            numbers.remove(error.column)
+            with suppress(UnusableFileError):
+                texts = read_labels(source, error.column)
+                found |= {} if texts is None else {error.column: texts}
+            continue
+        found |= dict(zip(numbers, table.values.T, strict=True))
+        break
+    return {name: found[name] for name in names if name in found}
 
 
 def read_image(path: str | Path) -> Array:

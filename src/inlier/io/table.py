@@ -15,6 +15,8 @@ from inlier.exceptions import UnusableFileError
 _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
 _MOST_LISTED = 12  # names in a sentence
 _NAMED = 3  # ids that are named in a sentence
+# what a repair says of each row, beside the columns of the table that it puts right: no part of that table
+REPAIR_COLUMNS = ("inlier_row", "inlier_verdict", "inlier_partner", "inlier_q_value", "inlier_probability")
 
 Content = Array | Mapping[str, Array]  # one array, or columns by name
 
@@ -162,7 +164,10 @@ def wanted_columns(request: Request, names: list[str]) -> list[str]:
 
 
 def _named(names: list[str], request: Request) -> list[str]:
-    """Leave out the nameless column that data frames write first, unless it is the key."""
+    """Leave out what a repair wrote, and the nameless column that data frames write first, unless it is the key."""
+    if set(REPAIR_COLUMNS) < set(names):
+        warn(f"columns of {request.path} that a repair wrote (inlier_...) were left out.")
+        names = [name for name in names if name not in REPAIR_COLUMNS]
     nameless = [name for name in names if name == "" or name.startswith("__index_level_")]
     rest = [name for name in names if name not in nameless or name == request.key]
     if nameless and rest and request.key not in nameless:
@@ -228,11 +233,16 @@ def not_a_number(name: str, example: str, request: Request) -> TextColumnError:
     )
 
 
+def are_words(texts: Array) -> bool:
+    """Whether there are words, and none of them is a number."""
+    words = np.unique(texts[texts != ""])
+    return words.size > 0 and not any(map(_is_number, words.tolist()))
+
+
 def are_labels(texts: Array) -> bool:
-    """Whether words stand for kinds of rows, such as a plate: they repeat, and none of them is a number."""
+    """Whether words stand for kinds of rows, such as a plate: they repeat, as ids do not."""
     words = texts[texts != ""]
-    kinds = np.unique(words)
-    return bool(kinds.size <= words.size / 2) and not any(_is_number(word) for word in kinds.tolist())
+    return are_words(texts) and bool(np.unique(words).size <= words.size / 2)
 
 
 def _is_number(text: str) -> bool:
@@ -268,6 +278,10 @@ class Pairing:
         The id of each pair, where the tables were joined.
     notes : list of str
         What was left out, in sentences.
+    ends : tuple of two ndarrays of shape (n,), optional
+        What a table of pairs calls the two ends: ids, or rows.
+    lines : ndarray of int, shape (n,), optional
+        Where each pair stands in that table.
     """
 
     X: Array
@@ -276,9 +290,16 @@ class Pairing:
     keys: Array | None = None
     notes: list[str] = field(default_factory=list)
     rows_y: Array | None = None
+    ends: tuple[Array, Array] | None = None
+    lines: Array | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def rows_of_y(self) -> Array:
+        """Row of each pair in the second file, joined or not."""
+        return self.rows if self.rows_y is None else self.rows_y
 
 
 def pair_tables(X: Table, Y: Table) -> Pairing:
@@ -316,13 +337,25 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     if shared.size == 0:
         raise UnusableFileError(
             f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x.tolist())}, "
-            f"the second {_some(keys_y.tolist())}. Check that --key names the same kind of id in both."
+            f"the second {_some(keys_y.tolist())}. {_how_ids_differ(keys_x, keys_y)}"
         )
     _note_unmatched(keys_x, keys_y, X.source, Y.source, notes)
     _note_unmatched(keys_y, keys_x, Y.source, X.source, notes)
     order = np.argsort(place_x[of_x])  # as in the first file
     rows_x, rows_y = place_x[of_x][order], place_y[of_y][order]
     return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes, rows_y)
+
+
+def _how_ids_differ(keys_x: Array, keys_y: Array) -> str:
+    """Why two tables may share no id, and what to do."""
+    plain = (
+        ("upper and lower case", str.casefold),
+        ("zeros in front", lambda key: key.lstrip("0")),
+    )
+    for what, made_plain in plain:
+        if {made_plain(key) for key in keys_x.tolist()} & {made_plain(key) for key in keys_y.tolist()} - {""}:
+            return f"They would, but for {what}: write them the same way in both."
+    return "Check that --key names the same kind of id in both."
 
 
 def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:

@@ -181,8 +181,7 @@ def check_can_hold_columns(path: Path) -> None:
     format = format_of(path)
     if format.kind not in (Kind.COLUMNS, Kind.ARRAYS):
         raise UnusableFileError(
-            f"{path} ({format.name}) would hold {format.kind.value}, not a table with names. "
-            f"Write csv, parquet, npz or json."
+            f"{path} ({format.name}) would hold {format.kind.value}, not a table with names. Write csv, parquet or npz."
         )
     if format.library is not None:
         load(format.library, format.name)

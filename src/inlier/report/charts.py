@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from inlier._typing import FloatArray, Mask
-from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary, percent, power_of_ten
+from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary
+from inlier.report.words import percent, power_of_ten
 from inlier.result import MatchResult
 
 _FRAME = {"width": 520.0, "height": 300.0, "left": 64.0, "right": 494.0, "top": 26.0, "bottom": 254.0}

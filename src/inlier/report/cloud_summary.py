@@ -15,9 +15,10 @@ from scipy.spatial import cKDTree
 
 from inlier._typing import Array, FloatArray
 from inlier.estimators.clouds import CloudRegistration
-from inlier.report.match_summary import Origin, percent, versions
+from inlier.report.match_summary import Origin, versions
 from inlier.report.pages import MatchReport, Part, data_uri, render_page
 from inlier.report.registration_summary import Overlay, errors_in_words, make_overlay
+from inlier.report.words import percent
 
 _DRAWN = 60_000  # points of each cloud that pictures are made of
 _WIDTH, _HEIGHT = 900, 520  # pixels of the picture of distances

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from importlib.metadata import version
-from math import ceil, floor, log10
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.estimators.paper import SplitMatcher
+from inlier.report.repair_summary import repair_to_dict
+from inlier.report.words import interval_in_words, pairs_in_words, percent, rounded_up
 from inlier.result import MatchResult, places_of_lowest
 
 if TYPE_CHECKING:
@@ -25,11 +27,9 @@ if TYPE_CHECKING:
 REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
 _MORE_LIKELY_WRONG = 0.5  # q-values above it
 _TWO_SIDED = 1.96  # standard errors, where an error is known but no interval
-_COARSE = 2.0  # per cent between the ends of an interval, from which whole ones are printed; with each digit a tenth
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
 _WORTH_A_WORD = 0.05  # share of swaps between look-alikes that would go unnoticed
 _WORST = 10  # pairs, as many as anything shows
-_RAISED = str.maketrans("0123456789-", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b")
 _PLAIN = (bool, int, float, str)  # settings that stay what they are
 _PACKAGES = ("inlier", "numpy", "scipy", "scikit-learn", "numba")  # that compute
 _METHODS = {"CalibratedMatcher": "calibrated", "RowSumMatcher": "row-sum", "EigenvectorMatcher": "eigenvector"}
@@ -102,6 +102,7 @@ class MatchSummary:
     rows: Array
     keys: Array | None = None
     rows_y: Array | None = None
+    ends: tuple[Array, Array] | None = None  # what a table of pairs calls the two of them: ids, or rows
     alpha: float | None = None
     inlier_fraction: float | None = None
     inlier_fraction_error: float | None = None
@@ -112,8 +113,10 @@ class MatchSummary:
     n_re_pairings: int | None = None
     n_parts: int = 1
     of_another_map: Array | None = None  # pairs that are no accident, but follow another map than those called real
+    left_out: Array | None = None  # pairs of which nothing can be said
     origin: Origin = field(default_factory=Origin)
     repair: Repair | None = None
+    findings: tuple[str, ...] = ()  # what else was found, in sentences
 
     @property
     def answer(self) -> str:
@@ -133,7 +136,7 @@ class MatchSummary:
         sentences = []
         if self.share is not None:
             sentences.append(f"Share of real pairs, found or not: {self.share}.")
-        if self.alpha is not None:
+        if self.alpha is not None and self.repair is None:
             sentences.append(self._about_the_others())
         if self.look_alike_rate is not None and self.look_alike_rate >= _WORTH_A_WORD:
             rate = percent(round(self.look_alike_rate, 2))
@@ -143,6 +146,7 @@ class MatchSummary:
             )
         if self.repair is not None:
             sentences.append(self.repair.answer)
+        sentences += self.findings
         sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
         return sentences
 
@@ -179,8 +183,8 @@ class MatchSummary:
 
         A registration knows where pairs should lie, and the paper's methods have nothing to go by but their cut.
         """
-        if self.inlier_fraction_interval is None or self.inlier_fraction is None:
-            return True
+        if self.repair is not None or self.inlier_fraction_interval is None or self.inlier_fraction is None:
+            return True  # a repair has looked at each row
         if self.tally.counts[-1] == self.n_pairs:
             return False
         from inlier.calibration.p_values import tells_wrong
@@ -192,13 +196,13 @@ class MatchSummary:
         """How many pairs are wrong or doubtful; where nobody can be called wrong, why."""
         wrong, doubtful, like_wrong = self.counts[WRONG], self.counts[DOUBTFUL], int(self.tally.counts[-1])
         if self.tells_wrong or not like_wrong:
-            return f"{_in_words(wrong)} more likely wrong than real; {_in_words(doubtful).lower()} doubtful."
+            return f"{pairs_in_words(wrong)} more likely wrong than real; {pairs_in_words(doubtful).lower()} doubtful."
         why = "right pairs may score as low as re-paired rows here, so a low score alone is no sign of a mistake"
         if like_wrong == self.n_pairs:
             why = "no pair stands out from re-paired rows, so a low score is no sign of a mistake"
-        elif self.repair is None:
+        elif self.ends is None:
             why += "; a repair also looks at who else would fit"
-        return f"{_in_words(doubtful)} doubtful. None is called wrong: {why}."
+        return f"{pairs_in_words(doubtful)} doubtful. None is called wrong: {why}."
 
     def _what_alpha_would_do(self) -> str | None:
         """Where nothing was found: from which alpha on something would be."""
@@ -206,7 +210,7 @@ class MatchSummary:
         if self.n_inliers or least > _MORE_LIKELY_WRONG:
             return None
         pairs = "most convincing pair" if n == 1 else f"{n:,} most convincing pairs"
-        return f"The {pairs} would be accepted from alpha = {_rounded_up(least):g} on."
+        return f"The {pairs} would be accepted from alpha = {rounded_up(least):g} on."
 
     @cached_property
     def tally(self) -> Tally:
@@ -259,10 +263,14 @@ class MatchSummary:
 
     @property
     def _verdicts(self) -> Array:
-        """The same where it can be told who is wrong: what follows another map is not."""
+        """The same where it can be told who is wrong: what follows another map is not, nor what holds no values."""
+        if self.repair is not None:
+            suspects = self.repair.suspects[: self.result.n_pairs]
+            return np.where(self.result.inlier_mask, 0, np.where(suspects, 2, 1)).astype(np.int8)
         verdicts = verdicts_of(self.result.inlier_mask, self.result.q_values)
-        if self.of_another_map is not None:
-            verdicts[self.of_another_map] = np.minimum(verdicts[self.of_another_map], VERDICTS.index(DOUBTFUL))
+        for undecided in (self.of_another_map, self.left_out):
+            if undecided is not None:
+                verdicts[undecided] = np.minimum(verdicts[undecided], VERDICTS.index(DOUBTFUL))
         return verdicts
 
     @property
@@ -273,8 +281,9 @@ class MatchSummary:
         return dict(zip(VERDICTS, (real, *told), strict=True))
 
     def columns(self) -> dict[str, Array]:
-        """Everything there is per pair: row, row in Y where it is another, key, score, p- and q-value, inlier."""
+        """Everything there is per pair: row, row in Y where it is another, key, ends, score, p- and q-value, inlier."""
         names = {"row": self.rows, "row_y": self.rows_y, "key": self.keys}
+        names |= {} if self.ends is None else dict(zip(("source", "target"), self.ends, strict=True))
         return {name: column for name, column in names.items() if column is not None} | self.result.columns()
 
     def worst(self, k: int = _WORST) -> list[dict[str, Any]]:
@@ -299,6 +308,7 @@ class MatchSummary:
             "threshold": np.asarray(self.result.threshold).tolist(),
             "verdicts": self.counts,
             "worst": self.worst(),
+            "repair": None if self.repair is None else repair_to_dict(self.repair),
             "sources": list(self.origin.sources),
             "method": self.method,
             "settings": dict(self.settings),
@@ -339,8 +349,10 @@ def summarise(
     rows: Array | None = None,
     rows_y: Array | None = None,
     keys: Sequence[str] | Array | None = None,
+    ends: tuple[Array, Array] | None = None,
     origin: Origin | None = None,
     repair: Repair | None = None,
+    findings: tuple[str, ...] = (),
 ) -> MatchSummary:
     """Summarise what a fitted matcher found.
 
@@ -354,10 +366,14 @@ def summarise(
         Where its partner stands, if that is in another row.
     keys : sequence of str, optional
         A name for each pair.
+    ends : tuple of two ndarrays, optional
+        A name for each side of each pair, where they were named in a table of their own.
     origin : Origin, optional
         Files, command and notes.
     repair : Repair, optional
         With whom the wrong ones belong, from ``matcher.repair``.
+    findings : tuple of str, optional
+        What else was found, in sentences.
 
     Examples
     --------
@@ -379,9 +395,11 @@ def summarise(
         numbers = np.arange(repair.kind.size), np.arange(repair.n_rows_y)
         known = (rows if names is None else names,) * 2
         repair = replace(repair, labels=numbers if any(repair.n_unpaired) else known)
-    facts |= {"rows_y": rows_y, "keys": names, "origin": origin or Origin(), "repair": repair}
+    facts |= {"rows_y": rows_y, "keys": names, "ends": ends, "origin": origin or Origin()}
+    facts |= {"repair": repair, "findings": findings}
     labels = getattr(matcher, "map_labels_", None)
     facts["of_another_map"] = labels > 0 if isinstance(labels, np.ndarray) and (labels > 0).any() else None
+    facts["left_out"] = getattr(matcher, "left_out_", None)
     return MatchSummary(result=result, rows=rows, **facts)
 
 
@@ -414,46 +432,6 @@ def verdicts_of(mask: Array, q_values: Array | None) -> Array:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that compute."""
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
-
-
-def percent(share: float) -> str:
-    """A share in per cent, with as many digits as it has to show: 1 %, 49.6 %, 0.05 %."""
-    value = 100 * share
-    if value == 0 or value >= 10:
-        return f"{value:.1f}".removesuffix(".0") + " %"
-    return f"{value:.2g} %"
-
-
-def interval_in_words(low: float, high: float) -> str:
-    """An interval of a share as people say it, rounded outwards: an end that says nothing is left out."""
-    width = 100 * (high - low)
-    digits = 0 if width >= _COARSE else 1 if width >= _COARSE / 10 else 2
-    step = 10.0**-digits
-    # what is left of a product by rounding must not move an end by a whole step
-    least, most = floor(round(100 * low / step, 6)) * step, ceil(round(100 * high / step, 6)) * step
-    if least <= 0 and most >= 100:
-        return "cannot be told from these scores"
-    if most >= 100:
-        return f"at least {least:.{digits}f} %"
-    return f"at most {most:.{digits}f} %" if least <= 0 else f"between {least:.{digits}f} and {most:.{digits}f} %"
-
-
-def power_of_ten(value: float, digits: int = 1) -> str:
-    """A number far from 1 as people write it: 2.9 x 10^13, with signs and raised figures of their own."""
-    mantissa, power = f"{value:.{digits}e}".split("e")
-    raised, sign = str(int(power)).translate(_RAISED), "-" if value < 0 else ""
-    factor = sign if abs(float(mantissa)) == 1 else f"{mantissa}\N{DOT OPERATOR}"
-    return f"{factor}10{raised}".replace("-", "\N{MINUS SIGN}")
-
-
-def _rounded_up(value: float) -> float:
-    """Two digits, and not below: what is printed as enough must be enough."""
-    step = 10.0 ** (floor(log10(value)) - 1)
-    return ceil(value / step) * step
-
-
-def _in_words(n_pairs: int) -> str:
-    return "No pair is" if n_pairs == 0 else "One pair is" if n_pairs == 1 else f"{n_pairs:,} pairs are"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

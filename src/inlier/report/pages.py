@@ -17,8 +17,10 @@ from inlier.estimators.registration import Registration
 from inlier.estimators.repair import Repair
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
-from inlier.report.match_summary import VERDICTS, MatchSummary, power_of_ten, summarise, versions
+from inlier.report.match_summary import VERDICTS, MatchSummary, summarise, versions
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
+from inlier.report.repair_summary import REPAIRED, repair_to_dict
+from inlier.report.words import power_of_ten
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
 _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those nearest to the cut
@@ -29,14 +31,6 @@ _HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
 _SHOWN = ("key", "row", "source", "target", "residual", "score", "q_value")  # columns of the table
-_KINDS = {  # what becomes of a row that is not kept, in the order of the table
-    "swapped": "its partner stands in another row, and the partner of that row in this one",
-    "moved": "its partner stands in another row, in a chain or a cycle",
-    "copy": "nearly equal to another row",
-    "lost": "looks wrongly paired, and no row here looks like its partner",
-    "doubtful": "cannot be told",
-    "poor": "its own partner fits best or nearly so, but badly: rather a bad sample than a wrong one",
-}
 _HEADINGS = {"key": "pair", "q_value": "q-value"}  # where they are not the column's name
 
 
@@ -99,41 +93,15 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
 
 def _repair_table(repair: Repair) -> dict[str, Any]:
     """Rows that are not kept, those with a name first, then the suspects: who they are, and with whom they belong."""
-    order = {kind: place for place, kind in enumerate(_KINDS)}
-    rows = np.flatnonzero(repair.kind != "kept")
-    kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
-    rows = rows[np.lexsort((repair.q_values[rows], ~repair.suspects[rows], kinds))]
-    assert repair.labels is not None
-    of_x, of_y = repair.labels
-
-    def name(row: int) -> str:
-        return "-" if row < 0 else str(of_x[row])
-
-    def name_of_y(row: int) -> str:
-        return "-" if row < 0 else str(of_y[row])
-
-    return {
-        "n_rows": rows.size,
-        "rows": [
-            {
-                "name": name(row),
-                "kind": str(repair.kind[row]),
-                "partner": name_of_y(repair.partner[row]),
-                "q_value": float(repair.q_values[row]),
-                "probability": float(repair.probability[row]),
-                "own_rank": int(repair.own_rank[row]),
-                "runner_up": name_of_y(repair.runner_up[row]),
-                "copy_of": name(repair.copy_of[row]),
-                "gaps": int(repair.gaps[row]),
-            }
-            for row in rows[:_REPAIRED_SHOWN]
-        ],
-        "chains": repair.chains[:_REPAIRED_SHOWN],
-        "kinds": {kind: words for kind, words in _KINDS.items() if (repair.kind == kind).any()},
-        "n_suspects": int(repair.suspects.sum()),
+    said = repair_to_dict(repair)
+    return said | {
+        "n_rows": len(said["rows"]),
+        "rows": said["rows"][:_REPAIRED_SHOWN],
+        "chains": said["chains"][:_REPAIRED_SHOWN],
+        "kinds": {kind: words for kind, words in REPAIRED.items() if (repair.kind == kind).any()},
+        "has": {name for row in said["rows"] for name, value in row.items() if value},  # columns that say something
         "has_names": bool(np.isin(repair.kind, ("swapped", "moved")).any()),
         "innocent": repair.innocent_in_words,
-        "alpha": repair.alpha,
     }
 
 
@@ -175,8 +143,8 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
         "columns": [
             {
                 "name": _HEADINGS.get(name, name),
-                "is_text": name in ("key", "verdict"),
-                "is_minor": name == "row" and "key" in names,  # left out on phones
+                "is_text": name == "verdict" or columns[name].dtype.kind == "U",
+                "is_minor": name == "row" and ("key" in names or "source" in names),  # left out on phones
                 "sorted": order.get(name),
             }
             for name in (*names, "verdict")
@@ -243,11 +211,13 @@ class RegistrationReport(MatchReport):
         return render_page(_HOW, _registration_parts(self.summary))
 
 
-def report_on(matcher: PairMatcher, keys: Any = None, X: Any = None, y: Any = None) -> MatchReport:
+def report_on(
+    matcher: PairMatcher, keys: Any = None, X: Any = None, y: Any = None, repair: Repair | None = None
+) -> MatchReport:
     """Return the report that fits a matcher; of a registration it draws some of the pairs (X, y)."""
     if isinstance(matcher, Registration):
         return RegistrationReport(summarise_registration(matcher, X, y, keys=keys))
-    return MatchReport(summarise(matcher, keys=keys))
+    return MatchReport(summarise(matcher, keys=keys, repair=repair))
 
 
 def _registration_parts(summary: RegistrationSummary) -> list[Part]:

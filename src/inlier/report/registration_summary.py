@@ -20,7 +20,8 @@ from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import evenly_spaced
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.registration import Registration
-from inlier.report.match_summary import MatchSummary, Origin, percent, summarise
+from inlier.report.match_summary import MatchSummary, Origin, summarise
+from inlier.report.words import percent
 from inlier.transforms import Transformation
 from inlier.transforms.transformations import in_brackets
 
@@ -41,7 +42,6 @@ class RegistrationSummary(MatchSummary):
     """The transformation, the pairs that agree on it, and the evidence. Made by `summarise_registration`."""
 
     registration: Registration
-    ends: tuple[Array, Array] | None = None
     drawn: tuple[Array, Array, Array] | None = None  # rows, and their points of the source and of the target
     clouds: tuple[Array, Array] | None = None
 
@@ -125,10 +125,9 @@ class RegistrationSummary(MatchSummary):
         columns = super().columns()
         if self.scores_are_residuals:
             del columns["score"]
-        first = {name: columns.pop(name) for name in ("row", "key") if name in columns}
-        ends = {} if self.ends is None else dict(zip(("source", "target"), self.ends, strict=True))
+        first = {name: columns.pop(name) for name in ("row", "key", "source", "target") if name in columns}
         residuals = {} if self.transformation is None else {"residual": self.registration.residuals_}
-        return first | ends | residuals | columns | {"near_miss": self.registration.near_miss_mask_}
+        return first | residuals | columns | {"near_miss": self.registration.near_miss_mask_}
 
     def transformation_dict(self) -> dict[str, Any]:
         """The transformation, with what it rests on; `Transformation.from_dict` reads it."""
@@ -193,12 +192,11 @@ def summarise_registration(
     >>> summarise_registration(registration, data.X, data.Y).answer
     '300 of 500 pairs agree on one rotation or reflection, to within 0.03....'
     """
-    base = summarise(registration, rows=rows, keys=keys, origin=origin)
+    base = summarise(registration, rows=rows, keys=keys, ends=ends, origin=origin)
     settings = {name: value for name, value in base.settings.items() if name not in _SILENT_SETTINGS}
     return RegistrationSummary(
         **{**vars(base), "method": "registration", "settings": settings},
         registration=copy(registration),  # which may be fitted to other pairs later
-        ends=ends,
         drawn=None if X is None or y is None else _some_pairs(registration, X, y),
         clouds=clouds,
     )

@@ -24,6 +24,8 @@ from inlier.rows.threads import pieces, row_blocks
 
 _SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth powers are numbers still
 # A centred row shorter than a few rounding errors of the mean has no direction.
+_WEAK = 0.01  # of the median variance: directions that are looked at for how many rows vary in them
+_A_HANDFUL = 5.0  # rows
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps
 
 
@@ -381,13 +383,31 @@ def model_rows(summary: ColumnSummary, X: Any, *, whiten: bool, most_directions:
     """
     in_own_units = whiten and summary.mean.size <= most_directions
     column_scale = _column_scale(summary) if in_own_units else np.full(1, 1 / _safe_scale(summary))
-    variances, directions = principal_directions(X, summary, column_scale)
+    variances, directions = _of_many_rows(X, summary, column_scale, *principal_directions(X, summary, column_scale))
     soft = _softening(variances, most_directions) if whiten else np.inf
     scale = np.sqrt(variances + soft) if np.isfinite(soft) else np.ones(1)
     mean_square = float(np.mean(variances / scale**2))
     linear = directions / (scale * np.sqrt(mean_square)) / column_scale[:, None]
     units = np.broadcast_to(column_scale, summary.mean.size)
     return RowMap(variances.size, summary.mean, linear=linear, units=units)
+
+
+def _of_many_rows(
+    X: Any, summary: ColumnSummary, column_scale: FloatArray, variances: FloatArray, directions: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Leave out weak directions in which only a handful of rows vary, of tables in memory.
+
+    Where a column is the sum of others, one row with a typing error or a gap that was filled in has such a direction
+    for itself. Whitened, nothing else of that row would count. How many rows vary in a direction is told by
+    (sum z^2)^2 / sum z^4.
+    """
+    weak = np.flatnonzero(variances < _WEAK * np.median(variances))
+    if not weak.size or not isinstance(X, np.ndarray):
+        return variances, directions
+    squares = (((X - summary.mean) / column_scale) @ directions[:, weak]) ** 2
+    n_varying = squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), np.finfo(np.float64).tiny)
+    few = weak[n_varying < _A_HANDFUL]
+    return np.delete(variances, few), np.delete(directions, few, axis=1)
 
 
 def _safe_scale(summary: ColumnSummary) -> float:

@@ -1,0 +1,181 @@
+"""``inlier match --repair``: with whom wrong rows belong, and the second table in the order of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlier.cli._learning import others_of
+from inlier.cli._outputs import BadInput, Output
+
+if TYPE_CHECKING:
+    from inlier._typing import Array
+    from inlier.cli._tables import Reading
+    from inlier.estimators.repair import Repair
+    from inlier.io import Pairing, Table
+
+_NAMED = 3  # rows that are nobody's partner
+
+
+def repair_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options on what becomes of wrong rows."""
+    for option in (
+        click.option(
+            "--candidates",
+            type=click.Choice(["auto", "all"]),
+            default="auto",
+            show_default=True,
+            help="With --repair: whose Y may be named. auto: those of all rows of up to 5,000 pairs; of more, those of "
+            "rows that may be wrong themselves. all: those of all rows, of up to 20,000 pairs.",
+        ),
+        click.option(
+            "--unmatched",
+            is_flag=True,
+            help="With --repair and --key: look for partners among rows whose id only one file has, too, and for them.",
+        ),
+        click.option(
+            "--repair",
+            type=click.Path(path_type=Path),
+            metavar="FIXED",
+            help="Also say with whom wrong rows belong, and write the rows of Y in the order of X, with all their "
+            "columns, to this file; empty where the partner is not known (calibrated).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class RepairWanted:
+    """Whether and how to say with whom wrong rows belong."""
+
+    fixed: Path | None
+    unmatched: bool
+    candidates: str
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The file that will be written."""
+        return () if self.fixed is None else (Output("--repair", "Repaired", self.fixed, _is_repaired),)
+
+    def check(self, is_calibrated: bool, how: Reading) -> None:
+        """Refuse, before the work is done, a repair that could not be made or written."""
+        if self.unmatched and (self.fixed is None or not (how.keys or how.transpose) or how.labels):
+            raise BadInput(
+                "--unmatched belongs to --repair, with ids to join on (--key), without --group and --stratum."
+            )
+        if self.fixed is None:
+            if self.candidates != "auto":
+                raise BadInput("--candidates belongs to --repair.")
+            return
+        from inlier.io import check_can_hold_columns
+
+        if not is_calibrated or how.pairs is not None:
+            raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
+        check_can_hold_columns(self.fixed)
+
+    def check_candidates(self, n_pairs: int) -> None:
+        """Refuse, before the work is done, more candidates than there may be."""
+        if self.candidates != "all":
+            return
+        from inlier.estimators._repairing import MOST_FOR_ALL
+
+        if n_pairs > MOST_FOR_ALL:
+            raise BadInput(
+                f"--candidates all is for up to {MOST_FOR_ALL:,} pairs, and there are {n_pairs:,}. Leave it out."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Repairing:
+    """A repair, and the rows of both files that it speaks of."""
+
+    repair: Repair  # its labels are the ids, where the files were joined
+    rows: Array  # of X, in its file
+    rows_y: Array
+    id_name: str  # what the ids are called, where there are any
+
+    @staticmethod
+    def of(
+        matcher: Any,
+        tables: tuple[Table, Table],
+        pairing: Pairing,
+        given: dict[str, Any],
+        wanted: RepairWanted,
+        id_name: str | None,
+    ) -> Repairing:
+        """Repair pairs; where that is asked for, look also among rows that only one file has, and for them."""
+        import numpy as np
+
+        rows, rows_y, rest = pairing.rows, pairing.rows_of_y, None
+        if wanted.unmatched:
+            (others, X_rest), (others_y, Y_rest) = others_of(tables[0], rows), others_of(tables[1], rows_y)
+            rest = X_rest, Y_rest
+            rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])
+        labels = given.get("groups"), given.get("strata")
+        repair = matcher.repair(pairing.X, pairing.Y, *labels, unpaired=rest, candidates=wanted.candidates)
+        if pairing.keys is not None:
+            assert tables[0].keys is not None
+            assert tables[1].keys is not None
+            repair = replace(repair, labels=(tables[0].keys[rows], tables[1].keys[rows_y]))
+        return Repairing(repair, rows, rows_y, id_name or "id")
+
+    def notes(self, path: Path, source: str) -> Iterator[str]:
+        """Say how much of the file will be empty, and which rows of Y will not be in it."""
+        n_empty, left_over = int((self.repair.partner < 0).sum()), self.repair.left_over
+        if n_empty:
+            rows = "one row is" if n_empty == 1 else f"{n_empty:,} rows are"
+            yield f"In {path} {rows} without values of Y: the old partner looks wrong or is missing, and none is named."
+        if left_over.size:
+            names = self.rows_y[left_over] if self.repair.labels is None else self.repair.labels[1][left_over]
+            some = ", ".join(map(str, names[:_NAMED])) + (", ..." if left_over.size > _NAMED else "")
+            rows = "One row" if left_over.size == 1 else f"{left_over.size:,} rows"
+            yield f"{rows} of {source} {'is' if left_over.size == 1 else 'are'} nobody's partner in {path}: {some}."
+
+    def write(self, path: Path, of_y: dict[str, Array]) -> None:
+        """Write id, verdict, partner, q-value and probability per row of X, as in its file; its partner's columns."""
+        import numpy as np
+
+        from inlier.io import write_table
+        from inlier.io.table import REPAIR_COLUMNS
+
+        repair, partner = self.repair, self.repair.partner
+        columns: dict[str, Array] = {}
+        if repair.labels is None:
+            of_partner = np.where(partner >= 0, self.rows_y[partner], -1)
+        else:
+            columns[self.id_name], ids = repair.labels
+            of_partner = np.where(partner >= 0, ids[partner], "")
+        said = (self.rows, repair.kind, of_partner, repair.q_values, repair.probability)
+        columns |= dict(zip(REPAIR_COLUMNS, said, strict=True))
+        for name, column in of_y.items():
+            columns[f"{name} of y" if name in columns else name] = repair.apply(column[self.rows_y])
+        order = np.argsort(self.rows, kind="stable")
+        write_table(path, {name: column[order] for name, column in columns.items()})
+
+
+def columns_of_file(table: Table, source: str, key: str | None) -> dict[str, Array]:
+    """All columns of a file but the key, as they are in it: also those that were not compared, numbers or text."""
+    from inlier.cli._tables import column_headings
+    from inlier.io import read_columns
+    from inlier.io.table import by_column
+
+    compared = dict(zip(table.columns, table.values.T, strict=True)) if table.columns else by_column(table.values)
+    headings = column_headings(source)
+    if not set(compared) <= set(headings):  # columns without names, or a table that was turned over
+        return compared
+    others = read_columns(source, [name for name in headings if name not in compared and name not in (key, "")])
+    whole = compared | {name: column for name, column in others.items() if len(column) == len(table)}
+    return {name: whole[name] for name in headings if name in whole}
+
+
+def _is_repaired(path: Path) -> bool:
+    """Whether it is a table that was put right: it begins with what became of each row."""
+    from inlier.io import column_names
+    from inlier.io.table import REPAIR_COLUMNS
+
+    return set(REPAIR_COLUMNS) < set(column_names(path))

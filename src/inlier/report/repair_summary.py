@@ -1,0 +1,57 @@
+"""What a repair says, for JSON and for the page: a record for each row that is not kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from inlier.estimators.repair import Repair
+
+REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
+    "swapped": "its partner stands in another row, and the partner of that row in this one",
+    "moved": "its partner stands in another row, in a chain or a cycle",
+    "copy": "nearly equal to another row",
+    "lost": "looks wrongly paired, and no row here looks like its partner",
+    "doubtful": "cannot be told",
+    "poor": "not accepted, but its own partner fits best: rather a bad sample than a wrong one",
+}
+
+
+def repair_to_dict(repair: Repair) -> dict[str, Any]:
+    """What a repair says, and of each row that is not kept who it is and with whom it belongs, those with names first.
+
+    Rows are called by their labels; None stands for nobody.
+    """
+    order = {kind: place for place, kind in enumerate(REPAIRED)}
+    rows = np.flatnonzero(repair.kind != "kept")
+    kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
+    rows = rows[np.lexsort((repair.q_values[rows], ~repair.suspects[rows], kinds))]
+    of_x, of_y = repair.labels or (np.arange(repair.kind.size), np.arange(repair.n_rows_y))
+
+    def name(labels: Any, row: int) -> str | None:
+        return None if row < 0 else str(labels[row])
+
+    return {
+        "answer": repair.answer,
+        "alpha": repair.alpha,
+        "n_suspects": int(repair.suspects.sum()),
+        "n_innocent": repair.n_innocent,
+        "tells_innocent": repair.tells_innocent,
+        "chains": repair.chains,
+        "left_over": [str(of_y[row]) for row in repair.left_over],
+        "rows": [
+            {
+                "row": str(of_x[row]),
+                "verdict": str(repair.kind[row]),
+                "partner": name(of_y, repair.partner[row]),
+                "q_value": float(repair.q_values[row]),
+                "probability": float(repair.probability[row]),
+                "own_rank": int(repair.own_rank[row]) or None,
+                "runner_up": name(of_y, repair.runner_up[row]),
+                "copy_of": name(of_x, repair.copy_of[row]),
+                "gaps": int(repair.gaps[row]),
+            }
+            for row in rows
+        ],
+    }
