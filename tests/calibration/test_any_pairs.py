@@ -20,10 +20,7 @@ def problem():
 @pytest.fixture(scope="module")
 def compared(problem):
     pairs, labels, trusted = problem
-    folds = compare_any(pairs, labels, trusted, 3, np.random.RandomState(0))
-    for fold in folds:
-        fold.weigh()
-    return folds
+    return compare_any(pairs, labels, trusted, 3, np.random.RandomState(0))
 
 
 def test_every_pair_is_in_one_fold_of_each_deal(problem):

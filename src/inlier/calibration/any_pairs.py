@@ -176,13 +176,17 @@ class AnyPairs:
         unit = unit_of_evidence(differences, self.are_rivals(some[:, None], rivals))
         return unit, unit * float(np.median(own))
 
+    @property
+    def _unit(self) -> float:
+        return self._unit_and_typical[0]
+
     def evidence(self, i: Array, j: Array) -> FloatArray:
         """By how much x_i of the fold and its y_j fit each other better than they fit others; NaN if there are none.
 
         The others are trusted rows of the fold. No map has seen them, and unlike what is not trusted they hold no true
         partner of a wrong pair, which re-pairings would not have beside them.
         """
-        evidence = self._unit_and_typical[0] * self.pair_scores(i, j)
+        evidence = self._unit * self.pair_scores(i, j)
         counted, (of_x, of_y, is_other) = may_be_re_paired(self.labels, i, j), self._beside_trusted
         beside = np.zeros(i.size)
         for (total, number), without in ((of_x[:, i], is_other[j]), (of_y[:, j], is_other[i])):
@@ -194,7 +198,7 @@ class AnyPairs:
     @cached_property
     def _beside_trusted(self) -> tuple[FloatArray, FloatArray, Mask]:
         """Of x of the fold's rows, and of every y: log of the sum of exp(a) over trusted rows, and their number."""
-        n, unit, rows = self.trusted.size, self._unit_and_typical[0], self.fold.rows
+        n, unit, rows = self.trusted.size, self._unit, self.fold.rows
         others = rows[self.trusted[rows]][:MOST_RIVALS]
         of_x, of_y, is_other = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n, dtype=bool)
         is_other[others] = True
@@ -205,44 +209,44 @@ class AnyPairs:
                 of_y[:, block] = _log_sums(self.scores(others, block, unit).T, self.allowed(block, others))
         return of_x, of_y, is_other
 
-    def weigh(self) -> None:
-        """Find what the rivals of each row add up to in the unit of evidence, which `log_odds` needs."""
-        self._unit, self._typical = self._unit_and_typical
-        n = self.trusted.size
-        self._of_x, self._of_y = np.empty((2, n))  # log of the sum over rivals of exp(a), and of the typical one
-        self._n_x, self._n_y = np.empty((2, n))
+    @cached_property
+    def _beside_rivals(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Of every x, and of every y: log of the sum of exp(a) over rivals and a typical pair, and of their number."""
+        n, unit = self.trusted.size, self._unit
+        of_x, n_x, of_y, n_y = np.empty((4, n))
         for block in _blocks(np.arange(n)):
             may = self.are_rivals(block[:, None], self.rivals)
-            self._of_x[block], self._n_x[block] = self._added_up(self.scores(block, self.rivals, self._unit), may)
-            self._of_y[block], self._n_y[block] = self._added_up(self.scores(self.rivals, block, self._unit).T, may)
+            of_x[block], n_x[block] = self._added_up(self.scores(block, self.rivals, unit), may)
+            of_y[block], n_y[block] = self._added_up(self.scores(self.rivals, block, unit).T, may)
+        return of_x, n_x, of_y, n_y
 
     def _added_up(self, evidence: FloatArray, allowed: Mask) -> tuple[FloatArray, FloatArray]:
+        typical = self._unit_and_typical[1]
         evidence[~allowed] = -np.inf
-        top = np.maximum(evidence.max(axis=1, initial=-np.inf), np.float32(self._typical))
+        top = np.maximum(evidence.max(axis=1, initial=-np.inf), np.float32(typical))
         evidence -= top[:, None]
-        total = np.exp(evidence, out=evidence).sum(axis=1, dtype=np.float64) + np.exp(self._typical - top)
+        total = np.exp(evidence, out=evidence).sum(axis=1, dtype=np.float64) + np.exp(typical - top)
         return np.log(total) + top, np.log(np.maximum(number_of(allowed), 1))
 
     def log_odds(self, i: Array, j: Array) -> FloatArray:
         """Log odds of x_i with y_j against the rivals of both, for all of these i and j; also where not allowed."""
-        beside_x, beside_y = (
-            of.astype(np.float32) for of in (self._of_x[i] - self._n_x[i], self._of_y[j] - self._n_y[j])
-        )
+        of_x, n_x, of_y, n_y = self._beside_rivals
+        beside_x, beside_y = (of.astype(np.float32) for of in (of_x[i] - n_x[i], of_y[j] - n_y[j]))
         odds = self.scores(i, j, self._unit)
         odds -= np.maximum(beside_x[:, None], beside_y)
         # below, the pair itself is a negligible part of what rivals add up to, and its log odds are not the highest
-        row, column = entries(odds > np.float32(min(self._n_x[i].min(), self._n_y[j].min()) - _OWN_PART))
+        row, column = entries(odds > np.float32(min(n_x[i].min(), n_y[j].min()) - _OWN_PART))
         evidence = odds[row, column] + np.maximum(beside_x[row], beside_y[column])
         odds[row, column] = self._beside_others(evidence, i[row], j[column])
         return np.maximum(odds, np.float32(_LOWEST), out=odds)
 
     def _beside_others(self, evidence: FloatArray, i: Array, j: Array) -> FloatArray:
         """Evidence of each x_i with its y_j beside that of rivals, without what the pair itself adds to it."""
-        counted = self.are_rivals(i, j)
-        beside_x = self._without(self._of_x[i], evidence, counted & self._is_rival[j])
-        beside_y = self._without(self._of_y[j], evidence, counted & self._is_rival[i])
-        odds = evidence - np.maximum(beside_x - self._n_x[i], beside_y - self._n_y[j])
-        return _capped(odds, np.minimum(self._n_x[i], self._n_y[j]))
+        counted, (of_x, n_x, of_y, n_y) = self.are_rivals(i, j), self._beside_rivals
+        beside_x = self._without(of_x[i], evidence, counted & self._is_rival[j])
+        beside_y = self._without(of_y[j], evidence, counted & self._is_rival[i])
+        odds = evidence - np.maximum(beside_x - n_x[i], beside_y - n_y[j])
+        return _capped(odds, np.minimum(n_x[i], n_y[j]))
 
     def own_log_odds(self, rows: Array) -> FloatArray:
         """Log odds of pairs as they are."""

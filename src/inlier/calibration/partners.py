@@ -85,7 +85,7 @@ def name_partners(
     has: tuple[Mask, Mask] | None = None,
     candidates: Array | None = None,
 ) -> Names:
-    """Propose partners of the suspects among the y of the candidates, by default each other's; folds were weighed.
+    """Propose partners of the suspects among the y of the candidates, by default each other's.
 
     ``wrong`` is the chance that each row is wrong, ``has`` says of all rows whether they have an x, and a y.
     """

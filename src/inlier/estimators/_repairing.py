@@ -117,8 +117,6 @@ def repair_pairs(
     if not (q <= alpha).any():  # then ranks do not tell real pairs from wrong ones, nor how many there are of each
         wrong_again[is_pair] = np.minimum(wrong_again[is_pair], MORE_LIKELY)
     sure = trusted & (wrong <= _SURE) & (wrong_again <= _SURE)
-    for fold in compared:
-        fold.weigh()
     suspects, perhaps = np.flatnonzero(aside), np.flatnonzero(aside & (rank != 1) & is_pair)
     candidates = np.arange(of.n_all) if looked_at.size == of.n_all else suspects
     owners = trusted & (wrong_again <= _CANDIDATE)  # a copy fits an owner's x as well, so owners are not quite sure
