@@ -192,7 +192,7 @@ def _mean_log_odds(
     """
     first = np.full(compared[0].trusted.size, len(compared))
     for number, fold in reversed(list(enumerate(compared))):
-        first[fold.fold.rows] = number
+        first[fold.rows] = number
     at_once = max(1, _ENTRIES_AT_ONCE // max(others.size, 1))
     of_first = [np.flatnonzero(first[rows] == number) for number in range(len(compared))]
     for places in (part[k : k + at_once] for part in of_first for k in range(0, part.size, at_once)):
@@ -234,8 +234,8 @@ def _mean_own_log_odds(compared: Sequence[AnyPairs], rows: Array) -> FloatArray:
     """Log odds of pairs as they are, the mean over the deals."""
     total, count = np.zeros((2, compared[0].trusted.size))
     for fold in compared:
-        total[fold.fold.rows] += fold.own_log_odds(fold.fold.rows)
-        count[fold.fold.rows] += 1
+        total[fold.rows] += fold.own_log_odds(fold.rows)
+        count[fold.rows] += 1
     return np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE)[rows]
 
 
