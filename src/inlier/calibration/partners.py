@@ -81,19 +81,20 @@ def name_partners(
     compared: Sequence[AnyPairs],
     suspects: Array,
     wrong: FloatArray,
-    sure: Mask,
+    n_sure: int,
     has: tuple[Mask, Mask] | None = None,
     candidates: Array | None = None,
 ) -> Names:
     """Propose partners of the suspects among the y of the candidates, by default each other's.
 
-    ``wrong`` is the chance that each row is wrong, ``has`` says of all rows whether they have an x, and a y.
+    ``wrong`` is the chance that each row is wrong, ``has`` says of all rows whether they have an x, and a y. Without
+    enough pairs that are sure to be right nobody is named.
     """
-    m, everyone = suspects.size, np.ones(sure.size, dtype=bool)
+    m, everyone = suspects.size, np.ones(wrong.size, dtype=bool)
     has = (everyone, everyone) if has is None else has
     candidates = suspects if candidates is None else candidates
     nobody = Names(np.full(m, -1), np.ones(m), np.full(m, -1), np.full(m, 0.5))
-    if min(m, candidates.size - 1) < 1 or sure.sum() < FEWEST_SURE:
+    if min(m, candidates.size - 1) < 1 or n_sure < FEWEST_SURE:
         return nobody
     of_x, of_y = (np.where(side, wrong, 0.0) for side in has)
     chance = _Chance.of(compared, candidates, of_y[candidates], has)

@@ -31,7 +31,7 @@ from inlier.estimators._beside import (
     read_unpaired,
 )
 from inlier.estimators._new_pairs import Learned, LearnedMap
-from inlier.estimators._repairing import Rows, repair_pairs
+from inlier.estimators._repairing import Stacked, repair_pairs
 from inlier.estimators.repair import Repair
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
@@ -286,18 +286,18 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
             )
         groups, strata = self._read_labels(n, groups, strata)
         beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
-        rows = Rows(n)
+        stacked = Stacked(n)
         if unpaired is not None:
             if groups is not None or strata is not None:
                 raise ParameterError("unpaired", "rows have no group and no stratum: leave these out, or the rows.")
             rest = read_unpaired(unpaired, (X, Y))
-            rows = Rows(n, *map(len, rest))
-            X, Y = rows.stacked(X, Y, rest)
+            stacked = Stacked(n, *map(len, rest))
+            X, Y = stacked.tables(X, Y, rest)
             labels = labels_with_rest(labels, unpaired)
         with catch_warnings():  # of what `fit` has said already
             simplefilter("ignore")
             filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
-        gaps = np.zeros(rows.n_all, dtype=np.int64)
+        gaps = np.zeros(stacked.n_all, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
         pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
@@ -305,10 +305,10 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         def common(some: Array) -> Array:
             near = pairs.near(some)
             found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
-            return rows.set_apart(found, some)
+            return stacked.set_apart(found, some)
 
         wants_all = candidates == "all"
-        return repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside, wants_all=wants_all)
+        return repair_pairs(self, pairs, stacked, common, gaps, alpha, labels, beside, wants_all=wants_all)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""
