@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from inlier.calibration.any_pairs import IMPOSSIBLE, compare_any
 from inlier.calibration.partners import (
     _assigned,
-    _Chance,
     _Evidence,
     _in_proportion,
     _LogRatio,
@@ -19,6 +18,7 @@ from inlier.calibration.partners import (
     _mean_own_log_odds,
     _means_of_surer,
     _rivals,
+    _Worth,
     find_owners,
     name_partners,
 )
@@ -108,10 +108,10 @@ def test_numbers_are_drawn_in_proportion():
 def test_the_chances_of_wrong_names_add_up():
     rng, m = np.random.default_rng(0), 4_000
     best_wrong, own = rng.normal(3, 1, 10_000), rng.normal(6, 1.5, 10_000)
-    chance = _Chance(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
+    worth = _Worth(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
     here = rng.uniform(size=m) < 0.6
     right, wrong = np.where(here, rng.normal(6, 1.5, m), -np.inf), rng.normal(3, 1, m)
-    is_wrong_name, not_here = chance.judge(np.maximum(right, wrong), np.zeros((2, m)), np.ones(m))
+    is_wrong_name, not_here = worth.judge(np.maximum(right, wrong), np.zeros((2, m)), np.ones(m))
     assert abs(is_wrong_name.sum() - (wrong > right).sum()) < 0.03 * m
     assert abs(not_here.mean() - 0.4) < 0.05
     named = _means_of_surer(is_wrong_name) <= 0.05
@@ -122,10 +122,10 @@ def test_the_chances_of_wrong_names_add_up():
 def test_a_name_is_as_doubtful_as_its_rivals_are_strong():
     rng = np.random.default_rng(0)
     best_wrong, own = rng.normal(3, 1, 10_000), rng.normal(6, 1.5, 10_000)
-    chance = _Chance(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
+    worth = _Worth(None, _LogRatio.of(own, best_wrong, 10_000), np.sort(best_wrong), np.sort(own))
     rivals, none = np.array([0.0, 0.1, 1.0, 1.0]), np.zeros(4)
     for of_both in ((rivals, none), (none, rivals)):
-        wrong_name, not_here = chance.judge(np.full(4, 8.0), of_both, np.ones(4))
+        wrong_name, not_here = worth.judge(np.full(4, 8.0), of_both, np.ones(4))
         assert wrong_name[0] < wrong_name[1] < wrong_name[2] == wrong_name[3]
         assert wrong_name[0] < 0.1
         assert wrong_name[2] >= 0.5  # a rival as good as the name: it is right with a chance of one half at the most

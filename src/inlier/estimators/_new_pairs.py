@@ -39,6 +39,7 @@ _UNLIKE = (
     "that are like them, too."
 )
 _DETECTED = 0.05  # detection p-value up to which there is a map
+_LEARNED_FROM = 0.5  # q-value below which a partner that was found counts in the map
 
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
@@ -375,7 +376,7 @@ class Learned:
             candidates = self.candidates
             found = self.proposer.find(self.unpaired[0], candidates, 1)
             q = found.q_values[:, 0]
-            likely = np.flatnonzero(q < 0.5)
+            likely = np.flatnonzero(q < _LEARNED_FROM)
             x = np.concatenate([x, self.unpaired[0][likely]])
             y = np.concatenate([y, candidates[found.rows[likely, 0]]])
             weights = np.concatenate([weights, 1 - q[likely]])
