@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from inlier.calibration.any_pairs import IMPOSSIBLE, compare_any
+from inlier.calibration.p_values import means_of_surer
 from inlier.calibration.partners import (
     _assigned,
     _Evidence,
@@ -16,7 +17,6 @@ from inlier.calibration.partners import (
     _LogRatio,
     _mean_log_odds,
     _mean_own_log_odds,
-    _means_of_surer,
     _rivals,
     _Worth,
     find_owners,
@@ -114,7 +114,7 @@ def test_the_chances_of_wrong_names_add_up():
     is_wrong_name, not_here = worth.judge(np.maximum(right, wrong), np.zeros((2, m)), np.ones(m))
     assert abs(is_wrong_name.sum() - (wrong > right).sum()) < 0.03 * m
     assert abs(not_here.mean() - 0.4) < 0.05
-    named = _means_of_surer(is_wrong_name) <= 0.05
+    named = means_of_surer(is_wrong_name) <= 0.05
     assert named.sum() > 0.3 * m
     assert 0.03 < (wrong > right)[named].mean() < 0.07
 

@@ -33,7 +33,7 @@ from scipy.special import expit, logit
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.p_values import NullFraction, calibrate
+from inlier.calibration.p_values import NullFraction, calibrate, means_of_surer
 from inlier.rows.backend import namespace, take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
 from inlier.rows.threads import pieces_of_many
@@ -193,10 +193,7 @@ class RivalShare:
 
     def q_values(self) -> FloatArray:
         """Share of wrong pairs among those that are no more doubtful than this one; 1 where it is surely wrong."""
-        rising = np.argsort(self.chance_wrong)
-        q = np.empty(rising.size)
-        q[rising] = np.cumsum(self.chance_wrong[rising]) / np.arange(1, rising.size + 1)
-        return np.where(self.chance_wrong > _SURELY_WRONG, 1.0, q)
+        return np.where(self.chance_wrong > _SURELY_WRONG, 1.0, means_of_surer(self.chance_wrong))
 
     def warning(self, share: float, accepted: Mask, n_wrong: float, *, has_strata: bool) -> str:
         """What to say where this is not what was found beside strangers, of the stratum if it has one."""

@@ -52,7 +52,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs, entries
-from inlier.calibration.p_values import calibrate
+from inlier.calibration.p_values import calibrate, means_of_surer
 from inlier.rows.null_pairs import may_be_re_paired
 
 _ENTRIES_AT_ONCE = 4_000_000
@@ -129,7 +129,7 @@ def name_partners(
     is_wrong_name, not_here = worth.judge(strength, rivals, of_x[tried])
     runner_up = np.where(best == chosen, second, best)
     partner, other = (np.where(c >= 0, candidates[c], -1) for c in (chosen, runner_up))
-    return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
+    return Names(partner, means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
 
 
 def _best_of_each(row: Array, column: Array, weight: FloatArray) -> tuple[Array, Array, FloatArray, Array]:
@@ -156,14 +156,6 @@ def _rivals(
         rival = others[name[others] >= 0]
         np.add.at(rivals, name[rival], np.exp(weight[rival] - strength[name[rival]]))
     return for_x, for_y
-
-
-def _means_of_surer(chances: FloatArray) -> FloatArray:
-    """Mean of the chances of an error over all that are as sure or surer: the share of errors to be expected."""
-    order = np.argsort(chances, kind="stable")
-    means = np.empty(chances.size)
-    means[order] = np.cumsum(chances[order]) / np.arange(1, chances.size + 1)
-    return means
 
 
 def find_owners(compared: Sequence[AnyPairs], rows: Array, is_right: Mask) -> tuple[Owners, Owners]:
