@@ -60,8 +60,8 @@ _WIDEST_ROTATION = 1_000  # columns: the decomposition of the cross moment grows
 class LinearMap:
     """The learned map, where it was learned, and the noise around it."""
 
-    coefficients: Any  # B and b in y = B^T x + b
-    offset: Any  # B and b in y = B^T x + b
+    coefficients: Any  # B in y = B^T x + b
+    offset: Any  # b
     variance: FloatArray  # of the noise
     support: float  # how many pairs it was learned from: the sum of their weights
     significance: Significance  # the pairs it was learned from beside their re-pairings, each scored without itself
@@ -225,9 +225,9 @@ class Significance:
     """The pairs' scores beside those of re-pairings."""
 
     p_values: FloatArray  # chance that a wrong pair scores as high
-    centre: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
-    spread: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
-    # berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
+    centre: float  # median of the re-pairings' scores
+    spread: float  # how far above it the highest hundredth of them begins
+    # Berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
     # are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
     # counts how far pairs are above all re-pairings
     berk_jones: float
@@ -253,6 +253,9 @@ class Significance:
         p = self.p_values
         background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / p.size)
         return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+NOT_COMPARED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # of what was learned where nobody asks how pairs stood out
 
 
 def _berk_jones(p: FloatArray) -> float:

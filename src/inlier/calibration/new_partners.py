@@ -65,10 +65,13 @@ class Proposer:
         x: FloatArray,
         y: FloatArray,
         entries: tuple[Array, Array, FloatArray],
-        sure: tuple[Array, Array],
+        sure: Array,
         rng: np.random.RandomState,
     ) -> Proposer | None:
-        """Learn from entries: rows i of x, rows j of y and what they count for; None where there are too few."""
+        """Learn from entries: rows i of x, rows j of y and what they count for; None where there are too few.
+
+        ``sure`` are numbers of rows that are pairs, of x as of y.
+        """
         i, j, weights = entries
         if np.count_nonzero(weights) < _FEWEST_ENTRIES:
             return None
@@ -81,8 +84,8 @@ class Proposer:
             Alignment.of(sides, a[fold != own], b[fold != own], weights[fold != own]) for own in range(_FOLDS)
         )
         around = x[_some(len(x), _MOST_AROUND, rng)]
-        some = _some(sure[0].size, _MOST_SURE, rng)
-        return Proposer(sides, alignments, sides[0](around), _fold_of(around), x[sure[0][some]], y[sure[1][some]])
+        some = sure[_some(sure.size, _MOST_SURE, rng)]
+        return Proposer(sides, alignments, sides[0](around), _fold_of(around), x[some], y[some])
 
     def find(self, x: FloatArray, candidates: FloatArray, k: int) -> Found:
         """Look for the k best candidates for each x."""

@@ -394,11 +394,11 @@ class Learned:
         if self.unpaired is None or self.sure is None:
             x, y = self._tables(rows)
             sure = np.flatnonzero(weights > 0 if self.sure is None else self.sure[rows])
-            return Proposer.of(x, y, (np.arange(rows.size), np.arange(rows.size), weights), (sure, sure), rng)
+            return Proposer.of(x, y, (np.arange(rows.size), np.arange(rows.size), weights), sure, rng)
         x, y = (np.concatenate(sides) for sides in zip(self._tables(), self.unpaired, strict=True))
         i, j = self._dictionary(x, y, rng)
         sure = np.flatnonzero(self.sure)
-        return Proposer.of(x, y, (i, j, np.ones(i.size)), (sure, sure), rng)
+        return Proposer.of(x, y, (i, j, np.ones(i.size)), sure, rng)
 
     @property
     def candidates(self) -> FloatArray:

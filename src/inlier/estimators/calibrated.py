@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 from warnings import catch_warnings, simplefilter
@@ -212,17 +211,16 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
         strata = crossed(strata, gap_classes(of_x, of_y))
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
-        left_out = np.any(empty, axis=0) if empty else None
+        left_out: Mask | None = np.any(empty, axis=0) if empty else None
         self._fit_but(left_out, filled_x.values, filled_y.values, groups, strata, beside)
         poor = mostly_missing(of_x, of_y)
         if poor is not None:
             low, high = self.inlier_fraction_interval_
             self.inlier_fraction_interval_ = low, min(high + float((poor & ~self.inlier_mask_).mean()), 1.0)
-        if empty:
-            first, n_empty = np.flatnonzero(np.any(empty, axis=0))[0], int(np.any(empty, axis=0).sum())
+        if left_out is not None:
             warn(
-                f"{n_empty} of the {len(empty[0])} pairs have a row without any value, the first in row {first}; "
-                f"nothing can be said of them, and they are not accepted.",
+                f"{int(left_out.sum())} of the {left_out.size} pairs have a row without any value, the first in row "
+                f"{np.flatnonzero(left_out)[0]}; nothing can be said of them, and they are not accepted.",
             )
         for table, name in ((filled_x.values, "X"), (filled_y.values, "y")):
             self._hint_at_logarithms(table, name)
@@ -409,8 +407,8 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
 
         def fit_rest(rest: Array) -> Array:
             given = (None if labels is None else labels[rest] for labels in (groups, strata))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what there is to say has been said of all pairs
+            with catch_warnings():
+                simplefilter("ignore")  # what there is to say has been said of all pairs
                 return np.asarray(clone(self).fit(X[rest], Y[rest], *given).map_labels_)
 
         maps = tell_maps_apart(*rows, accepted, fit_rest, check_random_state(self.random_state))
