@@ -15,8 +15,9 @@ exp(s_ij - s_ii) is 1 on average, so that independent data lose hardly anything 
 *True partners.* Re-pairings are rid of them, which they meet where wrong pairs are a permutation of each other. Then
 x_i with y_j, j not i, is a real pair with a chance of about one in n, and no q-value falls below about w^2 / k (w the
 share of wrong pairs, k the number of real ones). Such pairs are named, and left out. What a name is worth is told by
-pairs that are clearly real: the best that they find among the others of their fold is never a partner. Names are taken
-from a score on at which at most a tenth of them would be wrong, and so many of them, by lot, stay in the null.
+pairs that are clearly real: the best that they find among the others of their fold is never a partner. With n names, of
+which a share r would be wrong, a share r of them stays in the null by lot, so that n (1 - r)^2 partners are taken out.
+Names are taken from the score on at which these are most; none, if half of the names or more would be wrong.
 
 In a small stratum one in a few re-pairings is a partner, and a wrong row may always be the one next to the right one.
 There each row's best fit among the others, unless it seems to be its partner, is a null that holds for any wrong

@@ -238,7 +238,7 @@ class CalibratedMatcher(TransformerMixin, LearnedMap):
     ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
-        Estimators keep no rows, so the tables are given again, as they were to `fit`.
+        Give the tables again, as to `fit`.
 
         Parameters
         ----------
