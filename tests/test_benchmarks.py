@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,43 @@ def test_changes_of_figures_are_told():
     assert difference(before, None) == "fails"
     after = {"motions found": 12, "recall": 0.65, "time, row sums": 4.0}
     assert difference(before, after) == "recall 0.7 -> 0.65; time, row sums x 2.00"
+
+
+def test_the_page_of_constants_says_what_the_code_says():
+    from constants import PHOTO_ROOMS, ROOMS, find_constants
+
+    package = BENCHMARKS.parent / "src" / "inlier"
+    alone = find_constants(package, (*ROOMS, *PHOTO_ROOMS))
+    needed = {f"{one.module}.{one.name}": one.text for one in alone if one.module != "images.pictures"}
+    needed |= numbers_of(package, "estimators", "calibration")
+    known = needed | numbers_of(package, *ROOMS, *PHOTO_ROOMS)
+    listed, values = [], []
+    for line in (BENCHMARKS.parent / "docs" / "constants.md").read_text().splitlines():
+        if line.startswith("| `"):
+            names, value = line.strip("| ").split(" | ")[:2]
+            first, *others = re.findall(r"[\w.]+", names)
+            row = [first, *(f"{first.rpartition('.')[0]}.{name.rpartition('.')[2]}" for name in others)]
+            listed += row
+            values.append((first, value, ", ".join(known.get(name, "gone") for name in row)))
+    assert not needed.keys() - set(listed)
+    assert len(listed) == len(set(listed))
+    assert [row for row in values if row[1] != row[2]] == []
+
+
+def numbers_of(package, *rooms):
+    """Names in capitals at the top of modules whose value is made of numbers, alone or several in a line."""
+    found = {}
+    for path in (path for room in rooms for path in (package / room).rglob("*.py")):
+        text, module = path.read_text(), ".".join(path.relative_to(package).with_suffix("").parts)
+        for node in ast.parse(text).body:
+            if not isinstance(node, ast.Assign):
+                continue
+            (target,), value = node.targets, node.value
+            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            for name, of in zip(target.elts, value.elts, strict=True) if several else [(target, value)]:
+                parts = list(ast.walk(of))
+                kinds = {type(part.value) for part in parts if isinstance(part, ast.Constant)}
+                calls_others = any(isinstance(p, ast.Call) and isinstance(p.func, ast.Name) for p in parts)
+                if getattr(name, "id", "").isupper() and kinds and kinds <= {int, float} and not calls_others:
+                    found[f"{module}.{name.id}"] = ast.get_source_segment(text, of)
+    return found

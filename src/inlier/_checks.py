@@ -149,6 +149,18 @@ def check_weights(weights: Any, n_pairs: int) -> FloatArray:
     return values
 
 
+def relative_weights(sample_weight: Any, n_pairs: int) -> FloatArray | None:
+    """Return what pairs count for, 1 for those that count most, so that the unit does not matter; None for None."""
+    if sample_weight is None:
+        return None
+    weights = check_weights(sample_weight, n_pairs)
+    if not weights.any():
+        raise ParameterError(
+            "sample_weight", "are zero, so no pair counts. Some must be positive.", before=f"All {n_pairs} entries of "
+        )
+    return weights / weights.max()
+
+
 def check_labels(values: Any, name: str, n_pairs: int) -> Array | None:
     """Return one whole number per pair, equal where the labels are; None for None. Labels may be of any kind."""
     if values is None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.calibration.any_pairs import compare_any, fold_maps, unit_of_evidence
+from inlier.calibration.any_pairs import compare_any, unit_of_evidence
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.null_pairs import may_be_re_paired, pair_labels
@@ -20,33 +20,29 @@ def problem():
 @pytest.fixture(scope="module")
 def compared(problem):
     pairs, labels, trusted = problem
-    folds = compare_any(pairs, labels, trusted, 3, np.random.RandomState(0))
-    for fold in folds:
-        fold.weigh()
-    return folds
+    return compare_any(pairs, labels, trusted, 3, np.random.RandomState(0))
 
 
 def test_every_pair_is_in_one_fold_of_each_deal(problem):
     pairs, labels, trusted = problem
-    maps = fold_maps(pairs, labels, trusted, 3, np.random.RandomState(0), 4)
-    deals = {fold.deal for fold in maps}
-    assert deals == {0, 1, 2, 3}
-    for deal in deals:
-        rows = np.concatenate([fold.rows for fold in maps if fold.deal == deal])
+    folds = compare_any(pairs, labels, trusted, 3, np.random.RandomState(0), steady=True)
+    assert len(folds) == 3 * 10
+    for deal in range(10):
+        rows = np.concatenate([fold.rows for fold in folds[3 * deal : 3 * deal + 3]])
         np.testing.assert_array_equal(np.sort(rows), np.arange(N))
 
 
 def test_rivals_are_what_the_map_has_not_seen(compared, problem):
     _, _, trusted = problem
     for fold in compared:
-        np.testing.assert_array_equal(fold.rivals, np.union1d(fold.fold.rows, np.flatnonzero(~trusted)))
+        np.testing.assert_array_equal(fold.rivals, np.union1d(fold.rows, np.flatnonzero(~trusted)))
 
 
 def test_scores_are_those_of_the_folds_map(compared, problem):
     pairs, _, _ = problem
     x, y = pairs.take(np.arange(N))
     fold, i, j = compared[0], np.arange(5), np.arange(3, 9)
-    expected = [[float(fold.fold.learned.scores(x[[a]], y[[b]])[0]) for b in j] for a in i]
+    expected = [[float(fold.learned.scores(x[[a]], y[[b]])[0]) for b in j] for a in i]
     np.testing.assert_allclose(fold.scores(i, j), expected, rtol=1e-4)
     np.testing.assert_allclose(fold.pair_scores(i, i), np.diag(fold.scores(i, i)), rtol=1e-4)
 
@@ -56,7 +52,7 @@ def test_log_odds_are_those_of_a_plain_loop(compared, problem):
     fold = compared[0]
     everyone = np.arange(N)
     evidence = fold._unit * fold.scores(everyone, everyone)
-    typical = np.median(np.diag(evidence)[fold.fold.rows[trusted[fold.fold.rows]]])
+    typical = np.median(np.diag(evidence)[fold.rows[trusted[fold.rows]]])
 
     def beside(values, others, pair):
         rest = sum(np.exp(values[k]) for k in others if k != pair) + np.exp(typical)

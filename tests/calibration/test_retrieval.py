@@ -87,9 +87,7 @@ def test_scores_and_chances_of_names_are_those_of_the_definition(n_candidates):
     X = rng.normal(size=(90, 6))
     Y = X + 0.4 * rng.normal(size=(90, 6))
     entries = np.arange(60)
-    proposer = Proposer.of(
-        X[:60], Y[:60], (entries, entries, np.ones(60)), (entries, entries), np.random.RandomState(0)
-    )
+    proposer = Proposer.of(X[:60], Y[:60], (entries, entries, np.ones(60)), entries, np.random.RandomState(0))
     candidates = Y[90 - n_candidates :][np.r_[0:n_candidates, 0]]  # the first of them twice
     rows, scores, p, _, alike = proposer.find(X[60:], candidates, 2)
     sure = [_looked_up(proposer, i, x, candidates[:-1]) for i, x in enumerate(X[:60])]

@@ -18,7 +18,6 @@ most log c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -48,34 +47,24 @@ _OWN_PART = 7.0  # below the highest, log odds change by less than a thousandth 
 _BEYOND = 1e-3  # slope of log odds beyond the highest that there can be
 
 
-@dataclass(frozen=True, eq=False)
-class FoldMap:
-    """What was learned without a fold."""
-
-    deal: int
-    rows: Array  # numbers of the fold's pairs
-    learned: PairScorer
-
-
-def fold_maps(
+def _learn_without_each_fold(
     pairs: PairedRows,
     labels: Array,
     trusted: Mask,
     n_folds: int,
     rng: np.random.RandomState,
     n_deals: int,
-    helped: Callable[[Learner], Teacher] | None = None,
-) -> list[FoldMap]:
-    """Learn from the trusted ones of prepared pairs, without each fold, in several deals.
+    helped: Callable[[Learner], Teacher] | None,
+) -> list[tuple[Array, PairScorer]]:
+    """Rows of each fold, in several deals, and what was learned from the trusted ones of the others.
 
-    ``labels`` are those of `inlier.rows.null_pairs`; ``helped`` makes of a learner one that knows more. Folds without
-    which nothing is found are left out.
+    Folds without which nothing is found are left out.
     """
     learner = Learner(pairs, labels, rng)
     teacher = learner if helped is None else helped(learner)
     folds = [
-        (deal, np.flatnonzero(of == fold))
-        for deal in range(n_deals)
+        np.flatnonzero(of == fold)
+        for _ in range(n_deals)
         for of in [deal_folds(labels, how_many_folds(n_folds, learner), rng)]
         for fold in np.unique(of)
     ]
@@ -86,10 +75,10 @@ def fold_maps(
         return teacher.learn(np.flatnonzero(others))
 
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
-        found = [learned(rows) for _, rows in folds]
+        found = [learned(rows) for rows in folds]
         if learner.ridge_is_better:  # which the first folds may not have known
-            found = [f if isinstance(f, RidgeMap) else learned(rows) for f, (_, rows) in zip(found, folds, strict=True)]
-    return [FoldMap(*fold, f) for fold, f in zip(folds, found, strict=True) if f is not None]
+            found = [f if isinstance(f, RidgeMap) else learned(rows) for f, rows in zip(found, folds, strict=True)]
+    return [(rows, f) for rows, f in zip(folds, found, strict=True) if f is not None]
 
 
 def compare_any(
@@ -104,44 +93,51 @@ def compare_any(
 ) -> list[AnyPairs]:
     """Learn from the trusted ones of prepared pairs without each fold, so that any x can be scored with any y.
 
+    One entry for each fold of each deal: a row is in one fold of each deal, labels and trusted are the same in all.
     Pairs are dealt as often as in `inlier.calibration.cross_fit`; where the answer is to be ``steady``, more often.
+    ``labels`` are those of `inlier.rows.null_pairs`; ``helped`` makes of a learner one that knows more.
     """
     n_deals = how_many_deals(pairs.n_pairs)
     if steady:
         n_deals = max(n_deals, int(np.clip(_STEADY_PAIRS // pairs.n_pairs, 1, _MOST_DEALS)))
-    rows = in_float64(*pairs.take(np.arange(pairs.n_pairs)))
+    tables = in_float64(*pairs.take(np.arange(pairs.n_pairs)))
     return [
-        AnyPairs(rows, labels, trusted, fold, rng)
-        for fold in fold_maps(pairs, labels, trusted, n_folds, rng, n_deals, helped)
+        AnyPairs(tables, labels, trusted, rows, learned, rng)
+        for rows, learned in _learn_without_each_fold(pairs, labels, trusted, n_folds, rng, n_deals, helped)
     ]
 
 
 class AnyPairs:
-    """Scores, and log odds, of any x with any y, for the pairs of a fold and those that no map has seen."""
+    """Scores, and log odds, of any x with any y, by what was ``learned`` without a fold of ``rows``.
+
+    The ``rivals`` are rows that no map has seen: those of the fold, and those that are not trusted.
+    """
 
     def __init__(
         self,
-        rows: tuple[FloatArray, FloatArray],
+        tables: tuple[FloatArray, FloatArray],
         labels: Array,
         trusted: Mask,
-        fold: FoldMap,
+        rows: Array,
+        learned: PairScorer,
         rng: np.random.RandomState,
     ) -> None:
-        self.fold, self.labels, self.trusted = fold, labels.astype(np.int32), trusted
+        self.rows, self.learned = rows, learned
+        self.labels, self.trusted = labels.astype(np.int32), trusted
         self._rival_labels = self.labels.copy()
         self._rival_labels[2:3] = np.arange(labels.shape[1])
-        self._x, self._y = rows
-        unseen = np.union1d(fold.rows, np.flatnonzero(~trusted))
+        self._x, self._y = tables
+        unseen = np.union1d(rows, np.flatnonzero(~trusted))
         if unseen.size > MOST_RIVALS:
             unseen = np.sort(rng.choice(unseen, MOST_RIVALS, replace=False))
         self.rivals = unseen
         self.is_in_fold, self._is_rival = np.zeros((2, trusted.size), dtype=bool)
-        self.is_in_fold[fold.rows] = True
+        self.is_in_fold[rows] = True
         self._is_rival[unseen] = True
 
     def scores(self, i: Array, j: Array, unit: float = 1.0) -> FloatArray:
         """Scores of x_i with y_j, for all of these i and j, times a unit; in single precision, for there are many."""
-        learned, x, y = self.fold.learned, self._x[i], self._y[j]
+        learned, x, y = self.learned, self._x[i], self._y[j]
         if not isinstance(learned, LinearMap):
             return (unit * np.asarray(to_host(learned.scores_of_all_pairings(x, y)))).astype(np.float32)
         of_x, of_y = learned.factors(x, y)
@@ -150,7 +146,7 @@ class AnyPairs:
 
     def pair_scores(self, i: Array, j: Array) -> FloatArray:
         """Scores of each x_i with its y_j."""
-        return np.asarray(to_host(self.fold.learned.scores(self._x[i], self._y[j])), dtype=np.float64)
+        return np.asarray(to_host(self.learned.scores(self._x[i], self._y[j])), dtype=np.float64)
 
     def allowed(self, i: Array, j: Array) -> Mask:
         """Whether x_i with y_j is a mistake that could have been made, or a pair that one could be."""
@@ -167,14 +163,18 @@ class AnyPairs:
     @cached_property
     def _unit_and_typical(self) -> tuple[float, float]:
         """The unit of evidence, and what a typical real pair has in it."""
-        rows = self.fold.rows[self.trusted[self.fold.rows]]
+        rows = self.rows[self.trusted[self.rows]]
         if rows.size < _FEWEST_FOR_UNITS:
-            rows = self.fold.rows
+            rows = self.rows
         own, some = self.pair_scores(rows, rows), rows[:_ROWS_FOR_UNITS]
         rivals = self.rivals[:: max(1, self.rivals.size // _RIVALS_FOR_UNITS)]
         differences = self.scores(some, rivals) - own[: some.size, None]
         unit = unit_of_evidence(differences, self.are_rivals(some[:, None], rivals))
         return unit, unit * float(np.median(own))
+
+    @property
+    def _unit(self) -> float:
+        return self._unit_and_typical[0]
 
     def evidence(self, i: Array, j: Array) -> FloatArray:
         """By how much x_i of the fold and its y_j fit each other better than they fit others; NaN if there are none.
@@ -182,7 +182,7 @@ class AnyPairs:
         The others are trusted rows of the fold. No map has seen them, and unlike what is not trusted they hold no true
         partner of a wrong pair, which re-pairings would not have beside them.
         """
-        evidence = self._unit_and_typical[0] * self.pair_scores(i, j)
+        evidence = self._unit * self.pair_scores(i, j)
         counted, (of_x, of_y, is_other) = may_be_re_paired(self.labels, i, j), self._beside_trusted
         beside = np.zeros(i.size)
         for (total, number), without in ((of_x[:, i], is_other[j]), (of_y[:, j], is_other[i])):
@@ -194,7 +194,7 @@ class AnyPairs:
     @cached_property
     def _beside_trusted(self) -> tuple[FloatArray, FloatArray, Mask]:
         """Of x of the fold's rows, and of every y: log of the sum of exp(a) over trusted rows, and their number."""
-        n, unit, rows = self.trusted.size, self._unit_and_typical[0], self.fold.rows
+        n, unit, rows = self.trusted.size, self._unit, self.rows
         others = rows[self.trusted[rows]][:MOST_RIVALS]
         of_x, of_y, is_other = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n, dtype=bool)
         is_other[others] = True
@@ -205,44 +205,44 @@ class AnyPairs:
                 of_y[:, block] = _log_sums(self.scores(others, block, unit).T, self.allowed(block, others))
         return of_x, of_y, is_other
 
-    def weigh(self) -> None:
-        """Find what the rivals of each row add up to in the unit of evidence, which `log_odds` needs."""
-        self._unit, self._typical = self._unit_and_typical
-        n = self.trusted.size
-        self._of_x, self._of_y = np.empty((2, n))  # log of the sum over rivals of exp(a), and of the typical one
-        self._n_x, self._n_y = np.empty((2, n))
+    @cached_property
+    def _beside_rivals(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Of every x, and of every y: log of the sum of exp(a) over rivals and a typical pair, and of their number."""
+        n, unit = self.trusted.size, self._unit
+        of_x, n_x, of_y, n_y = np.empty((4, n))
         for block in _blocks(np.arange(n)):
             may = self.are_rivals(block[:, None], self.rivals)
-            self._of_x[block], self._n_x[block] = self._added_up(self.scores(block, self.rivals, self._unit), may)
-            self._of_y[block], self._n_y[block] = self._added_up(self.scores(self.rivals, block, self._unit).T, may)
+            of_x[block], n_x[block] = self._added_up(self.scores(block, self.rivals, unit), may)
+            of_y[block], n_y[block] = self._added_up(self.scores(self.rivals, block, unit).T, may)
+        return of_x, n_x, of_y, n_y
 
     def _added_up(self, evidence: FloatArray, allowed: Mask) -> tuple[FloatArray, FloatArray]:
+        typical = self._unit_and_typical[1]
         evidence[~allowed] = -np.inf
-        top = np.maximum(evidence.max(axis=1, initial=-np.inf), np.float32(self._typical))
+        top = np.maximum(evidence.max(axis=1, initial=-np.inf), np.float32(typical))
         evidence -= top[:, None]
-        total = np.exp(evidence, out=evidence).sum(axis=1, dtype=np.float64) + np.exp(self._typical - top)
+        total = np.exp(evidence, out=evidence).sum(axis=1, dtype=np.float64) + np.exp(typical - top)
         return np.log(total) + top, np.log(np.maximum(number_of(allowed), 1))
 
     def log_odds(self, i: Array, j: Array) -> FloatArray:
         """Log odds of x_i with y_j against the rivals of both, for all of these i and j; also where not allowed."""
-        beside_x, beside_y = (
-            of.astype(np.float32) for of in (self._of_x[i] - self._n_x[i], self._of_y[j] - self._n_y[j])
-        )
+        of_x, n_x, of_y, n_y = self._beside_rivals
+        beside_x, beside_y = (of.astype(np.float32) for of in (of_x[i] - n_x[i], of_y[j] - n_y[j]))
         odds = self.scores(i, j, self._unit)
         odds -= np.maximum(beside_x[:, None], beside_y)
         # below, the pair itself is a negligible part of what rivals add up to, and its log odds are not the highest
-        row, column = entries(odds > np.float32(min(self._n_x[i].min(), self._n_y[j].min()) - _OWN_PART))
+        row, column = entries(odds > np.float32(min(n_x[i].min(), n_y[j].min()) - _OWN_PART))
         evidence = odds[row, column] + np.maximum(beside_x[row], beside_y[column])
         odds[row, column] = self._beside_others(evidence, i[row], j[column])
         return np.maximum(odds, np.float32(_LOWEST), out=odds)
 
     def _beside_others(self, evidence: FloatArray, i: Array, j: Array) -> FloatArray:
         """Evidence of each x_i with its y_j beside that of rivals, without what the pair itself adds to it."""
-        counted = self.are_rivals(i, j)
-        beside_x = self._without(self._of_x[i], evidence, counted & self._is_rival[j])
-        beside_y = self._without(self._of_y[j], evidence, counted & self._is_rival[i])
-        odds = evidence - np.maximum(beside_x - self._n_x[i], beside_y - self._n_y[j])
-        return _capped(odds, np.minimum(self._n_x[i], self._n_y[j]))
+        counted, (of_x, n_x, of_y, n_y) = self.are_rivals(i, j), self._beside_rivals
+        beside_x = self._without(of_x[i], evidence, counted & self._is_rival[j])
+        beside_y = self._without(of_y[j], evidence, counted & self._is_rival[i])
+        odds = evidence - np.maximum(beside_x - n_x[i], beside_y - n_y[j])
+        return _capped(odds, np.minimum(n_x[i], n_y[j]))
 
     def own_log_odds(self, rows: Array) -> FloatArray:
         """Log odds of pairs as they are."""

@@ -15,8 +15,9 @@ exp(s_ij - s_ii) is 1 on average, so that independent data lose hardly anything 
 *True partners.* Re-pairings are rid of them, which they meet where wrong pairs are a permutation of each other. Then
 x_i with y_j, j not i, is a real pair with a chance of about one in n, and no q-value falls below about w^2 / k (w the
 share of wrong pairs, k the number of real ones). Such pairs are named, and left out. What a name is worth is told by
-pairs that are clearly real: the best that they find among the others of their fold is never a partner. Names are taken
-from a score on at which at most a tenth of them would be wrong, and so many of them, by lot, stay in the null.
+pairs that are clearly real: the best that they find among the others of their fold is never a partner. With n names, of
+which a share r would be wrong, a share r of them stays in the null by lot, so that n (1 - r)^2 partners are taken out.
+Names are taken from the score on at which these are most; none, if half of the names or more would be wrong.
 
 In a small stratum one in a few re-pairings is a partner, and a wrong row may always be the one next to the right one.
 There each row's best fit among the others, unless it seems to be its partner, is a null that holds for any wrong
@@ -33,7 +34,7 @@ from scipy.special import expit, logit
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.p_values import NullFraction, calibrate
+from inlier.calibration.p_values import NullFraction, calibrate, means_of_surer
 from inlier.rows.backend import namespace, take_rows, to_host
 from inlier.rows.null_pairs import may_be_re_paired
 from inlier.rows.threads import pieces_of_many
@@ -193,10 +194,7 @@ class RivalShare:
 
     def q_values(self) -> FloatArray:
         """Share of wrong pairs among those that are no more doubtful than this one; 1 where it is surely wrong."""
-        rising = np.argsort(self.chance_wrong)
-        q = np.empty(rising.size)
-        q[rising] = np.cumsum(self.chance_wrong[rising]) / np.arange(1, rising.size + 1)
-        return np.where(self.chance_wrong > _SURELY_WRONG, 1.0, q)
+        return np.where(self.chance_wrong > _SURELY_WRONG, 1.0, means_of_surer(self.chance_wrong))
 
     def warning(self, share: float, accepted: Mask, n_wrong: float, *, has_strata: bool) -> str:
         """What to say where this is not what was found beside strangers, of the stratum if it has one."""

@@ -53,7 +53,7 @@ RE_PAIRINGS = 1_000_000  # about, in all
 _MANY_PAIRS, _OF_THEM_PER_DIMENSION = 50_000, 1_000  # of more pairs: re-pairings of each, times dimensions
 WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
-_FEWEST_DEALS, _MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
+_FEWEST_DEALS, MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
 MOST_PARTED = 1_000  # pairs among which partners that were parted are learned from: it takes their square, many times
 _CLEAR, _MOST_OF_THEM = 0.01, 0.8  # q-value; share of the real pairs that have it where nothing is left to be learned
 _MOSTLY_WRONG = 0.5  # share of real pairs below which that is tried
@@ -170,7 +170,7 @@ def cross_fit(
     rng: np.random.RandomState,
     prepared: tuple[Any, Any] | None = None,
     helped: Callable[[Learner], Teacher] | None = None,
-    most_deals: int = _MOST_DEALS,
+    most_deals: int = MOST_DEALS,
 ) -> CrossFit:
     """Score all pairs, which are prepared for `learn_map` (all rows, where that has been done), and re-pairings.
 
@@ -253,7 +253,7 @@ def _by_neighbours(
 
 def how_many_deals(n: int) -> int:
     """How often so many pairs are dealt into folds: once, unless they are few."""
-    return int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, _MOST_DEALS)))
+    return int(np.clip(_STEADY_PAIRS // n, 1, np.clip(n // 2, _FEWEST_DEALS, MOST_DEALS)))
 
 
 def re_pairings_of_a_pair(n: int, d: int) -> int:

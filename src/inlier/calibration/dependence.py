@@ -213,16 +213,16 @@ def most_alike(table: Array, rows: Array, group: Array | None = None) -> Array:
     return np.where(np.isfinite(apart[np.arange(rows.size), nearest]), nearest, -1)
 
 
-def nearly_equal(pairs: PairedRows, suspects: Array, sure: Mask) -> Array:
-    """Return for each suspect the surely right pair whose y is nearly equal to its own, -1 where there is none."""
-    none = np.full(suspects.size, -1)
-    right = np.flatnonzero(sure)[:: max(1, int(sure.sum()) // _MOST_RIGHT)]
-    if right.size < 2 or not suspects.size:
+def nearly_equal(pairs: PairedRows, rows: Array, is_right: Mask) -> Array:
+    """Return for each row the right pair whose y is nearly equal to its own, -1 where there is none."""
+    none, right = np.full(rows.size, -1), np.flatnonzero(is_right)
+    some = right[:: max(1, right.size // _MOST_RIGHT)]
+    if some.size < 2 or not rows.size:
         return none
     y = np.asarray(pairs.take(np.arange(pairs.n_pairs))[1], dtype=np.float64)
-    typical = np.quantile(_nearest(y[right], y[right], skip_own=True)[0], _RARE)
-    distance, nearest = _nearest(y[suspects], y[np.flatnonzero(sure)])
-    return np.where(distance < _NEARLY * typical, np.flatnonzero(sure)[nearest], none)
+    typical = np.quantile(_nearest(y[some], y[some], skip_own=True)[0], _RARE)
+    distance, nearest = _nearest(y[rows], y[right])
+    return np.where(distance < _NEARLY * typical, right[nearest], none)
 
 
 def _nearest(rows: FloatArray, others: FloatArray, *, skip_own: bool = False) -> tuple[FloatArray, Array]:

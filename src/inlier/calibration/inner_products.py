@@ -127,20 +127,20 @@ def find_anchors(
     y: FloatArray,
     candidates: Iterable[Coordinates],
     rng: np.random.RandomState,
-    points: Array,
+    labels: Array,
     seen: Significance | None = None,
 ) -> AnchorPairs | None:
     """Find the pairs that agree best with each other in one of the coordinates; None if there are none.
 
-    Prepared pairs come in random order, and the first of them are compared; ``points`` are equal for equal points, of x
-    and of y. What a map has ``seen`` of them gives weights to try first: the leading eigenvector of few pairs is
-    not always that of the real ones.
+    Prepared pairs come in random order, and the first of them are compared; ``labels`` are
+    those of `inlier.rows.null_pairs`. What a map has ``seen`` of them gives weights to try first: the leading
+    eigenvector of few pairs is not always that of the real ones.
     """
-    x, y, points = x[:MOST_ROWS], y[:MOST_ROWS], points[:, :MOST_ROWS]
+    x, y, labels = x[:MOST_ROWS], y[:MOST_ROWS], labels[:, :MOST_ROWS]
     known = [] if seen is None else [seen.weights(SHARP)[:MOST_ROWS]]
     best: AnchorPairs | None = None
     for coordinates in candidates:
-        products = _InnerProducts.of(coordinates, x, y, points, rng)
+        products = _InnerProducts.of(coordinates, x, y, labels, rng)
         for start in chain(known, products.starts()):
             found = products.settled(start)
             if found is not None and (best is None or found.significance.berk_jones > best.significance.berk_jones):
@@ -159,12 +159,12 @@ class _InnerProducts:
     y: FloatArray
     g: FloatArray
     h: FloatArray
-    points: Array
+    labels: Array
     rng: np.random.RandomState
 
     @staticmethod
     def of(
-        coordinates: Coordinates, x: FloatArray, y: FloatArray, points: Array, rng: np.random.RandomState
+        coordinates: Coordinates, x: FloatArray, y: FloatArray, labels: Array, rng: np.random.RandomState
     ) -> _InnerProducts:
         sides = []
         for rows in coordinates(x, y):
@@ -174,7 +174,7 @@ class _InnerProducts:
             spread = max(float(products.std()), np.finfo(np.float64).tiny)
             sides.append((unit_rows / spread, products / spread))
         (x, g), (y, h) = sides
-        return _InnerProducts(coordinates, x, y, g, h, points, rng)
+        return _InnerProducts(coordinates, x, y, g, h, labels, rng)
 
     def starts(self) -> Iterator[FloatArray]:
         """Weights from the leading eigenvector of the agreement, at several tolerances."""
@@ -221,7 +221,7 @@ class _InnerProducts:
             return ratios @ weights[anchors]
 
         everyone = np.arange(weights.size)
-        null = [scores(i, j) for i, j in re_pairings(self.points, _RE_PAIRINGS, self.rng)]
+        null = [scores(i, j) for i, j in re_pairings(self.labels, _RE_PAIRINGS, self.rng)]
         return Significance.of(scores(everyone, everyone), np.concatenate([np.empty(0), *null]))
 
     def _correlation(self, chosen: Array, weights: FloatArray) -> float:

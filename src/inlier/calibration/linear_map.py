@@ -60,8 +60,8 @@ _WIDEST_ROTATION = 1_000  # columns: the decomposition of the cross moment grows
 class LinearMap:
     """The learned map, where it was learned, and the noise around it."""
 
-    coefficients: Any  # B and b in y = B^T x + b
-    offset: Any  # B and b in y = B^T x + b
+    coefficients: Any  # B in y = B^T x + b
+    offset: Any  # b
     variance: FloatArray  # of the noise
     support: float  # how many pairs it was learned from: the sum of their weights
     significance: Significance  # the pairs it was learned from beside their re-pairings, each scored without itself
@@ -95,26 +95,26 @@ class LinearMap:
 
 
 def learn_map(
-    x: Any, y: Any, rng: np.random.RandomState, points: Array | None = None, start: FloatArray | None = None
+    x: Any, y: Any, rng: np.random.RandomState, labels: Array | None = None, start: FloatArray | None = None
 ) -> LinearMap | None:
     """Learn the map from pairs of which many may be wrong; None if no part of them agrees.
 
     Pairs are centred, with mean square 1 per coordinate. What is done to rows is done where they are; which pairs
-    count, and how much, is chosen here. ``points`` are equal for equal points, of x and of y, which are not re-paired
-    with each other; ``start`` are weights to start from, where pairs that agree are known.
+    count, and how much, is chosen here. ``labels`` are those of `inlier.rows.null_pairs`, by default all
+    different; ``start`` are weights to start from, where pairs that agree are known.
     """
     n, d_x = x.shape
     if n < _FEWEST_PAIRS:
         return None
     x = namespace(x).concat([x, namespace(x).ones_like(x[:, :1])], axis=1)  # the constant's coefficient is b
-    points = np.stack([np.arange(n)] * 2) if points is None else points
+    labels = np.stack([np.arange(n)] * 2) if labels is None else labels
     weights: FloatArray = np.ones(n) if start is None else start
     variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
     for iteration, sharpness in enumerate(_FROM_ALL_PAIRS if start is None else _FROM_A_START):
         whole = start is None and iteration == 0
         fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=whole)
         variance = fit.residual_variance()
-        significance = _significance(fit, _Noise(variance, y), points, rng)
+        significance = _significance(fit, _Noise(variance, y), labels, rng)
         updated = significance.weights(sharpness)
         if updated.sum() < _FEWEST_EFFECTIVE:
             return None
@@ -127,11 +127,11 @@ def learn_map(
     return LinearMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), significance)
 
 
-def _significance(fit: _WeightedFit, noise: _Noise, points: Array, rng: np.random.RandomState) -> Significance:
+def _significance(fit: _WeightedFit, noise: _Noise, labels: Array, rng: np.random.RandomState) -> Significance:
     """The pairs beside their re-pairings, both scored by fits that have not seen them."""
     scores = noise.log_likelihood_ratio(fit.y, fit.without_own_pair())
-    n_shifts = int(np.clip(_MOST_RE_PAIRINGS // points.shape[1], 1, _RE_PAIRINGS))
-    i, j = np.concatenate(list(re_pairings(points, n_shifts, rng)), axis=1)
+    n_shifts = int(np.clip(_MOST_RE_PAIRINGS // labels.shape[1], 1, _RE_PAIRINGS))
+    i, j = np.concatenate(list(re_pairings(labels, n_shifts, rng)), axis=1)
     null = namespace(scores).concat([scores[:0], *fit.re_paired_scores(i, j, noise)])
     return Significance.of(scores, null)
 
@@ -225,9 +225,9 @@ class Significance:
     """The pairs' scores beside those of re-pairings."""
 
     p_values: FloatArray  # chance that a wrong pair scores as high
-    centre: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
-    spread: float  # median of the re-pairings' scores, and how far above it the highest hundredth of them begins
-    # berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
+    centre: float  # median of the re-pairings' scores
+    spread: float  # how far above it the highest hundredth of them begins
+    # Berk and Jones' statistic of the p-values: the largest n KL(k/n || p_k), p_k the kth smallest; large where there
     # are more small ones than chance brings. Beyond the hundredth they are those of an exponential tail, so that it
     # counts how far pairs are above all re-pairings
     berk_jones: float
@@ -253,6 +253,9 @@ class Significance:
         p = self.p_values
         background = min(1.0, 2 * float((p > 0.5).mean()) + 1 / p.size)
         return np.clip(1 - sharpness * background / p_value_density(p), 0.0, 1.0)
+
+
+NOT_COMPARED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # of what was learned where nobody asks how pairs stood out
 
 
 def _berk_jones(p: FloatArray) -> float:

@@ -35,6 +35,7 @@ _MOST_SURVEYED = 20_000  # rows that principal directions are found from
 _MOST_AROUND = 10_000  # rows of x that say how crowded it is around a candidate
 _MOST_SURE = 2_000  # pairs that tell how often names are wrong
 _CROWDED_ALIKE = 20  # sure pairs that stand for each row looked up
+_TAKEN_LOW = 2.0  # standard errors by which the share of rows with their partner there is taken low
 _FEWEST_ENTRIES = 2 * _FOLDS
 
 
@@ -64,10 +65,13 @@ class Proposer:
         x: FloatArray,
         y: FloatArray,
         entries: tuple[Array, Array, FloatArray],
-        sure: tuple[Array, Array],
+        sure: Array,
         rng: np.random.RandomState,
     ) -> Proposer | None:
-        """Learn from entries: rows i of x, rows j of y and what they count for; None where there are too few."""
+        """Learn from entries: rows i of x, rows j of y and what they count for; None where there are too few.
+
+        ``sure`` are numbers of rows that are pairs, of x as of y.
+        """
         i, j, weights = entries
         if np.count_nonzero(weights) < _FEWEST_ENTRIES:
             return None
@@ -80,8 +84,8 @@ class Proposer:
             Alignment.of(sides, a[fold != own], b[fold != own], weights[fold != own]) for own in range(_FOLDS)
         )
         around = x[_some(len(x), _MOST_AROUND, rng)]
-        some = _some(sure[0].size, _MOST_SURE, rng)
-        return Proposer(sides, alignments, sides[0](around), _fold_of(around), x[sure[0][some]], y[sure[1][some]])
+        some = sure[_some(sure.size, _MOST_SURE, rng)]
+        return Proposer(sides, alignments, sides[0](around), _fold_of(around), x[some], y[some])
 
     def find(self, x: FloatArray, candidates: FloatArray, k: int) -> Found:
         """Look for the k best candidates for each x."""
@@ -186,7 +190,7 @@ def _share_here(found: FloatArray, if_here: FloatArray, if_gone: FloatArray, wei
     high, low, m = float(here[told]), float(gone[told]), 1 / float(weights @ weights)
     above = max(float(np.sum(found >= at[told])) - 1, 0.0) / found.size  # one of them is the name in question
     error = ((high * (1 - high) + low * (1 - low)) / m + above * (1 - above) / found.size) ** 0.5
-    return float(np.clip((above - low - 2 * error) / max(high - low, 1e-9), 0.0, 1.0))
+    return float(np.clip((above - low - _TAKEN_LOW * error) / max(high - low, 1e-9), 0.0, 1.0))
 
 
 def _fold_of(x: FloatArray) -> Array:

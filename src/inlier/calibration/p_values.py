@@ -26,9 +26,8 @@ _LAMBDAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of Stor
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
 _TWO_SIDED = 1.96  # standard errors, of a 95 % interval
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
-_MOST_ON_THEIR_WAY = (
-    1 / 3
-)  # of the real pairs; where more are, scores hardly part real from wrong, and hide as many again
+# of the real pairs; where more are, scores hardly part real from wrong, and hide as many again
+_MOST_ON_THEIR_WAY = 1 / 3
 _FEW_ON_THEIR_WAY = 0.2  # of the real pairs; where more are, a pair that looks wrong may well be real
 _FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
 _DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
@@ -399,6 +398,14 @@ def p_values(scores: Any, null_scores: Any) -> FloatArray:
     p = np.empty(order.size)
     p[order] = (1.0 + m - to_host(n_below)) / (1.0 + m)
     return p
+
+
+def means_of_surer(chances: FloatArray) -> FloatArray:
+    """Mean of the chances of an error over all that are as sure or surer: the share of errors to be expected."""
+    order = np.argsort(chances, kind="stable")
+    means = np.empty(chances.size)
+    means[order] = np.cumsum(chances[order]) / np.arange(1, chances.size + 1)
+    return means
 
 
 def estimate_null_fraction(p: Any, counts: Any = None, alike: float = 1.0) -> NullFraction:

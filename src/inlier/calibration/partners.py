@@ -1,18 +1,18 @@
 """With whom, then? Partners of the rows that are wrong, with an error rate for the names.
 
-Each suspect's x_i is tried with the y of all suspects, or of all rows: the candidates. How far log odds speak for a
-pair is told by pairs that are right: lambda is the logarithm of how much more often they have such log odds than
-re-pairings do. Beforehand the partner of a wrong row is one of the m candidates' y_j in proportion to c_j, the chance
-that y_j is not with its own x: with the chance v_j / m, v_j = c_j / mean c. A mix-up is seldom alone: a share rho of
-them are swaps. If y_i belongs to x_j, which has the chance P_ji, then x_i belongs to y_j with the chance rho. So the
-evidence for x_i with y_j is
+Each x_i that is tried is compared with the y of the candidates: of all rows, or of those that are tried. How far log
+odds speak for a pair is told by pairs that are right: lambda is the logarithm of how much more often they have such log
+odds than re-pairings do. Beforehand the partner of a wrong row is one of the m candidates' y_j in proportion to c_j,
+the chance that y_j is not with its own x: with the chance v_j / m, v_j = c_j / mean c. A mix-up is seldom alone: a
+share rho of them are swaps. If y_i belongs to x_j, which has the chance P_ji, then x_i belongs to y_j with the chance
+rho. So the evidence for x_i with y_j is
 
     t_ij = lambda_ij + log((1 - rho P_ji) v_j + rho m P_ji),   logit P_ji = lambda_ji + logit(c_j v_i / m).
 
 What a name is worth is told by right pairs, too, for they have their partner: the best t that *they* find among the
 same y, their own left out, is the best of m wrong partners (f0, of distribution F0); t with their own partner is what a
 right name has (f1, F1). In a cycle of three x_j may fit y_i for good reasons while x_i with y_j is chance; so for each
-of them one j is taken to be such. A suspect that is wrong with chance c, its partner among the y with chance h, has the
+of them one j is taken to be such. A row that is wrong with chance c, its partner among the y with chance h, has the
 right name at t with a chance in proportion to c h f1 F0, a wrong one to (1 - c h) f0 + c h F1 f0. That holds for names
 on the whole. Some have a rival that is nearly as good; evidence is the logarithm of a ratio of likelihoods. Another y
 of evidence s for the same x is its partner with a chance in proportion to c h f1 F0 exp(s - t): then the name is wrong,
@@ -22,6 +22,20 @@ q-values are means of the chances of a wrong name over all names that are as sur
 
 No y is given to two x: of the candidates, those are taken that together have most evidence
 (`scipy.optimize.linear_sum_assignment`, in each connected part of the candidates).
+
+Notation, and what it is called in the code:
+
+    c             chance_wrong
+    m             number of candidates
+    v_i, v_j      v_i, v_j
+    lambda        _Evidence.lambda_
+    rho           _SWAPS
+    P_ji          returned
+    t             what an _Evidence gives: weight of a candidate, strength of a name
+    F0, F1        distributions of _Worth.of_wrong_names and _Worth.of_right_names
+    log f1 / f0   _Worth.log_ratio
+    h             here
+    exp(s - t)    in sums: for_x of another y for the same x, for_y of another x for the same y
 """
 
 from __future__ import annotations
@@ -38,7 +52,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import IMPOSSIBLE, AnyPairs, entries
-from inlier.calibration.p_values import calibrate
+from inlier.calibration.p_values import calibrate, means_of_surer
 from inlier.rows.null_pairs import may_be_re_paired
 
 _ENTRIES_AT_ONCE = 4_000_000
@@ -53,7 +67,8 @@ _UNLIKELY = 1e-9
 _ROWS_FOR_ODDS = 500  # right pairs whose re-pairings with the candidates tell what log odds are worth
 _TABLE = 4_096  # values that a ratio is kept at
 _SLOPE = 1e-3  # of the logarithm of a ratio, so that what is higher counts more wherever it is level
-_ROUNDS = 100  # of the iteration for the share of suspects whose partner is here
+_ROUNDS = 100  # of the iteration for h, the share of wrong rows whose partner is here
+_LEAST_HERE = 0.02  # of h, and of 1 - h: neither is ever told for sure
 _IMPOSSIBLE_EVIDENCE = -50.0
 _STAND_OUT = 2 / 3  # of right pairs whose partner would be found, from which on one that is not found is not here
 FEWEST_SURE = 20  # surely right pairs without which no name is given
@@ -61,7 +76,7 @@ FEWEST_SURE = 20  # surely right pairs without which no name is given
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """For each suspect the partner that is proposed, if any."""
+    """For each row that was tried, the partner that is proposed, if any."""
 
     partner: Array  # number of the pair whose y it is; -1 where there is no candidate
     q_values: FloatArray
@@ -71,7 +86,7 @@ class Names:
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """For each suspect the right pair that it resembles most, as a copy does."""
+    """For each row that may be a copy, the right pair that it resembles most."""
 
     of: Array
     q_values: FloatArray
@@ -79,40 +94,42 @@ class Owners:
 
 def name_partners(
     compared: Sequence[AnyPairs],
-    suspects: Array,
-    wrong: FloatArray,
-    sure: Mask,
+    tried: Array,
+    chance_wrong: FloatArray,
+    n_sure: int,
     has: tuple[Mask, Mask] | None = None,
     candidates: Array | None = None,
 ) -> Names:
-    """Propose partners of the suspects among the y of the candidates, by default each other's; folds were weighed.
+    """Propose partners of the rows that are tried among the y of the candidates, by default each other's.
 
-    ``wrong`` is the chance that each row is wrong, ``has`` says of all rows whether they have an x, and a y.
+    ``chance_wrong`` is that of each row, ``has`` says of all rows whether they have an x, and a y. Without enough pairs
+    that are sure to be right nobody is named.
     """
-    m, everyone = suspects.size, np.ones(sure.size, dtype=bool)
+    m, everyone = tried.size, np.ones(chance_wrong.size, dtype=bool)
     has = (everyone, everyone) if has is None else has
-    candidates = suspects if candidates is None else candidates
+    candidates = tried if candidates is None else candidates
     nobody = Names(np.full(m, -1), np.ones(m), np.full(m, -1), np.full(m, 0.5))
-    if min(m, candidates.size - 1) < 1 or sure.sum() < FEWEST_SURE:
+    if min(m, candidates.size - 1) < 1 or n_sure < FEWEST_SURE:
         return nobody
-    of_x, of_y = (np.where(side, wrong, 0.0) for side in has)
-    chance = _Chance.of(compared, candidates, of_y[candidates], has)
-    if chance is None:
+    of_x, of_y = (np.where(side, chance_wrong, 0.0) for side in has)
+    worth = _Worth.of(compared, candidates, of_y[candidates], has)
+    if worth is None:
         return nobody
-    found, evidence = [], chance.evidence
-    for places, *both in _mean_log_odds(compared, suspects, candidates):
-        (r, c), onward, back = _worth_a_thought(compared[0], suspects[places], candidates, has, evidence.level, both)
-        found.append((places[r], c, evidence(onward, back, evidence.wrong[c], wrong[suspects[places[r]]])))
+    found, evidence = [], worth.evidence
+    for places, *both in _mean_log_odds(compared, tried, candidates):
+        (r, c), onward, back = _worth_a_thought(compared[0], tried[places], candidates, has, evidence.level, both)
+        t = evidence(onward, back, evidence.chance_wrong[c], chance_wrong[tried[places[r]]])
+        found.append((places[r], c, t))
     rows, columns, weights = (np.concatenate(part) for part in zip(*found, strict=True))
     row, column, weight, rank = _best_of_each(rows, columns, weights)
     best, second = np.full((2, m), -1)
     best[row[rank == 0]], second[row[rank == 1]] = column[rank == 0], column[rank == 1]
     chosen, strength = _assigned(row, column, weight, m)
     rivals = _rivals(rows, columns, weights, chosen, strength)
-    is_wrong_name, not_here = chance.judge(strength, rivals, of_x[suspects])
+    is_wrong_name, not_here = worth.judge(strength, rivals, of_x[tried])
     runner_up = np.where(best == chosen, second, best)
     partner, other = (np.where(c >= 0, candidates[c], -1) for c in (chosen, runner_up))
-    return Names(partner, _means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
+    return Names(partner, means_of_surer(np.where(chosen >= 0, is_wrong_name, 1.0)), other, not_here)
 
 
 def _best_of_each(row: Array, column: Array, weight: FloatArray) -> tuple[Array, Array, FloatArray, Array]:
@@ -141,26 +158,18 @@ def _rivals(
     return for_x, for_y
 
 
-def _means_of_surer(chances: FloatArray) -> FloatArray:
-    """Mean of the chances of an error over all that are as sure or surer: the share of errors to be expected."""
-    order = np.argsort(chances, kind="stable")
-    means = np.empty(chances.size)
-    means[order] = np.cumsum(chances[order]) / np.arange(1, chances.size + 1)
-    return means
-
-
-def find_owners(compared: Sequence[AnyPairs], suspects: Array, is_right: Mask) -> tuple[Owners, Owners]:
-    """Of which right pair a suspect's y is a copy, and its x: whose x, and whose y, it fits.
+def find_owners(compared: Sequence[AnyPairs], rows: Array, is_right: Mask) -> tuple[Owners, Owners]:
+    """Of which right pair the y of each row is a copy, and its x: whose x, and whose y, it fits.
 
     What that is worth is told by the right pairs themselves, each with the best of the others.
     """
     right = np.flatnonzero(is_right)[:: max(1, int(is_right.sum()) // _MOST_SURE)]
-    m = suspects.size
+    m = rows.size
     if m == 0 or right.size < FEWEST_SURE:
         nobody = Owners(np.full(m, -1), np.ones(m))
         return nobody, nobody
-    own_partner = _mean_own_log_odds(compared, suspects)
-    best, null = (_best_of_all(compared, rows, right) for rows in (suspects, right))
+    own_partner = _mean_own_log_odds(compared, rows)
+    best, null = (_best_of_all(compared, some, right) for some in (rows, right))
 
     def owners(side: int) -> Owners:
         (at, odds), (_, by_chance) = best[side], null[side]
@@ -192,7 +201,7 @@ def _mean_log_odds(
     """
     first = np.full(compared[0].trusted.size, len(compared))
     for number, fold in reversed(list(enumerate(compared))):
-        first[fold.fold.rows] = number
+        first[fold.rows] = number
     at_once = max(1, _ENTRIES_AT_ONCE // max(others.size, 1))
     of_first = [np.flatnonzero(first[rows] == number) for number in range(len(compared))]
     for places in (part[k : k + at_once] for part in of_first for k in range(0, part.size, at_once)):
@@ -234,8 +243,8 @@ def _mean_own_log_odds(compared: Sequence[AnyPairs], rows: Array) -> FloatArray:
     """Log odds of pairs as they are, the mean over the deals."""
     total, count = np.zeros((2, compared[0].trusted.size))
     for fold in compared:
-        total[fold.fold.rows] += fold.own_log_odds(fold.fold.rows)
-        count[fold.fold.rows] += 1
+        total[fold.rows] += fold.own_log_odds(fold.rows)
+        count[fold.rows] += 1
     return np.where(count > 0, total / np.maximum(count, 1), IMPOSSIBLE)[rows]
 
 
@@ -278,7 +287,7 @@ class _Evidence:
     """Evidence t for names, from log odds."""
 
     lambda_: _LogRatio
-    wrong: FloatArray  # c, the chance that each candidate's y is not with its own x; 0 where it has none
+    chance_wrong: FloatArray  # c, that each candidate's y is not with its own x; 0 where it has none
 
     @property
     def level(self) -> float:
@@ -288,7 +297,7 @@ class _Evidence:
     @property
     def mean(self) -> float:
         """The mean of c."""
-        return max(float(self.wrong.mean()), _UNLIKELY)
+        return max(float(self.chance_wrong.mean()), _UNLIKELY)
 
     def __call__(
         self, onward: FloatArray, back: FloatArray, of_y: FloatArray, of_x: FloatArray | None = None
@@ -296,9 +305,9 @@ class _Evidence:
         """Evidence for x_i with y_j, from the log odds of x_i with y_j and of x_j with y_i.
 
         ``of_y`` is the chance that pair j is wrong; ``of_x`` that of pair i, by default the mean, for those who stand
-        for a suspect.
+        for one that is tried.
         """
-        m = self.wrong.size
+        m = self.chance_wrong.size
         v_i, v_j = 1.0 if of_x is None else of_x / self.mean, of_y / self.mean
         returned = expit(self.lambda_(back) + logit(np.clip(of_y * v_i / m, _UNLIKELY, 1 - _UNLIKELY)))
         evidence = self.lambda_(onward) + np.log((1 - _SWAPS * returned) * v_j + _SWAPS * m * returned)
@@ -306,18 +315,18 @@ class _Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class _Chance:
-    """What right pairs find among the candidates, and with their own partner."""
+class _Worth:
+    """What a name is worth: the evidence that right pairs find among the candidates, and with their own partner."""
 
     evidence: _Evidence
-    names: _LogRatio  # log f1 / f0
-    wrong: FloatArray  # evidence of the best of m wrong partners, 0 where there is none, in rising order
-    right: FloatArray  # evidence of own partners, in rising order
+    log_ratio: _LogRatio  # log f1 / f0
+    of_wrong_names: FloatArray  # evidence of the best of m wrong partners, 0 where there is none, in rising order
+    of_right_names: FloatArray  # evidence of own partners, in rising order
 
     @staticmethod
     def of(
-        compared: Sequence[AnyPairs], candidates: Array, wrong: FloatArray, has: tuple[Mask, Mask]
-    ) -> _Chance | None:
+        compared: Sequence[AnyPairs], candidates: Array, chance_wrong: FloatArray, has: tuple[Mask, Mask]
+    ) -> _Worth | None:
         """Learn it from the pairs that maps were learned from; None where none of them may be with a candidate."""
         rows, m = np.flatnonzero(compared[0].trusted), candidates.size
         rows = rows[:: max(1, rows.size // _MOST_SURE)]
@@ -329,49 +338,58 @@ class _Chance:
         ]
         if not any(part.size for part in strangers):
             return None
-        evidence = _Evidence(_LogRatio.of(own, np.concatenate(strangers), n * m), wrong)
-        best, beside = np.zeros(n), _in_proportion(wrong, _DRAWS * n).reshape(_DRAWS, n)  # some wrong row or other
+        evidence = _Evidence(_LogRatio.of(own, np.concatenate(strangers), n * m), chance_wrong)
+        beside = _in_proportion(chance_wrong, _DRAWS * n).reshape(_DRAWS, n)  # some wrong row or other
+        best = np.zeros(n)
         beside_onward, beside_back = np.full((2, *beside.shape), IMPOSSIBLE)
         for place, *both in _mean_log_odds(compared, rows, candidates):
             (r, c), onward, back = _worth_a_thought(compared[0], rows[place], candidates, has, evidence.level, both)
-            np.maximum.at(best, place[r], evidence(onward, back, wrong[c]))
+            np.maximum.at(best, place[r], evidence(onward, back, chance_wrong[c]))
             at, drawn = (np.arange(place.size), beside[:, place]), candidates[beside[:, place]]
             of_drawn = _where_possible(compared[0], rows[place], drawn, has, [side[at] for side in both])
             beside_onward[:, place], beside_back[:, place] = of_drawn
         another = np.stack([np.roll(own, (draw + 1) * n // (_DRAWS + 1)) for draw in range(_DRAWS)])
-        by_chance = np.maximum(best, evidence(beside_onward, another, wrong[beside])).ravel()
+        by_chance = np.maximum(best, evidence(beside_onward, another, chance_wrong[beside])).ravel()
         swapped = (np.arange(n) + _DRAW) % 2 == 0
-        right = evidence(own, np.where(swapped, another, beside_back), wrong[beside]).ravel()
-        return _Chance(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
+        right = evidence(own, np.where(swapped, another, beside_back), chance_wrong[beside]).ravel()
+        return _Worth(evidence, _LogRatio.of(right, by_chance, n), np.sort(by_chance), np.sort(right))
 
     def judge(
-        self, evidence: FloatArray, rivals: tuple[FloatArray, FloatArray], wrong: FloatArray
+        self, evidence: FloatArray, rivals: tuple[FloatArray, FloatArray], chance_wrong: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Chance that each name is wrong, and that a wrong row's partner is not here; evidence is 0 without a name.
 
         ``rivals`` are how likely other names for its x are together, over the name itself, and others for its y.
         """
         for_x, for_y = rivals
-        below_right = np.searchsorted(self.right, evidence) / self.right.size
-        if_right = np.exp(self.names(evidence)) * np.searchsorted(self.wrong, evidence) / self.wrong.size
+        if_right, below_right = self._ratio_of_best(evidence), _share_below(self.of_right_names, evidence)
         if_here, here = if_right * (1 + for_x) + below_right, 0.5
         for _ in range(_ROUNDS):
-            prior = wrong * here
+            prior = chance_wrong * here
             total = prior * if_here + 1 - prior
-            here = float(np.clip(np.sum(prior * if_here / total) / max(float(wrong.sum()), 1e-9), 0.02, 0.98))
+            share = np.sum(prior * if_here / total) / max(float(chance_wrong.sum()), 1e-9)
+            here = float(np.clip(share, _LEAST_HERE, 1 - _LEAST_HERE))
         is_wrong_name = 1 - prior * if_right / (total + prior * if_right * for_y)
         not_here = (1 - here) / (here * if_here + 1 - here)
         return is_wrong_name, not_here if self._would_be_seen() else np.minimum(not_here, 0.5)
 
     def _would_be_seen(self) -> bool:
-        """Whether of enough right pairs, were they suspects, the partner would stand out if it were here.
+        """Whether of enough right pairs, were they tried, the partner would stand out if it were here.
 
         Only then does it speak for a partner that is not here that none stands out: the name of a row whose partner is
         as likely here as not is more likely right than wrong if f1 / f0 F0 > F1 + 1.
         """
-        if_right = np.exp(self.names(self.right)) * np.searchsorted(self.wrong, self.right) / self.wrong.size
-        below_right = np.searchsorted(self.right, self.right) / self.right.size
-        return bool(np.mean(if_right > below_right + 1) > _STAND_OUT)
+        own = self.of_right_names
+        return bool(np.mean(self._ratio_of_best(own) > _share_below(own, own) + 1) > _STAND_OUT)
+
+    def _ratio_of_best(self, evidence: FloatArray) -> FloatArray:
+        """f1 / f0 F0: how much likelier the partner is to have this evidence, above all others, than the best other."""
+        ratio: FloatArray = np.exp(self.log_ratio(evidence)) * np.searchsorted(self.of_wrong_names, evidence)
+        return ratio / self.of_wrong_names.size
+
+
+def _share_below(rising: FloatArray, values: FloatArray) -> FloatArray:
+    return np.searchsorted(rising, values) / rising.size
 
 
 def _in_proportion(weights: FloatArray, size: int) -> Array:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.linear_map import LinearMap, Significance, learn_map
+from inlier.calibration.linear_map import NOT_COMPARED, LinearMap, Significance, learn_map
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows, principal_directions, summarise_columns
 from inlier.rows.backend import from_host, to_host
@@ -253,6 +253,9 @@ class NeighbourScorer:
         return a, b, crowding(a, self.pool_y), crowding(b, self.pool_x)
 
 
+_BY_NEIGHBOURS, _BY_THEIR_MAP, _BY_PAIRS_ALONE = range(3)  # models that `SelfLearner` chooses from
+
+
 class SelfLearner:
     """Learns from pairs and from rows without a partner; the model that held-out pairs tell best apart is taken."""
 
@@ -264,18 +267,18 @@ class SelfLearner:
         self._undo = pairs.map_x.undo(), pairs.map_y.undo()
         self._rest = x_rest @ self._undo[0], y_rest @ self._undo[1]
         self.by_pairs_alone = len(x_rest) + len(y_rest) == 0
-        self._model: int | None = None  # number of the model that is taken, for all folds
+        self._model: int | None = None  # that is taken, for all folds
 
     def learn(self, training: Array) -> PairScorer | None:
         """Learn from these pairs and the rows without a partner; the first time, choose what to learn."""
         if self._model is None:
-            # a choice by a pair or two would be chance
-            self._model = self._choose(self._rng.permutation(training)) if training.size >= _FEWEST else 2
+            enough = training.size >= _FEWEST  # a choice by a pair or two would be chance
+            self._model = self._choose(self._rng.permutation(training)) if enough else _BY_PAIRS_ALONE
         return self._learned(training, self._model)
 
     def _learned(self, rows: Array, model: int) -> PairScorer | None:
         """By neighbours, by a linear map from neighbours, or from the pairs alone."""
-        if model == 2:
+        if model == _BY_PAIRS_ALONE:
             return self._learner.learn(rows)
         rows = self._rng.permutation(rows)[:MOST_POOLED]
         prepared = [to_host(side) for side in prepared_rows(self._pairs, rows)]
@@ -283,11 +286,11 @@ class SelfLearner:
         rest = [some[: max(MOST_POOLED - rows.size, 0)] for some in self._rest]
         pools = Pools.of(x, y, *rest)
         i, j = learn_dictionary(pools)
-        if model == 1:
+        if model == _BY_THEIR_MAP:
             return self._linear_map(np.concatenate([x, rest[0]])[i], np.concatenate([y, rest[1]])[j])
         alignment = Alignment.of(pools.sides, pools.a[i], pools.b[j], np.ones(i.size))
         pool_x, pool_y = alignment.x(pools.a), alignment.y(pools.b)
-        scorer = NeighbourScorer(self._undo, pools.sides, alignment, pool_x, pool_y, float(i.size), _UNKNOWN)
+        scorer = NeighbourScorer(self._undo, pools.sides, alignment, pool_x, pool_y, float(i.size), NOT_COMPARED)
         return scorer if min(len(pool_x), len(pool_y)) > NEIGHBOURS else None
 
     def _linear_map(self, x: FloatArray, y: FloatArray) -> LinearMap | None:
@@ -300,15 +303,14 @@ class SelfLearner:
         held_out, others = np.split(shuffled, [max(shuffled.size // _HELD_OUT, 2)])
         x, y = prepared_rows(self._pairs, held_out)
         labels = pair_labels(to_host(x), to_host(y))
-        strength = []
-        for model in range(2 if self.by_pairs_alone else 3):  # without them, the pairs alone were tried before
+        models, strength = [_BY_NEIGHBOURS, _BY_THEIR_MAP], []
+        if not self.by_pairs_alone:  # otherwise these alone were tried before
+            models.append(_BY_PAIRS_ALONE)
+        for model in models:
             learned = self._learned(others, model)
             if learned is None:
                 strength.append(-1.0)
                 continue
             null = re_paired_scores(learned, x, y, labels, _RE_PAIRINGS, self._rng)
             strength.append(Significance.of(to_host(learned.scores(x, y)), null).berk_jones)
-        return int(np.argmax(strength))
-
-
-_UNKNOWN = Significance(np.ones(1), 0.0, 1.0, 0.0)  # how its own training pairs stand out is not asked
+        return models[int(np.argmax(strength))]

@@ -61,11 +61,11 @@ class RidgeMap:
         return score
 
 
-def learn_ridge(x: Any, y: Any, rng: np.random.RandomState, points: Array) -> RidgeMap | None:
+def learn_ridge(x: Any, y: Any, rng: np.random.RandomState, labels: Array) -> RidgeMap | None:
     """Learn both ways from prepared pairs of which a good part is real; None if there are too few to learn from."""
     if x.shape[0] < _FEWEST_PAIRS:
         return None
-    return _learned(_Spectrum.of(x, y).fit, _Spectrum.of(y, x).fit, rng, points)
+    return _learned(_Spectrum.of(x, y).fit, _Spectrum.of(y, x).fit, rng, labels)
 
 
 class SharedRidge:
@@ -80,23 +80,23 @@ class SharedRidge:
         self._there, self._back = _Spectrum.of(x, y), _Spectrum.of(y, x)
         self._n = int(x.shape[0])
 
-    def learn(self, training: Array, rng: np.random.RandomState, points: Array) -> RidgeMap | None:
-        """As `learn_ridge` does from these pairs; ``points`` are theirs."""
+    def learn(self, training: Array, rng: np.random.RandomState, labels: Array) -> RidgeMap | None:
+        """As `learn_ridge` does from these pairs; ``labels`` are theirs."""
         if training.size < _FEWEST_PAIRS:
             return None
         out = np.setdiff1d(np.arange(self._n), training)
         there, back = (partial(spectrum.fit_without, out, training) for spectrum in (self._there, self._back))
-        return _learned(there, back, rng, points)
+        return _learned(there, back, rng, labels)
 
 
 def _learned(
-    there: Callable[[int], _Fit], back: Callable[[int], _Fit], rng: np.random.RandomState, points: Array
+    there: Callable[[int], _Fit], back: Callable[[int], _Fit], rng: np.random.RandomState, labels: Array
 ) -> RidgeMap:
     """Choose both strengths; compare the pairs with re-pairings, x_i with y_j, by fits without either."""
     forward, backward = _best(there), _best(back)
     y, x = forward.y, backward.y
     scores = _cosines(forward.without_own_pair(), y) + _cosines(backward.without_own_pair(), x)
-    i, j = np.concatenate(list(re_pairings(points, _RE_PAIRINGS, rng)), axis=1)
+    i, j = np.concatenate(list(re_pairings(labels, _RE_PAIRINGS, rng)), axis=1)
     null = _cosines(forward.without_both(i, j), take_rows(y, j))
     null = null + _cosines(backward.without_both(j, i), take_rows(x, i))
     significance = Significance.of(scores, null)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.linear_map import Significance
+from inlier.calibration.linear_map import NOT_COMPARED, Significance
 from inlier.calibration.retrieval import unit_rows
 from inlier.calibration.strategy import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
@@ -123,15 +123,12 @@ class LearnerWithColumns:
         if not (counts > 0).any():
             return None
         root = np.sqrt(np.maximum(counts, 0.0))
-        found = ColumnAgreement(self._to_x / of_x * root, self._to_y / of_y * root, float(len(rows)), _NOTHING)
+        found = ColumnAgreement(self._to_x / of_x * root, self._to_y / of_y * root, float(len(rows)), NOT_COMPARED)
         null = re_paired_scores(found, x, y, self._labels[:, rows], _RE_PAIRINGS, self._rng)
         if null.size == 0:
             return None
         own = _without_own_pair(a / of_x, b / of_y, products)
         return ColumnAgreement(found.to_x, found.to_y, found.support, Significance.of(own, null))
-
-
-_NOTHING = Significance(np.ones(1), 0.0, 1.0, 0.0)
 
 
 def _spread(columns: FloatArray) -> FloatArray:

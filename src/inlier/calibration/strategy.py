@@ -78,18 +78,18 @@ class PairScorer(Protocol):
 class Learner:
     """Learns from some of the prepared pairs; with ``only_maps`` maps alone, whose scores are on one scale.
 
-    ``points`` are equal for equal points, of X and of Y; ``prepared`` are all rows x and y, where they are at hand.
+    ``labels`` are those of `inlier.rows.null_pairs`; ``prepared`` are all rows x and y, where they are at hand.
     """
 
     def __init__(
         self,
         pairs: PairedRows,
-        points: Array,
+        labels: Array,
         rng: np.random.RandomState,
         only_maps: bool = False,
         prepared: tuple[Any, Any] | None = None,
     ) -> None:
-        self._pairs, self._points, self._rng, self._only_maps = pairs, points, rng, only_maps
+        self._pairs, self._labels, self._rng, self._only_maps = pairs, labels, rng, only_maps
         self._prepared = prepared
         self._shared_ridge: SharedRidge | None = None
         self._size = max(_TRAINING_PAIRS, _TRAINING_PAIRS_PER_DIMENSION * max(pairs.dimensions))
@@ -126,19 +126,19 @@ class Learner:
 
     def learn_from(self, rows: Array, *, thorough: bool = True) -> PairScorer | None:
         """Learn from all of these rows, which come in random order; None if nothing is found."""
-        points, clear = self._points[:, rows], _CLEAR_PER_PAIR * rows.size
-        ridge = self._ridge(rows, points) if self.pairs_are_few or self.ridge_is_better else None
+        labels, clear = self._labels[:, rows], _CLEAR_PER_PAIR * rows.size
+        ridge = self._ridge(rows, labels) if self.pairs_are_few or self.ridge_is_better else None
         no_map = rows.size < _FEWEST_FOR_A_MAP * max(self._pairs.dimensions)
         if ridge is not None and (self.ridge_is_better or (no_map and ridge.significance.berk_jones >= clear)):
             self.ridge_is_better = True  # for all folds: their cosines are on one scale
             return ridge
         x, y = self.prepared_rows(rows)
-        found: PairScorer | None = learn_map(x, y, self._rng, points)
+        found: PairScorer | None = learn_map(x, y, self._rng, labels)
         if found is None or found.significance.berk_jones < clear or self.pairs_are_few:
-            best = _better(found, ridge or self._ridge(rows, points), _AS_GOOD_A_RIDGE)
+            best = _better(found, ridge or self._ridge(rows, labels), _AS_GOOD_A_RIDGE)
             if isinstance(best, RidgeMap) and best.significance.berk_jones >= _BEYOND_CHANCE:
                 self._for_ridge += 1
-                self.ridge_is_better = self._for_ridge > 0 and self._is_no_worse_than_anchors(best, x, y, points)
+                self.ridge_is_better = self._for_ridge > 0 and self._is_no_worse_than_anchors(best, x, y, labels)
                 if self.ridge_is_better:
                     return best
             elif best is found and found is not None:
@@ -146,7 +146,7 @@ class Learner:
             found = best if self._for_ridge >= 0 else found or best
         if not thorough or self._n_in_vain >= _MOST_IN_VAIN or self._is_clear(found, rows.size):
             return found
-        other = self._other_model(x, y, points, found)
+        other = self._other_model(x, y, labels, found)
         in_vain = other is None or other.significance.berk_jones < _FAINT
         self._n_in_vain += 1 if in_vain else -1  # where others were worth it, two failures in a row are chance
         return _better(found, other)
@@ -161,41 +161,41 @@ class Learner:
     def _is_confirmed(self, learned: PairScorer, rows: Array) -> bool:
         """Whether pairs that the model has not seen score higher than their re-pairings."""
         x, y = self.prepared_rows(rows)
-        null = re_paired_scores(learned, x, y, self._points[:, rows], 4, self._rng)
+        null = re_paired_scores(learned, x, y, self._labels[:, rows], 4, self._rng)
         return null.size > 0 and calibrate(to_host(learned.scores(x, y)), null).detection_p_value <= _CONFIRMED
 
     def _is_clear(self, found: PairScorer | None, n: int) -> bool:
         enough = min(_WELL_DETERMINED * max(self._pairs.dimensions), _A_GOOD_PART * n)
         return found is not None and found.significance.berk_jones >= _CLEAR and found.support >= enough
 
-    def _ridge(self, rows: Array, points: Array) -> RidgeMap | None:
+    def _ridge(self, rows: Array, labels: Array) -> RidgeMap | None:
         """Directions predicted by ridge regression; not where scores must be on the scale of maps."""
         narrowest = _NARROWEST_IF_FEW if self.pairs_are_few else _NARROWEST_RIDGE
         if self._only_maps or min(self._pairs.dimensions) < narrowest:
             return None
         n_left_out = self._pairs.n_pairs - rows.size
         if self._prepared is None or not self.pairs_are_few or n_left_out > min(self._pairs.dimensions):
-            return learn_ridge(*self.prepared_rows(rows), self._rng, points)
+            return learn_ridge(*self.prepared_rows(rows), self._rng, labels)
         self._shared_ridge = self._shared_ridge or SharedRidge(*self._prepared)
-        return self._shared_ridge.learn(rows, self._rng, points)
+        return self._shared_ridge.learn(rows, self._rng, labels)
 
-    def _is_no_worse_than_anchors(self, ridge: RidgeMap, x: Any, y: Any, points: Array) -> bool:
+    def _is_no_worse_than_anchors(self, ridge: RidgeMap, x: Any, y: Any, labels: Array) -> bool:
         """Whether inner products do not tell far more, of the first of such folds: a few rotated pairs among many."""
         if self._of_anchors is None:
-            found = next(self._anchors(x, y, points, np.random.RandomState(0)), None)
+            found = next(self._anchors(x, y, labels, np.random.RandomState(0)), None)
             self._of_anchors = 0.0 if found is None else found.significance.berk_jones
         return ridge.significance.berk_jones >= _AS_GOOD_A_RIDGE * self._of_anchors
 
-    def _other_model(self, x: Any, y: Any, points: Array, found: PairScorer | None) -> PairScorer | None:
+    def _other_model(self, x: Any, y: Any, labels: Array, found: PairScorer | None) -> PairScorer | None:
         best: PairScorer | None = None
         seen = None if found is None else found.significance
-        for other in chain(self._maps_from_consensus(x, y, points), self._anchors(x, y, points, self._rng, seen)):
+        for other in chain(self._maps_from_consensus(x, y, labels), self._anchors(x, y, labels, self._rng, seen)):
             best = _better(best, other)
-            if self._is_clear(best, points.shape[1]):
+            if self._is_clear(best, labels.shape[1]):
                 break
         return best
 
-    def _maps_from_consensus(self, x: Any, y: Any, points: Array) -> Iterator[LinearMap | None]:
+    def _maps_from_consensus(self, x: Any, y: Any, labels: Array) -> Iterator[LinearMap | None]:
         """Maps that start from pairs that agree on a rotation, in original coordinates and in whitened ones."""
         d = self._pairs.X.shape[1]
         if d != self._pairs.Y.shape[1] or d > _WIDEST_CONSENSUS:
@@ -205,10 +205,10 @@ class Learner:
             some_x, some_y = coordinates(*rows)
             if some_x.shape[1] != some_y.shape[1]:  # whitened, one side has lost a direction
                 continue
-            start = np.zeros(points.shape[1])
+            start = np.zeros(labels.shape[1])
             start[: len(some_x)] = self._agreeing(some_x, some_y)
             if np.count_nonzero(start) >= some_x.shape[1]:
-                yield learn_map(x, y, self._rng, points, start)
+                yield learn_map(x, y, self._rng, labels, start)
 
     def _agreeing(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """How near each pair is to the rotation, in units of the typical length, that most agree on."""
@@ -218,14 +218,14 @@ class Learner:
         return find_consensus(model, x, y, np.ones(len(x)), None, any_rate, self._rng).nearness()
 
     def _anchors(
-        self, x: Any, y: Any, points: Array, rng: np.random.RandomState, seen: Significance | None = None
+        self, x: Any, y: Any, labels: Array, rng: np.random.RandomState, seen: Significance | None = None
     ) -> Iterator[AnchorPairs | None]:
         """Pairs whose inner products agree; those that stand out by what was ``seen`` are tried first."""
         if self._only_maps or min(self._pairs.dimensions) < _NARROWEST_ANCHORS:
             return
         if self._coordinates is None:
             self._coordinates = candidate_coordinates(self._pairs, *_on_host(x, y, _SEARCHED))
-        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, rng, points, seen)
+        yield find_anchors(*_on_host(x, y, MOST_ROWS), self._coordinates, rng, labels, seen)
 
 
 def _better(found: PairScorer | None, other: PairScorer | None, ahead: float | None = None) -> PairScorer | None:
@@ -237,16 +237,16 @@ def _better(found: PairScorer | None, other: PairScorer | None, ahead: float | N
 
 
 def re_paired_scores(
-    learned: PairScorer, x: Any, y: Any, points: Array, per_pair: int, rng: np.random.RandomState
+    learned: PairScorer, x: Any, y: Any, labels: Array, per_pair: int, rng: np.random.RandomState
 ) -> FloatArray:
     """Scores of x_i with y_j that are wrong for sure, about ``per_pair`` for each i; the pairs come in random order."""
     n = int(x.shape[0])
     if per_pair >= _WORTH_A_MATRIX or n <= _WORTH_A_MATRIX:
         partners = np.arange(min(max(per_pair, _WORTH_A_MATRIX), n))
         scores = learned.scores_of_all_pairings(x, y[: partners.size, :])
-        return to_host(scores[from_host(are_re_pairings(points, partners, rng), x)])
+        return to_host(scores[from_host(are_re_pairings(labels, partners, rng), x)])
     score = learned.pairings(x, y)
-    shifts = re_pairings(points, max(per_pair, 1), rng)
+    shifts = re_pairings(labels, max(per_pair, 1), rng)
     return np.concatenate([to_host(score(i[k], j[k])) for i, j in shifts for k in pieces_of_many(x, i.size)])
 
 

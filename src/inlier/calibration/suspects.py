@@ -41,10 +41,12 @@ _LOWEST = -4.0  # z that is looked at
 _BINS = 60
 _RE_PAIRINGS = 1_000  # that tell how much the z of wrong pairs vary
 _FEWEST_RE_PAIRINGS = 30
+_IF_SIDES_AGREE = 2.0  # standard deviation of the sum of two normal scores that are always equal, the largest it can be
 _RE_PAIRINGS_FOR_EVIDENCE = 8_000  # that tell what evidence wrong pairs have
 _MOST_EVIDENCE = 30.0  # either way, that is told from more
 _EVIDENCE_BINS = 240
 _SPREAD_OF_SLOPE, _SPREAD_OF_LEVEL = 0.5, 3.0  # beforehand, of log b around 0 and of m around 0
+_STEEPEST = 3.0  # log b, either way: six times its spread
 _FEW_ARE_WRONG = 1 / 3  # exponent of the share's weight beforehand, as of a beta distribution; 1/2 is Jeffreys'
 _FIRST_SHARES = (0.01, 0.1, 0.5)  # of wrong pairs, that the likeliest one is looked for from
 _AROUND = np.array([6.0, 2.0, 1.0])  # the likeliest share (in standard errors), m and log b, where more are drawn first
@@ -84,7 +86,8 @@ class Own:
         beaten, met = _others_that_fit_better(compared, rows, rows)
         wrong = _added_scores(*_others_that_fit_better(compared, i, j))
         wrong = wrong[np.isfinite(wrong)]
-        z = _added_scores(beaten, met) / (float(np.std(wrong)) if wrong.size >= _FEWEST_RE_PAIRINGS else 2.0)
+        spread = float(np.std(wrong)) if wrong.size >= _FEWEST_RE_PAIRINGS else _IF_SIDES_AGREE
+        z = _added_scores(beaten, met) / spread
         known = met > 0
         better = np.where(known, beaten.mean(axis=0) / np.maximum(met, 1), np.nan)
         least = float(np.median(0.5 / (met[known] + 1))) if known.any() else 1.0
@@ -172,7 +175,7 @@ def chance_by_scores(evidence: FloatArray, of_wrong: FloatArray, stands_for: Flo
         fit += (2 * _FEW_ARE_WRONG - 1) * np.log(np.maximum(share, 1e-3 / n))
         return fit, expit(wrong - right)
 
-    limits = np.transpose([(0.0, np.pi * n**0.5), (-_MOST_EVIDENCE, _MOST_EVIDENCE), (-3.0, 3.0)])
+    limits = np.transpose([(0.0, np.pi * n**0.5), (-_MOST_EVIDENCE, _MOST_EVIDENCE), (-_STEEPEST, _STEEPEST)])
     likeliest = _likeliest(lambda point: float(explain(point[None])[0][0]), n, limits)
     box = np.clip([likeliest - _AROUND, likeliest + _AROUND], *limits)
     weight, _, of_bin = _likely(explain, box, limits)

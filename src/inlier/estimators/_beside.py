@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inlier._checks import check_flag, check_labels, check_weights
+from inlier._checks import check_flag, check_labels, relative_weights
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.cross_fit import Teacher
+from inlier.calibration.cross_fit import MOST_DEALS, Teacher
 from inlier.calibration.retrieval import SelfLearner
 from inlier.calibration.same_columns import LearnerWithColumns
 from inlier.calibration.strategy import Learner, PairScorer
@@ -21,7 +21,7 @@ from inlier.rows.backend import to_host
 from inlier.rows.gaps import fill_gaps
 
 _FEWEST_SHARED = 3  # columns of the same name that are noticed: fewer correlate by chance
-_MOST_DEALS, _DEALS_OF_POOLS = 20, 1  # of the folds; with rows that have no partner each deal takes minutes
+_DEALS_OF_POOLS = 1  # of the folds, at most; with rows that have no partner each deal takes minutes
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Beside:
     @property
     def most_deals(self) -> int:
         """How often the folds are dealt at most."""
-        return _MOST_DEALS if self.unpaired is None else _DEALS_OF_POOLS
+        return MOST_DEALS if self.unpaired is None else _DEALS_OF_POOLS
 
     def helper(
         self, prepared: PairedRows, labels: Array, rng: np.random.RandomState
@@ -85,7 +85,8 @@ def read_beside(
 ) -> Beside:
     """Check what was given besides the pairs, which are known as they were given and as tables."""
     n = int(tables[0].shape[0])
-    trust = _read_trust(sample_weight, n)
+    trust = relative_weights(sample_weight, n)
+    trust = None if trust is None or (trust == 1).all() else trust
     rest = None if unpaired is None else _filled(read_unpaired(unpaired, tables))
     columns = _read_columns(given, tables, same_columns)
     for name, value in (("sample_weight", trust), ("unpaired", rest), ("same_columns=True", columns)):
@@ -118,18 +119,6 @@ def read_labels(n: int, groups: Any, strata: Any, fewest_groups: int, most: int)
                 f"Fit a part of the groups or strata at a time.",
             )
     return groups, strata
-
-
-def _read_trust(sample_weight: Any, n: int) -> FloatArray | None:
-    if sample_weight is None:
-        return None
-    weights = check_weights(sample_weight, n)
-    if not weights.any():
-        raise ParameterError(
-            "sample_weight", "are zero, so no pair counts. Some must be positive.", before=f"All {n} entries of "
-        )
-    trust: FloatArray = weights / weights.max()  # so that their unit does not matter
-    return None if (trust == 1).all() else trust
 
 
 def _filled(tables: tuple[Array, Array]) -> tuple[FloatArray, FloatArray]:

@@ -42,6 +42,7 @@ _UNLIKE = (
 _ROWS_COMPARED = 50  # that tell whether tables are those of the fit
 _CHANGED = 0.5  # share of a row's values that differ, from which it is another: odd values were filled in by the fit
 _DETECTED = 0.05  # detection p-value up to which there is a map
+_LEARNED_FROM = 0.5  # q-value below which a partner that was found counts in the map
 
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
@@ -422,7 +423,7 @@ class Learned:
             candidates = self.candidates
             found = self.proposer.find(self.unpaired[0], candidates, 1)
             q = found.q_values[:, 0]
-            likely = np.flatnonzero(q < 0.5)
+            likely = np.flatnonzero(q < _LEARNED_FROM)
             x = np.concatenate([x, self.unpaired[0][likely]])
             y = np.concatenate([y, candidates[found.rows[likely, 0]]])
             weights = np.concatenate([weights, 1 - q[likely]])
@@ -440,11 +441,11 @@ class Learned:
         if self.unpaired is None or self.sure is None:
             x, y = self._tables(rows)
             sure = np.flatnonzero(weights > 0 if self.sure is None else self.sure[rows])
-            return Proposer.of(x, y, (np.arange(rows.size), np.arange(rows.size), weights), (sure, sure), rng)
+            return Proposer.of(x, y, (np.arange(rows.size), np.arange(rows.size), weights), sure, rng)
         x, y = (np.concatenate(sides) for sides in zip(self._tables(), self.unpaired, strict=True))
         i, j = self._dictionary(x, y, rng)
         sure = np.flatnonzero(self.sure)
-        return Proposer.of(x, y, (i, j, np.ones(i.size)), (sure, sure), rng)
+        return Proposer.of(x, y, (i, j, np.ones(i.size)), sure, rng)
 
     @property
     def candidates(self) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 from warnings import catch_warnings, simplefilter
@@ -31,7 +30,7 @@ from inlier.estimators._beside import (
     read_unpaired,
 )
 from inlier.estimators._new_pairs import Learned, LearnedMap
-from inlier.estimators._repairing import Rows, repair_pairs
+from inlier.estimators._repairing import Stacked, repair_pairs
 from inlier.estimators.repair import Repair
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
@@ -214,17 +213,16 @@ class CalibratedMatcher(LearnedMap):
         of_x, of_y = filled_x.share_missing, filled_y.share_missing
         strata = crossed(strata, gap_classes(of_x, of_y))
         empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
-        left_out = np.any(empty, axis=0) if empty else None
+        left_out: Mask | None = np.any(empty, axis=0) if empty else None
         self._fit_but(left_out, filled_x.values, filled_y.values, groups, strata, beside)
         poor = mostly_missing(of_x, of_y)
         if poor is not None:
             low, high = self.inlier_fraction_interval_
             self.inlier_fraction_interval_ = low, min(high + float((poor & ~self.inlier_mask_).mean()), 1.0)
-        if empty:
-            first, n_empty = np.flatnonzero(np.any(empty, axis=0))[0], int(np.any(empty, axis=0).sum())
+        if left_out is not None:
             warn(
-                f"{n_empty} of the {len(empty[0])} pairs have a row without any value, the first in row {first}; "
-                f"nothing can be said of them, and they are not accepted.",
+                f"{int(left_out.sum())} of the {left_out.size} pairs have a row without any value, the first in row "
+                f"{np.flatnonzero(left_out)[0]}; nothing can be said of them, and they are not accepted.",
             )
         for table, name in ((filled_x.values, "X"), (filled_y.values, "y")):
             self._hint_at_logarithms(table, name)
@@ -242,7 +240,7 @@ class CalibratedMatcher(LearnedMap):
     ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
-        Estimators keep no rows, so the tables are given again, as they were to `fit`.
+        Give the tables again, as to `fit`.
 
         Parameters
         ----------
@@ -283,18 +281,18 @@ class CalibratedMatcher(LearnedMap):
         n = X.shape[0]
         groups, strata = self._read_labels(n, groups, strata)
         beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
-        rows = Rows(n)
+        stacked = Stacked(n)
         if unpaired is not None:
             if groups is not None or strata is not None:
                 raise ParameterError("unpaired", "rows have no group and no stratum: leave these out, or the rows.")
             rest = read_unpaired(unpaired, (X, Y))
-            rows = Rows(n, *map(len, rest))
-            X, Y = rows.stacked(X, Y, rest)
+            stacked = Stacked(n, *map(len, rest))
+            X, Y = stacked.tables(X, Y, rest)
             labels = labels_with_rest(labels, unpaired)
         with catch_warnings():  # of what `fit` has said already
             simplefilter("ignore")
             filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
-        gaps = np.zeros(rows.n_all, dtype=np.int64)
+        gaps = np.zeros(stacked.n_all, dtype=np.int64)
         for filled in (filled_x, filled_y):
             gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
         pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
@@ -302,10 +300,10 @@ class CalibratedMatcher(LearnedMap):
         def common(some: Array) -> Array:
             near = pairs.near(some)
             found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
-            return rows.set_apart(found, some)
+            return stacked.set_apart(found, some)
 
         wants_all = candidates == "all"
-        found = repair_pairs(self, pairs, rows, common, gaps, alpha, labels, beside, wants_all=wants_all)
+        found = repair_pairs(self, pairs, stacked, common, gaps, alpha, labels, beside, wants_all=wants_all)
         return replace(found, within_strata=strata is not None)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
@@ -407,8 +405,8 @@ class CalibratedMatcher(LearnedMap):
 
         def fit_rest(rest: Array) -> Array:
             given = (None if labels is None else labels[rest] for labels in (groups, strata))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what there is to say has been said of all pairs
+            with catch_warnings():
+                simplefilter("ignore")  # what there is to say has been said of all pairs
                 return np.asarray(clone(self).fit(X[rest], Y[rest], *given).map_labels_)
 
         maps = tell_maps_apart(*rows, accepted, fit_rest, check_random_state(self.random_state))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier._checks import check_flag, check_number, check_weights, warn
+from inlier._checks import check_flag, check_number, relative_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
 from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
@@ -198,7 +198,8 @@ class Registration(NewPairs):
         X, y = self._read_pairs(X, y)
         lengths = self._check(X, y)
         self.n_outputs_ = y.shape[1]
-        weights, copies = self._read_weights(sample_weight, len(X)), None
+        weights, copies = relative_weights(sample_weight, len(X)), None
+        weights = np.ones(len(X)) if weights is None else weights
         everyone, far = (X, y), set_aside(X, y, weights, lengths)
         if far is not None:
             X, y, weights = X[~far], y[~far], weights[~far]
@@ -293,16 +294,6 @@ class Registration(NewPairs):
     @property
     def _map_model(self) -> MapModel:
         return MapModel(self.model, self.n_features_in_, self.reflection)
-
-    def _read_weights(self, sample_weight: Any, n: int) -> FloatArray:
-        if sample_weight is None:
-            return np.ones(n)
-        weights = check_weights(sample_weight, n)
-        if not weights.any():
-            raise ParameterError(
-                "sample_weight", "are zero, so no pair counts. Some must be positive.", before=f"All {n} entries of "
-            )
-        return weights / weights.max()  # so that their unit does not matter
 
     def _check(self, X: Array, Y: Array) -> tuple[float, float]:
         """Refuse what cannot be fitted; how long the ranges of all coordinates of X and of Y are."""
