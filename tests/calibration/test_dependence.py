@@ -244,7 +244,7 @@ def test_rows_that_are_equal_are_no_wrong_partners():
     tables = X, kind[:, None]
     assert not warn_of_clusters(tables, tables, everything, 1.0, 0.05, rng)  # a stratum holds one y
     tables = X, kind[:, None] + 0.1 * rng.normal(size=(180, 1))
-    with pytest.warns(DependenceWarning, match="Rows form clusters.* 20% of the accepted would be wrong"):
+    with pytest.warns(DependenceWarning, match="Rows form clusters.* 20 % of the accepted would be wrong"):
         assert warn_of_clusters(tables, tables, everything, 1.0, 0.05, rng)
 
 
@@ -256,7 +256,7 @@ def test_how_many_would_be_wrong_depends_on_how_many_real_pairs_are_found():
         return np.arange(len(x)) % 10 == 0
 
     assert not warn_of_clusters((X, X), (X, X), some, 1.0, 0.05, rng)  # 0.02 of 0.82
-    with pytest.warns(DependenceWarning, match="8% of the accepted would be wrong, not at most 0.05"):
+    with pytest.warns(DependenceWarning, match="7.7 % of the accepted would be wrong, not at most 5 %"):
         assert warn_of_clusters((X, X), (X, X), some, 0.3, 0.05, rng)  # 0.02 of 0.26
 
 

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from inlier._checks import check_count, check_paired, warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
 from inlier.calibration.linear_map import SHARP, PairMap, Significance, fit_pair_map
+from inlier.calibration.new_pairs import FEWEST_NEW, null_of_few, null_of_new_pairs
 from inlier.calibration.new_partners import Proposer
 from inlier.calibration.p_values import Calibration, calibrate, evenly_spaced, p_values
 from inlier.calibration.retrieval import MOST_POOLED, Pools, learn_dictionary
@@ -120,10 +122,12 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
         return self._score_new(*self._read_new_pairs(X, y))
 
     def predict_pairs(self, X: Any, y: Any) -> MatchResult:
-        """Tell which pairs that were not in the fit are real, with p- and q-values against the re-pairings kept.
+        """Tell which pairs that were not in the fit are real, with p- and q-values against their own re-pairings.
 
-        The false discovery rate is that among these pairs, whether they are wrong as often as those of the fit or not.
-        Pairs of the fit itself are not new: for them see ``result_``.
+        The false discovery rate is that among these pairs, whether they are wrong as often as those of the fit or not,
+        and whether they are like those or not: of another batch, or with more gaps. Fewer than 20 pairs tell too little
+        of each other. They are compared with rows of the fit, and have to be like these. Pairs of the fit itself are
+        not new: for them see ``result_``.
 
         Parameters
         ----------
@@ -134,8 +138,9 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
         -------
         MatchResult
         """
-        scores = self.score_samples(X, y)
-        judged = calibrate(scores, self._kept_null())
+        table_x, table_y = self._read_new_pairs(X, y)
+        scores = self._score_new(table_x, table_y)
+        judged = calibrate(scores, self._null_beside(table_x, table_y, scores))
         accepted = judged.accepted(self.alpha)
         threshold = float(scores[accepted].min()) if accepted.any() else float(np.nextafter(scores.max(), np.inf))
         labels = row_labels(X)
@@ -159,9 +164,22 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
         -------
         float
         """
-        scores, null = self.score_samples(X, y), self._kept_null()
+        table_x, table_y = self._read_new_pairs(X, y)
+        scores = self._score_new(table_x, table_y)
+        null = self._null_beside(table_x, table_y, scores)
         below, upto = (np.searchsorted(null, scores, side=side) for side in ("left", "right"))
         return float(np.average((below + upto) / (2 * null.size), weights=sample_weight))
+
+    def _null_beside(self, X: Array, Y: Array, scores: FloatArray) -> FloatArray:
+        """Scores that these new pairs would have if they were wrong, in rising order."""
+        if scores.size < FEWEST_NEW:
+            return self._null_of_few(X, Y)
+        rng = check_random_state(getattr(self, "random_state", None))
+        return null_of_new_pairs(self._score_new, X, Y, scores, self._kept_null(), rng)
+
+    def _null_of_few(self, X: Array, Y: Array) -> FloatArray:
+        """The same of few pairs, which have to be like those of the fit."""
+        return self._kept_null()
 
     def _read_new_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
         check_is_fitted(self, "inlier_mask_")
@@ -305,6 +323,11 @@ class LearnedMap(NewPairs):
     def _kept_null(self) -> FloatArray:
         return self._learned.judges.null_scores
 
+    def _null_of_few(self, X: Array, Y: Array) -> FloatArray:
+        if not self._learned.judges.judges or self._learned.pairs is None:
+            return self._kept_null()
+        return null_of_few(self._score_new, X, Y, *self._learned.some_rows())
+
     def _read_again(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Read the tables of the fit once more, as they are wherever they live; refuse others, or another order."""
         table_x = as_table(X, "X", in_place=self._in_any_store)
@@ -381,6 +404,12 @@ class Learned:
         """The same where these are some of the pairs that were given."""
         numbers = np.flatnonzero(kept)
         return replace(self, numbers=numbers if self.numbers is None else numbers[self.numbers], n_given=kept.size)
+
+    def some_rows(self) -> tuple[FloatArray, FloatArray]:
+        """Rows of x and of y of the fit, evenly chosen where there are many."""
+        assert self.pairs is not None
+        n = self.pairs.n_pairs
+        return self._tables(np.unique(np.linspace(0, n - 1, min(n, _MOST_LEARNED_FROM)).astype(np.int64)))
 
     def changed_row(self, X: Any, Y: Any) -> tuple[str, int] | None:
         """A table and a row of it that is not as it was in the fit; None where none of some that are looked at is."""

@@ -45,7 +45,9 @@ MOST_FOR_ALL = 20_000  # pairs up to which the y of all of them may be candidate
 _MOST_UNPAIRED = 5_000  # rows without a partner, each of which is tried with each
 _CALLED_COPY = 0.05  # q-value up to which a row is called a copy: no partner is named by that
 _AT_THE_EDGE = 2.0  # times the mean error of names so sure or surer is that of the least sure, if it grows evenly
-_LOOSE = 0.1  # between the share of real pairs and its upper end, from which on real pairs may look like wrong ones
+_LOOSE = 0.07  # between the share of real pairs and its upper end, above which real pairs may look like wrong ones
+_ERRORS = 2.0  # standard errors of a share, by which these may differ in any case
+_BEATEN = 0.95  # largest chance of being wrong that is told by a rival among look-alikes alone
 _FEWEST_TRUSTED = 20  # pairs that are learned from; if the fit trusts fewer, all are
 
 
@@ -123,14 +125,16 @@ def repair_pairs(
     trusted = q[looked_at] <= MORE_LIKELY
     if trusted.sum() < _FEWEST_TRUSTED:
         trusted[:] = is_pair
-    first_chance, _ = _judged(compare(trusted), is_pair, stands_for, rng)
+    swapped_inside = matcher.inlier_fraction_interval_[0] == 0 and (q <= alpha).any()
+    rejected = q[looked_at] if swapped_inside else np.zeros(looked_at.size)
+    first_chance, _ = _judged(compare(trusted), is_pair, stands_for, rejected, rng)
     tried = first_chance > _TRIED
 
     # 2. Learn again without those that may be wrong, and ask again; of many pairs the luck of a deal is small.
     if (~tried).sum() >= _FEWEST_TRUSTED:
         trusted = ~tried
     compared = compare(trusted, steady=stacked.n_pairs <= _MOST_LOOKED_AT)
-    chance, rank = _judged(compared, is_pair, stands_for, rng)
+    chance, rank = _judged(compared, is_pair, stands_for, rejected, rng)
     if not (q <= alpha).any():  # then ranks do not tell real pairs from wrong ones, nor how many there are of each
         chance[is_pair] = np.minimum(chance[is_pair], MORE_LIKELY)
 
@@ -143,9 +147,9 @@ def repair_pairs(
     # 4. Copies, and what is said of each row. A copy fits an owner's x as well, so owners are not quite sure.
     may_be_copies, owners = np.flatnonzero(tried & (rank != 1) & is_pair), trusted & (chance <= _TRIED)
     copies = _Copies.of(compared, near, may_be_copies, owners)
-    outcome = _Outcome(q[looked_at], chance, rank, rows, names, copies, alpha)
-    told = matcher.inlier_fraction_interval_[1] - matcher.inlier_fraction_ <= _LOOSE
-    return outcome.repair(looked_at, q, stacked, gaps=gaps, labels=labels, tells_innocent=told)
+    told = _tells_innocent(matcher, stacked.n_pairs)
+    outcome = _Outcome(q[looked_at], chance, rank, rows, names, copies, alpha, tells_innocent=told)
+    return outcome.repair(looked_at, q, stacked, gaps=gaps, labels=labels)
 
 
 def _rows_to_look_at(
@@ -166,17 +170,30 @@ def _rows_to_look_at(
     return np.concatenate([pairs, np.arange(stacked.n_pairs, stacked.n_all)]), stands_for
 
 
+def _tells_innocent(matcher: CalibratedMatcher, n: int) -> bool:
+    """Whether few real pairs can look like wrong ones: the share of real pairs has an upper end near its estimate."""
+    share, high = matcher.inlier_fraction_, matcher.inlier_fraction_interval_[1]
+    return bool(high - share <= max(_LOOSE, _ERRORS * (share * (1 - share) / n) ** 0.5))
+
+
 def _judged(
-    compared: list[AnyPairs], is_pair: Mask, stands_for: FloatArray, rng: np.random.RandomState
+    compared: list[AnyPairs], is_pair: Mask, stands_for: FloatArray, rejected: FloatArray, rng: np.random.RandomState
 ) -> tuple[FloatArray, Array]:
-    """Chance that each pair is wrong, and the rank of its own partner; 1 and 0 of what is none."""
+    """Chance that each pair is wrong, and the rank of its own partner; 1 and 0 of what is none.
+
+    Among look-alikes a wrong partner ranks nearly as high as the right one. Pairs that the fit ``rejected`` there
+    (their q-values, 0 if nothing is said of look-alikes) were beaten by a rival: unless none fits better, they are as
+    likely wrong as that says.
+    """
     n = is_pair.size
     if not compared:
         return np.ones(n), np.zeros(n, dtype=np.int64)
     own = Own.of(compared, n, rng)
     known = is_pair & np.isfinite(own.better)
-    rank = np.where(known, 1 + np.round(np.nan_to_num(own.better) * (n - 1)), 0)
-    return chance_wrong(own, is_pair, stands_for), rank.astype(np.int64)
+    rank = np.where(known, 1 + np.round(np.nan_to_num(own.better) * (is_pair.sum() - 1)), 0)
+    beaten = (rank > 1) & (rejected > MORE_LIKELY)
+    chance = chance_wrong(own, is_pair, stands_for)
+    return np.where(beaten, np.maximum(chance, np.minimum(rejected, _BEATEN)), chance), rank.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +222,9 @@ class _Outcome:
     names: Names  # of those that were tried
     copies: _Copies
     alpha: float
+    tells_innocent: bool  # whether few right pairs look like wrong ones
 
-    def repair(
-        self, looked_at: Array, q: FloatArray, stacked: Stacked, *, gaps: Array, labels: Any, tells_innocent: bool
-    ) -> Repair:
+    def repair(self, looked_at: Array, q: FloatArray, stacked: Stacked, *, gaps: Array, labels: Any) -> Repair:
         """The same for all rows: those that were not looked at are kept."""
         n, n_x = q.size, stacked.n_pairs + stacked.n_x
         kind, partner, copy_of, runner_up = np.full(n, KEPT), np.arange(n), np.full(n, -1), np.full(n, -1)
@@ -235,7 +251,7 @@ class _Outcome:
             alpha=self.alpha,
             labels=labels,
             n_unpaired=(stacked.n_x, stacked.n_y),
-            tells_innocent=tells_innocent,
+            tells_innocent=self.tells_innocent,
         )
 
     def _of_rows(self) -> dict[str, Array]:
@@ -276,9 +292,11 @@ class _Outcome:
         not_here = np.zeros(self.q.size)
         not_here[self.tried] = self.names.not_here * chance[self.tried]
         accepted = self.q <= self.alpha
-        poor = ~accepted & ~is_wrong & ((chance <= _TRIED) | (self.rank == 1))
-        kind = np.where(accepted & ~is_wrong, KEPT, np.where(poor, POOR, DOUBTFUL))
-        kind[is_wrong & (not_here > MORE_LIKELY)] = LOST
+        hardly_wrong = (chance <= _TRIED) | (self.rank == 1)
+        kind = np.where(accepted, KEPT, np.where(hardly_wrong, POOR, DOUBTFUL))
+        kind[is_wrong] = DOUBTFUL
+        if self.tells_innocent:  # otherwise they may be right ones that fit badly
+            kind[is_wrong & (not_here > MORE_LIKELY)] = LOST
         return kind, np.where(is_wrong, np.maximum(not_here, chance * (1 - not_here)), 1 - self.chance)
 
     def _mark_copies(

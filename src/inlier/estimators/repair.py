@@ -24,7 +24,7 @@ class Repair:
     kind : ndarray of str, shape (n,)
         ``kept``; ``swapped`` (with its partner's pair); ``moved`` (in a chain or a cycle of more than two); ``copy``
         (its y, or its x, is a near-copy of that of the pair ``copy_of``); ``lost`` (its partner is not here); ``poor``
-        (its own partner fits best, but badly); ``doubtful``.
+        (fits badly, but is hardly with a wrong partner: a bad sample); ``doubtful``.
     partner : ndarray of int, shape (n,)
         Row of y that belongs to each row of X; -1 where it is not here, or cannot be told. Rows that were given without
         a partner are counted behind the others, of X as of y.
@@ -160,7 +160,7 @@ class Repair:
         rest = {
             _count(pairs["copy"], "copy", "copies"): pairs["copy"],
             f"{pairs['lost']:,} whose partner was not found {where}": pairs["lost"],
-            f"{pairs['poor']:,} poor (fitting best with the own partner, but badly)": pairs["poor"],
+            f"{pairs['poor']:,} poor (bad samples rather than wrong pairs)": pairs["poor"],
             f"{pairs['doubtful']:,} doubtful": pairs["doubtful"],
         }
         if any(rest.values()):

@@ -14,7 +14,7 @@ REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
     "copy": "nearly equal to another row",
     "lost": "looks wrongly paired, and no row here looks like its partner",
     "doubtful": "cannot be told",
-    "poor": "not accepted, but its own partner fits best: rather a bad sample than a wrong one",
+    "poor": "not accepted, but hardly with a wrong partner: a bad sample",
 }
 
 
