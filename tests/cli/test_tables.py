@@ -132,6 +132,15 @@ class TestTransposed:
             assert "60 of 60" in answer(outcome)
             assert f"The header of {names[turned]} holds the ids" in outcome.stderr
 
+    def test_of_two_that_could_be_turned_the_key_says_which(self):
+        genes = np.random.default_rng(1).normal(size=(4, 12))
+        write_table("x.csv", {"sample": IDS, **named(X @ genes, "g")})
+        rows = {"gene": np.array([f"g{k}" for k in range(12)])}
+        write_table("y.csv", {**rows, **{str(key): row for key, row in zip(IDS, X @ genes + 0.01, strict=True)}})
+        outcome = run("match", "x.csv", "y.csv", "--key", "sample")
+        assert "60 of 60" in answer(outcome)
+        assert "The header of y.csv holds the ids" in outcome.stderr
+
     def test_row_names_of_r_are_named_where_a_key_is_missing(self):
         write_table("x.csv", {"sample": IDS, **named(X, "a")})
         lines = [" ".join(f'"p{k}"' for k in range(Y.shape[1]))]
@@ -200,6 +209,12 @@ class TestPairs:
         outcome = run("match", "x.npy", "y.npy", "--pairs", "pairs.csv")
         assert outcome.exit_code == 2
         assert said in outcome.stderr
+
+    def test_words_without_a_key(self):
+        Path("pairs.csv").write_text("english,german\none,eins\ntwo,zwei\n")
+        outcome = run("match", "x.npy", "y.npy", "--pairs", "pairs.csv")
+        assert outcome.exit_code == 2
+        assert "pairs.csv holds words, not row numbers. If they are ids, say with --key" in outcome.stderr
 
     def test_ids_that_nobody_has(self):
         for name, values in (("x.csv", X), ("y.csv", Y)):

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from inlier import CalibratedMatcher, Registration, RowSumMatcher
+from inlier.calibration.new_pairs import null_of_new_pairs
 from inlier.datasets import make_gaussian_pairs
 
 DATA = make_gaussian_pairs(n=600, d=10, inlier_fraction=0.6, noise=0.3, rng=0)
@@ -39,6 +40,77 @@ def test_wrong_new_pairs_have_uniform_p_values(seed, promise):
     p = matcher.predict_pairs(data.X[1000:], data.Y[1000:][rng.permutation(1000)]).p_values
     promise("p-values up to .1", int((p <= 0.1).sum()), p.size, 0.11, spread=3)
     assert 0.4 < p.mean() < 0.6
+
+
+def unlike(kind, seed):
+    """Pairs of a fit, new pairs of which four fifths are wrong, and which are right."""
+    rng, n, m = np.random.default_rng([seed, 7]), 80 if kind == "wide" else 300, 200
+    if kind == "wide":
+        factors, noise = rng.normal(size=(n + m, 8)), 2 * rng.normal(size=(2, n + m, 200))
+        X, Y = (factors @ rng.normal(size=(8, 200)) + side for side in noise)
+    else:
+        cluster = np.append(rng.integers(0, 4, n), np.zeros(m, dtype=int))
+        X = (2 * rng.normal(size=(4, 8)))[cluster] + rng.normal(size=(n + m, 8))
+        Y = X @ np.linalg.qr(rng.normal(size=(8, 8)))[0] + 0.4 * rng.normal(size=X.shape)
+    if kind == "gaps":
+        X[n:][rng.random((m, 8)) < 0.2] = np.nan
+    order = np.arange(n, n + m)
+    order[:160] = np.roll(order[:160], 1)
+    return X[:n], Y[:n], X[n:], Y[order], np.arange(m) >= 160
+
+
+@pytest.mark.seeds
+@pytest.mark.filterwarnings("ignore::inlier.exceptions.DependenceWarning")  # clusters, which is the point
+@pytest.mark.parametrize("kind", ["wide", "one cluster", "gaps"])
+def test_new_pairs_need_not_be_like_those_of_the_fit(seed, promise, note, kind):
+    """Beside re-pairings of the fit, .30, .47 and .16 of the accepted are wrong; here at most .05 are."""
+    accepted = wrong = found = 0
+    for draw in range(6):
+        X, y, new_x, new_y, right = unlike(kind, 100 * seed + draw)
+        matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y)
+        judged = matcher.predict_pairs(new_x, new_y).inlier_mask
+        accepted, wrong = accepted + judged.sum(), wrong + (judged & ~right).sum()
+        found += (judged & right).sum()
+    note(false=wrong / max(accepted, 1), found=found / 240)
+    promise("wrong among new pairs", wrong, accepted, 0.05, spread=2)
+    assert wrong <= 0.12 * accepted
+    assert found >= 0.2 * 240
+
+
+def test_fewer_than_twenty_new_pairs_are_compared_with_rows_of_the_fit(fitted):
+    judged = fitted.predict_pairs(DATA.X[NEW][:8], DATA.Y[NEW][:8])
+    real = DATA.inlier_mask[NEW][:8]
+    assert judged.inlier_mask[real].all()
+    assert not judged.inlier_mask[~real].any()
+    assert fitted.predict_pairs(DATA.X[NEW][:1], DATA.Y[NEW][:1]).p_values[0] < 0.01
+
+
+def test_where_pairs_are_many_some_re_pairings_are_the_null(fitted):
+    X = np.random.default_rng(3).normal(size=(700, 10))
+    assert fitted.predict_pairs(X, X[::-1]).inlier_mask.sum() <= 2
+    null = null_of_new_pairs(lambda x, y: (x * y).sum(axis=1), X, X, np.ones(700), np.ones(1), np.random.RandomState(0))
+    inner = np.sort((X @ X.T)[~np.eye(700, dtype=bool)])
+    np.testing.assert_allclose(np.quantile(null, [0.1, 0.5, 0.9]), np.quantile(inner, [0.1, 0.5, 0.9]), atol=0.1)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_output_is_of_the_kind_that_was_set(kind):
+    frame = pytest.importorskip(kind).DataFrame
+    for matcher in (CalibratedMatcher(random_state=0), Registration("orthogonal", random_state=0)):
+        matcher.set_output(transform=kind).fit(DATA.X[TRAIN], DATA.Y[TRAIN])
+        moved = matcher.transform(DATA.X[NEW])
+        assert isinstance(moved, frame)
+        assert list(moved.columns) == matcher.get_feature_names_out().tolist() == [f"y{k}" for k in range(10)]
+
+
+def test_rows_of_two_languages_keep_both_names(recwarn):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(DATA.X[TRAIN], index=[f"en{k}" for k in range(300)])
+    y = pandas.DataFrame(DATA.Y[TRAIN], index=[f"de{k}" for k in range(300)])
+    table = CalibratedMatcher(random_state=0).fit(X, y).to_frame()
+    assert table.index[7] == "en7"
+    assert table["partner"].iloc[7] == "de7"
+    assert not recwarn
 
 
 @pytest.mark.parametrize("method", ["transform", "predict"])

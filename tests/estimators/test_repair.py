@@ -338,3 +338,81 @@ def test_where_no_pair_can_be_accepted_none_is_called_wrong(share):
     assert set(found.kind) <= {"poor", "doubtful"}
     assert (found.partner == np.arange(150)).all()
     assert found.answer == "Of none of the 150 rows can be told whether it is with its partner."
+
+
+@pytest.mark.parametrize("how", ["rows", "columns of X", "columns of y", "values"])
+def test_tables_that_are_not_those_of_the_fit_are_refused(how):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = mixed_up()
+    names = [f"s{row}" for row in range(300)]
+    X, y = (
+        pandas.DataFrame(table, index=names, columns=[f"{side}{k}" for k in range(10)])
+        for side, table in (("x", X), ("y", y))
+    )
+    matcher = CalibratedMatcher(random_state=0).fit(X, y)
+    order = np.random.default_rng(0).permutation(300)
+    given = {
+        "rows": (X.iloc[order], y.iloc[order]),
+        "columns of X": (X[X.columns[::-1]], y),
+        "columns of y": (X, y[y.columns[::-1]]),
+        "values": (X, pandas.DataFrame(y.to_numpy()[order], index=names, columns=y.columns)),
+    }[how]
+    with pytest.raises(ValueError, match=r"in fit|during fit"):
+        matcher.repair(*given)
+    assert matcher.repair(X, y).partner[3] == 7
+    np.testing.assert_array_equal(matcher.feature_names_in_, X.columns)
+
+
+@pytest.mark.seeds
+@pytest.mark.filterwarnings("ignore::inlier.exceptions.DependenceWarning")
+def test_swaps_inside_families_get_names(seed, promise, note):
+    """Families of three, two of them swapped in fifteen: a stranger never fits, so ranks alone call them all right."""
+    rng = np.random.default_rng([seed, 11])
+    X = np.repeat(rng.normal(size=(100, 8)), 3, axis=0) + 0.4 * rng.normal(size=(300, 8))
+    truth, swapped = np.arange(300), np.arange(0, 45, 3)
+    truth[swapped], truth[swapped + 1] = swapped + 1, swapped
+    y = (X @ np.linalg.qr(rng.normal(size=(8, 8)))[0] + 0.15 * rng.normal(size=X.shape))[truth]
+    found = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y)
+    named = np.isin(found.kind, ("swapped", "moved"))
+    wrong = named & (found.partner != truth)
+    note(named=named.sum(), wrong=wrong.sum())
+    promise("wrong names", wrong.sum(), named.sum(), 0.05, spread=2)
+    assert named.sum() >= 8
+    assert wrong.sum() <= 3
+
+
+@pytest.mark.seeds
+def test_noisy_samples_are_not_called_lost(seed, note):
+    """Each row has its own amount of noise: some right rows fit nobody, and are not said to have no partner here."""
+    rng = np.random.default_rng([seed, 12])
+    X = rng.normal(size=(300, 8))
+    noise = 0.25 * np.exp(rng.normal(size=(300, 1)))
+    y = X @ np.linalg.qr(rng.normal(size=(8, 8)))[0] + noise * rng.normal(size=X.shape)
+    found = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, y).repair(X, y)
+    note(lost=(found.kind == "lost").sum(), told=found.tells_innocent)
+    assert not found.tells_innocent or (found.kind == "lost").sum() <= 6
+
+
+def test_ranks_count_pairs_alone():
+    X, y, X_rest, y_rest, _ = with_rest(0)
+    found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y, unpaired=(X_rest, y_rest))
+    assert found.own_rank.max() <= 300
+
+
+def test_a_polars_frame_is_put_right():
+    polars = pytest.importorskip("polars")
+    X, y, _ = mixed_up()
+    X, y = (polars.DataFrame({f"c{k}": column for k, column in enumerate(table.T)}) for table in (X, y))
+    found = CalibratedMatcher(random_state=0).fit(X, y).repair(X, y)
+    fixed = found.apply(y.with_columns(polars.Series("name", [f"s{row}" for row in range(300)])))
+    assert fixed["name"].to_list()[3] == "s7"
+    assert fixed.row(50) == (None,) * 11
+    assert found.apply(y["c0"])[3] == y["c0"][7]
+
+
+def test_the_report_says_who_belongs_to_whom(repaired):
+    X, y, _ = mixed_up()
+    matcher = CalibratedMatcher(random_state=0).fit(X, y)
+    assert "3 \N{LEFT RIGHT ARROW} 7" in matcher.report(repair=repaired).html()
+    assert "Who belongs to whom" not in matcher.report().html()
+    assert repaired.left_over.tolist() == [50, 60]

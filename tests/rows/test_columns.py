@@ -197,3 +197,16 @@ class TestModelRows:
 
 def prepare_pairs_quietly(X, Y):
     return PairedRows(X, Y, unit_rows(summarise_columns(X)), unit_rows(summarise_columns(Y)))
+
+
+@pytest.mark.parametrize("n_odd", [1, 3])
+def test_weak_directions_in_which_a_handful_of_rows_vary_are_cut(n_odd):
+    """A column is the sum of others, but for a typing error: whitened, nothing else of that row would count."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    X = np.column_stack([X, X.sum(axis=1)])
+    X[:n_odd, 5] += 0.3
+    summary = summarise_columns(X)
+    assert model_rows(summary, X, whiten=True, most_directions=30).n_columns == 5
+    noisy = X + 0.01 * rng.normal(size=X.shape)  # in which all rows vary
+    assert model_rows(summarise_columns(noisy), noisy, whiten=True, most_directions=30).n_columns == 6
