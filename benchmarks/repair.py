@@ -83,11 +83,12 @@ def ours(X, Y, seed, alpha, **given):
 
 def oracle(X, Y, truth, seed, alpha, *, knows_all, **given):
     """The same, by one who learns from the right pairs alone; or who knows which these are all along."""
-    matcher = CalibratedMatcher(alpha=alpha, random_state=seed)
+    matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed).fit, X, Y, **given)
     matcher.q_values_ = np.where(truth == np.arange(len(X)), 0.0, 1.0)
     matcher.inlier_mask_ = matcher.q_values_ < 1
     matcher.inlier_fraction_ = matcher.inlier_mask_.mean()
     matcher.inlier_fraction_interval_ = (matcher.inlier_fraction_,) * 2
+    matcher._wrong_ones_resemble = False
     if not knows_all:
         return quiet(matcher.repair, X, Y, **given)
     judged = steps._judged

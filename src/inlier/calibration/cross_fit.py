@@ -78,8 +78,10 @@ class CrossFit:
     nearest: tuple[FloatArray, FloatArray] | None = None
     standardised: bool = False  # whether scores are in units of what re-pairings did where each was learned
 
-    def judged(self, alpha: float, *, has_strata: bool) -> tuple[Calibration, tuple[float, float]]:
-        """What the scores are worth beside strangers and beside rivals; and an interval of the share of real pairs.
+    def judged(self, alpha: float, *, has_strata: bool) -> tuple[Calibration, tuple[float, float], bool]:
+        """What the scores are worth beside strangers and beside rivals; an interval of the share of real pairs.
+
+        Also whether wrong partners seem to resemble the right ones, by rivals.
 
         If there are more wrong pairs beside rivals, they are counted there; there is a warning, for that has a reason.
         """
@@ -95,19 +97,20 @@ class CrossFit:
         if self.rows_depend or not stand_out or none_inside_strata:
             low = 0.0  # what is better than strangers need not be real: a bound from above
         if rivals is None:
-            return judged, (low, high)
+            return judged, (low, high), False
         beside_strangers, accepted = (judged.inlier_fraction, judged.inlier_fraction_error), judged.accepted(alpha)
         contradict = rivals.contradicts(*beside_strangers) and accepted.any()
         n_wrong = expected_wrong(judged, accepted)
-        if contradict or rivals.suspects(*beside_strangers, accepted, n_wrong, alpha):
+        resemble = contradict or rivals.suspects(*beside_strangers, accepted, n_wrong, alpha)
+        if resemble:
             warn(rivals.warning(judged.inlier_fraction, accepted, n_wrong, has_strata=has_strata), DependenceWarning)
             low = 0.0
         if not contradict:
-            return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high)
+            return judged.doubting(rivals.chance_wrong, rivals.q_values()), (low, high), bool(resemble)
         share, error = rivals.share
         judged = calibrate(levels, null_scores, (1 - share, error), self.counts)
         high = max(judged.interval()[1], high)  # not all swaps can be told, likewise
-        return judged.doubting(rivals.chance_wrong), (low, high)
+        return judged.doubting(rivals.chance_wrong), (low, high), True
 
     def _calibrated(self, alpha: float) -> tuple[Calibration, FloatArray, FloatArray]:
         """What the scores are worth beside re-pairings; also those that count, and those of re-pairings.

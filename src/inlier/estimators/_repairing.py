@@ -2,6 +2,7 @@
 
     name           who                                                           for what
     trusted        q-value of the fit up to MORE_LIKELY; then: not tried         maps are learned from them
+    beaten         rejected by the fit among look-alikes, rank above 1           tried; doubted if nobody is named
     tried          first chance of being wrong above _TRIED, or without partner  partners are looked for
     sure           trusted, and both chances up to _SURE                         counted: if they are few, no names
     candidates     all rows; of more than _MOST_LOOKED_AT pairs, those tried     their y may be named
@@ -125,16 +126,16 @@ def repair_pairs(
     trusted = q[looked_at] <= MORE_LIKELY
     if trusted.sum() < _FEWEST_TRUSTED:
         trusted[:] = is_pair
-    swapped_inside = matcher.inlier_fraction_interval_[0] == 0 and (q <= alpha).any()
-    rejected = q[looked_at] if swapped_inside else np.zeros(looked_at.size)
-    first_chance, _ = _judged(compare(trusted), is_pair, stands_for, rejected, rng)
-    tried = first_chance > _TRIED
+    beaten = np.where(matcher._wrong_ones_resemble & (q[looked_at] > MORE_LIKELY), np.minimum(q[looked_at], _BEATEN), 0)
+    first_chance, rank = _judged(compare(trusted), is_pair, stands_for, rng)
+    tried = np.where(rank > 1, np.maximum(first_chance, beaten), first_chance) > _TRIED
 
     # 2. Learn again without those that may be wrong, and ask again; of many pairs the luck of a deal is small.
     if (~tried).sum() >= _FEWEST_TRUSTED:
         trusted = ~tried
     compared = compare(trusted, steady=stacked.n_pairs <= _MOST_LOOKED_AT)
-    chance, rank = _judged(compared, is_pair, stands_for, rejected, rng)
+    chance, rank = _judged(compared, is_pair, stands_for, rng)
+    beaten[rank <= 1] = 0
     if not (q <= alpha).any():  # then ranks do not tell real pairs from wrong ones, nor how many there are of each
         chance[is_pair] = np.minimum(chance[is_pair], MORE_LIKELY)
 
@@ -142,13 +143,14 @@ def repair_pairs(
     n_sure = int((trusted & (first_chance <= _SURE) & (chance <= _SURE)).sum())
     rows, has = np.flatnonzero(tried), stacked.have_x_and_y(looked_at)
     candidates = np.arange(stacked.n_all) if looked_at.size == stacked.n_all else rows
-    names = name_partners(compared, rows, chance, n_sure, has, candidates)
+    names = name_partners(compared, rows, np.maximum(chance, beaten), n_sure, has, candidates)
 
     # 4. Copies, and what is said of each row. A copy fits an owner's x as well, so owners are not quite sure.
     may_be_copies, owners = np.flatnonzero(tried & (rank != 1) & is_pair), trusted & (chance <= _TRIED)
     copies = _Copies.of(compared, near, may_be_copies, owners)
     told = _tells_innocent(matcher, stacked.n_pairs)
-    outcome = _Outcome(q[looked_at], chance, rank, rows, names, copies, alpha, tells_innocent=told)
+    doubted = np.maximum(chance, np.minimum(beaten, MORE_LIKELY))
+    outcome = _Outcome(q[looked_at], doubted, rank, rows, names, copies, alpha, tells_innocent=told)
     return outcome.repair(looked_at, q, stacked, gaps=gaps, labels=labels)
 
 
@@ -177,23 +179,16 @@ def _tells_innocent(matcher: CalibratedMatcher, n: int) -> bool:
 
 
 def _judged(
-    compared: list[AnyPairs], is_pair: Mask, stands_for: FloatArray, rejected: FloatArray, rng: np.random.RandomState
+    compared: list[AnyPairs], is_pair: Mask, stands_for: FloatArray, rng: np.random.RandomState
 ) -> tuple[FloatArray, Array]:
-    """Chance that each pair is wrong, and the rank of its own partner; 1 and 0 of what is none.
-
-    Among look-alikes a wrong partner ranks nearly as high as the right one. Pairs that the fit ``rejected`` there
-    (their q-values, 0 if nothing is said of look-alikes) were beaten by a rival: unless none fits better, they are as
-    likely wrong as that says.
-    """
+    """Chance that each pair is wrong, and the rank of its own partner; 1 and 0 of what is none."""
     n = is_pair.size
     if not compared:
         return np.ones(n), np.zeros(n, dtype=np.int64)
     own = Own.of(compared, n, rng)
     known = is_pair & np.isfinite(own.better)
     rank = np.where(known, 1 + np.round(np.nan_to_num(own.better) * (is_pair.sum() - 1)), 0)
-    beaten = (rank > 1) & (rejected > MORE_LIKELY)
-    chance = chance_wrong(own, is_pair, stands_for)
-    return np.where(beaten, np.maximum(chance, np.minimum(rejected, _BEATEN)), chance), rank.astype(np.int64)
+    return chance_wrong(own, is_pair, stands_for), rank.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

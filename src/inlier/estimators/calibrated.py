@@ -155,6 +155,7 @@ class CalibratedMatcher(LearnedMap):
     inlier_fraction_interval_: tuple[float, float]
     look_alike_rate_: float
     is_calibrated = True
+    _wrong_ones_resemble = False  # whether wrong partners seem to resemble the right ones
     _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
 
@@ -365,7 +366,8 @@ class CalibratedMatcher(LearnedMap):
         # deal folds; learn on the others; score pairs and re-pairings
         fit, seed = self._cross_fit(prepared, rows, groups, strata, beside)
         # p-values, share, q-values; a pair is not accepted where other rows fit far better
-        judged, self.inlier_fraction_interval_ = fit.judged(self.alpha, has_strata=strata is not None)
+        judged, interval, self._wrong_ones_resemble = fit.judged(self.alpha, has_strata=strata is not None)
+        self.inlier_fraction_interval_ = interval
         judged, labels = self._beside_other_maps(judged, X, Y, rows, groups, strata)  # nor where another map does
         accepted = judged.accepted(self.alpha)
         self.map_labels_ = fit.per_pair(np.where(accepted, 0, -1) if labels is None else labels, pairs)
