@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inlier import CalibratedMatcher, Registration, RowSumMatcher, SplitMatcher, estimate_transformation
+from inlier import CalibratedMatcher, Registration, RowSumMatcher, SplitMatcher, estimate_transformation, plotting
 from inlier.datasets import make_gaussian_pairs
 from inlier.plotting import as_png, new_figure, plot_accepted, plot_alignment, plot_map, plot_points, plot_scores
 
@@ -134,3 +134,17 @@ def test_a_map_is_drawn_on_the_axes_given(data):
     assert plot_scores(matcher, ax=ax) is ax
     points = data.X[:, :3]
     assert plot_map(Registration(random_state=0).fit(points, points[:, [1, 2, 0]]), points, points[:, [1, 2, 0]])
+
+
+def test_what_cannot_be_drawn_is_a_sentence():
+    with pytest.raises(ValueError, match=r"shape \(5, 3\).*choose two columns"):
+        plotting.plot_points(np.zeros((5, 3)), np.ones(5, dtype=bool), "some")
+    with pytest.raises(TypeError, match="got RowSumMatcher"):
+        plotting.plot_repair(RowSumMatcher())
+
+
+def test_a_matcher_is_drawn_like_its_result():
+    data = make_gaussian_pairs(200, 5, 0.6, noise=0.1, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    drawn = [plotting.plot_accepted(one).lines[0].get_ydata() for one in (matcher, matcher.result_)]
+    np.testing.assert_array_equal(*drawn)

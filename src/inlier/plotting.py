@@ -117,6 +117,8 @@ def plot_points(points: FloatArray, highlighted: Mask, label: str, ax: Any = Non
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['to the right']
     """
+    if np.ndim(points) != 2 or np.shape(points)[1] != 2:
+        raise ValueError(f"points have the shape {np.shape(points)}, not (n, 2): choose two columns.")
     ax = _or_new(ax, (5, 4))
     ax.scatter(*points[~highlighted].T, s=2, color=QUIET, linewidths=0, rasterized=True)
     ax.scatter(*points[highlighted].T, s=3, color=WRONG, linewidths=0, rasterized=True, label=label)
@@ -131,8 +133,8 @@ def plot_accepted(result: MatchResult, alpha: float | None = None, ax: Any = Non
 
     Parameters
     ----------
-    result : MatchResult
-        From the ``result_`` of a calibrated matcher or a registration.
+    result : MatchResult, CalibratedMatcher or Registration
+        A fitted one, or its ``result_``.
     alpha : float, optional
         Marked, if it is given.
     ax : matplotlib Axes, optional
@@ -152,6 +154,7 @@ def plot_accepted(result: MatchResult, alpha: float | None = None, ax: Any = Non
     >>> ax.get_xscale()
     'log'
     """
+    result = getattr(result, "result_", result)
     if result.q_values is None:
         raise ValueError(f"{result.method} gives no q-values; CalibratedMatcher and Registration do.")
     ax = _or_new(ax, (5, 3.2))
@@ -245,7 +248,8 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     most : int, default=40
-        Rows that are drawn at most: those that are not kept, the surest first.
+        Rows that are drawn at most: those that are neither kept nor poor, the surest first; doubtful ones that stay
+        where they are in grey.
 
     Returns
     -------
@@ -263,6 +267,8 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     >>> len(ax.lines)
     2
     """
+    if not hasattr(repair, "partner"):
+        raise TypeError(f"plot_repair draws what `CalibratedMatcher.repair` returns; got {type(repair).__name__}.")
     moved = np.flatnonzero(~np.isin(repair.kind, ("kept", "poor")))
     moved = moved[np.argsort(repair.q_values[moved], kind="stable")][:most]
     rows = np.union1d(moved, repair.partner[moved][repair.partner[moved] >= 0])
@@ -276,7 +282,8 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     for row in moved.tolist():
         partner = int(repair.partner[row])
         if partner >= 0:
-            ax.plot([0, 1], [place[row], place[partner]], color=WRONG, linewidth=1.4)
+            stays = partner == row and repair.kind[row] == "doubtful"
+            ax.plot([0, 1], [place[row], place[partner]], color=QUIET if stays else WRONG, linewidth=1.4)
         else:
             ax.annotate(repair.kind[row], (0.02, place[row]), va="center", fontsize=7, color="#555555")
     ax.set(xlim=(-0.3, 1.3), ylim=(-max(len(rows), 1), 1), title="row of X and its partner in y")

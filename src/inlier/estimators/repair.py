@@ -160,7 +160,7 @@ class Repair:
         rest = {
             _count(pairs["copy"], "copy", "copies"): pairs["copy"],
             f"{pairs['lost']:,} whose partner was not found {where}": pairs["lost"],
-            f"{pairs['poor']:,} poor (bad samples rather than wrong pairs)": pairs["poor"],
+            f"{pairs['poor']:,} poor (bad rather than wrongly paired)": pairs["poor"],
             f"{pairs['doubtful']:,} doubtful": pairs["doubtful"],
         }
         if any(rest.values()):

@@ -10,7 +10,7 @@ from inlier.estimators.repair import Repair
 
 REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
     "swapped": "its partner stands in another row, and the partner of that row in this one",
-    "moved": "its partner stands in another row, in a chain or a cycle",
+    "moved": "its partner stands in another row, in a chain or a cycle, or in one that had none",
     "copy": "nearly equal to another row",
     "lost": "looks wrongly paired, and no row here looks like its partner",
     "doubtful": "cannot be told",
