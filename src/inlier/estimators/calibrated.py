@@ -29,7 +29,8 @@ from inlier.estimators._beside import (
     read_labels,
     read_unpaired,
 )
-from inlier.estimators._new_pairs import Learned, LearnedMap
+from inlier.estimators._learned import Learned
+from inlier.estimators._new_pairs import LearnedMap
 from inlier.estimators._repairing import Stacked, repair_pairs
 from inlier.estimators.repair import Repair
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
