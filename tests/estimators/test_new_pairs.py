@@ -63,7 +63,7 @@ def unlike(kind, seed):
 @pytest.mark.filterwarnings("ignore::inlier.exceptions.DependenceWarning")  # clusters, which is the point
 @pytest.mark.parametrize("kind", ["wide", "one cluster", "gaps"])
 def test_new_pairs_need_not_be_like_those_of_the_fit(seed, promise, note, kind):
-    """Beside re-pairings of the fit, .30, .47 and .16 of the accepted are wrong; here at most .05 are."""
+    """Re-pairings of the fit are too easy a null for such pairs: beside these far more than .05 would be wrong."""
     accepted = wrong = found = 0
     for draw in range(6):
         X, y, new_x, new_y, right = unlike(kind, 100 * seed + draw)

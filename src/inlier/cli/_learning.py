@@ -138,18 +138,11 @@ class Wanted:
 
 
 def _real_pairs(matcher: Any, pairing: Pairing) -> dict[str, Array]:
-    """The pairs that were accepted, those that are named twice once."""
-    import numpy as np
-
+    """The pairs that were accepted; each is there once, for lines that repeat another were left out."""
     assert pairing.ends is not None
-    accepted = np.flatnonzero(matcher.inlier_mask_)
-    both = np.stack([pairing.rows[accepted], pairing.rows_of_y[accepted]])
-    kept = accepted[np.sort(np.unique(both, axis=1, return_index=True)[1])]
-    return {
-        "source": pairing.ends[0][kept],
-        "target": pairing.ends[1][kept],
-        "q_value": matcher.q_values_[kept],
-    }
+    accepted = matcher.inlier_mask_
+    source, target = (end[accepted] for end in pairing.ends)
+    return {"source": source, "target": target, "q_value": matcher.q_values_[accepted]}
 
 
 def _homogeneous(learned: Any) -> Array:
