@@ -15,7 +15,7 @@ from inlier.calibration.competition import (
     share_by_rivals,
     without_true_partners,
 )
-from inlier.calibration.linear_map import learn_map
+from inlier.calibration.models.linear_map import learn_map
 from inlier.exceptions import DependenceWarning
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from inlier.calibration.inner_products import (
+from inlier.calibration.models.anchors import (
     MOST_ROWS,
     AnchorPairs,
     Coordinates,
@@ -17,7 +17,7 @@ from inlier.calibration.inner_products import (
     find_anchors,
     original_coordinates,
 )
-from inlier.calibration.linear_map import Significance
+from inlier.calibration.models.linear_map import Significance
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE

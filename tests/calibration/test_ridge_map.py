@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.ridge_map import _FIRST, _FREE, _STRENGTHS, SharedRidge, _best, _Spectrum, learn_ridge
+from inlier.calibration.models.ridge_map import _FIRST, _FREE, _STRENGTHS, SharedRidge, _best, _Spectrum, learn_ridge
 
 
 def few_pairs(n=30, d_x=20, d_y=12, seed=0):

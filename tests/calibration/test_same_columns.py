@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher
-from inlier.calibration.same_columns import _shrunk, _without_own_pair
+from inlier.calibration.models.same_columns import _shrunk, _without_own_pair
 
 
 def genes_and_proteins(n, seed, n_columns=300, n_wrong=7, related=True):

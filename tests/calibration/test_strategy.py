@@ -9,10 +9,10 @@ from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher
 from inlier.calibration.cross_fit import re_pairings_of_a_pair
-from inlier.calibration.inner_products import AnchorPairs
-from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.ridge_map import RidgeMap
-from inlier.calibration.strategy import Learner
+from inlier.calibration.models.anchors import AnchorPairs
+from inlier.calibration.models.linear_map import LinearMap
+from inlier.calibration.models.ridge_map import RidgeMap
+from inlier.calibration.models.learner import Learner
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
@@ -151,7 +151,7 @@ def test_one_fold_does_not_make_ridges_of_all(monkeypatch):
     one = learner(X, Y)
     assert isinstance(one.learn(shuffled(200)), LinearMap)
     assert isinstance(one.learn(shuffled(200)), LinearMap)
-    monkeypatch.setattr("inlier.calibration.strategy._AS_GOOD_A_RIDGE", 0.01)  # from now on every ridge is better
+    monkeypatch.setattr("inlier.calibration.models.learner._AS_GOOD_A_RIDGE", 0.01)  # from now on every ridge is better
     assert isinstance(one.learn(shuffled(200)), LinearMap)
     assert not one.ridge_is_better
     for _ in range(2):

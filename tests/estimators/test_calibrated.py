@@ -8,8 +8,8 @@ import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
 from inlier.calibration.cross_fit import deal_folds
-from inlier.calibration.linear_map import LinearMap, Significance, learn_map
-from inlier.calibration.strategy import Learner, re_paired_scores
+from inlier.calibration.models.linear_map import LinearMap, Significance, learn_map
+from inlier.calibration.models.learner import Learner, re_paired_scores
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.estimators._base import prepare_model_pairs
 from inlier.exceptions import DependenceWarning
@@ -242,7 +242,7 @@ class _NameThePair(LinearMap):
 
 
 def test_large_tables_are_learned_from_a_part(monkeypatch):
-    monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS", 300)
+    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS", 300)
     monkeypatch.setattr("inlier.calibration.cross_fit.RE_PAIRINGS", 5000)
     data = make_gaussian_pairs(3000, 5, 0.4, noise=0.05, rng=0)
     _, recall, false = judged(data)
@@ -251,8 +251,8 @@ def test_large_tables_are_learned_from_a_part(monkeypatch):
 
 
 def test_more_pairs_are_used_when_a_part_finds_nothing(monkeypatch):
-    monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS", 50)
-    monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS_PER_DIMENSION", 1)
+    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS", 50)
+    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS_PER_DIMENSION", 1)
     recalls = [judged(make_gaussian_pairs(4000, 20, 0.05, rng=draw))[1] for draw in range(7)]
     assert np.median(recalls) > 0.9  # now and then even the largest part finds nothing (draw 2)
 
@@ -315,8 +315,8 @@ def test_extreme_units_change_nothing(units, n, d, whiten):
 
 
 def test_looking_for_nothing_among_many_pairs_ends(monkeypatch):
-    monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS", 100)
-    monkeypatch.setattr("inlier.calibration.strategy._TRAINING_PAIRS_PER_DIMENSION", 1)
+    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS", 100)
+    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS_PER_DIMENSION", 1)
     sizes = []
     honest = learn_map
 
@@ -324,7 +324,7 @@ def test_looking_for_nothing_among_many_pairs_ends(monkeypatch):
         sizes.append(len(x))
         return honest(x, *arguments)
 
-    monkeypatch.setattr("inlier.calibration.strategy.learn_map", record)
+    monkeypatch.setattr("inlier.calibration.models.learner.learn_map", record)
     matcher, _, _ = judged(make_gaussian_pairs(5000, 4, 0.0, rng=0))
     assert not matcher.inlier_mask_.any()
     assert sizes.count(1600) <= 1  # one fold looks hard, and the others do not have to

@@ -24,10 +24,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.calibration.cross_fit import WIDE, Teacher, deal_folds, how_many_deals, how_many_folds
-from inlier.calibration.linear_map import LinearMap
-from inlier.calibration.ridge_map import RidgeMap
-from inlier.calibration.strategy import Learner, PairScorer, in_float64
+from inlier.calibration.cross_fit import WIDE, Teacher, how_many_deals
+from inlier.calibration.folds import deal_folds, units_of
+from inlier.calibration.models.linear_map import LinearMap
+from inlier.calibration.models.learner import Learner, PairScorer, PreparedPairs, choose_learner, in_float64, prepared_rows
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.null_pairs import may_be_re_paired
@@ -60,12 +60,14 @@ def _learn_without_each_fold(
 
     Folds without which nothing is found are left out.
     """
-    learner = Learner(pairs, labels, rng)
+    data = PreparedPairs(pairs, labels, prepared_rows(pairs, np.arange(pairs.n_pairs)))
+    learner = choose_learner(data, rng)
     teacher = learner if helped is None else helped(learner)
+    units, n_folds = units_of(labels, has_groups=len(labels) > 2), n_folds * (2 if data.are_few else 1)
     folds = [
         np.flatnonzero(of == fold)
         for _ in range(n_deals)
-        for of in [deal_folds(labels, how_many_folds(n_folds, learner), rng)]
+        for of in [deal_folds(labels, units, n_folds, rng)]
         for fold in np.unique(of)
     ]
 
@@ -76,8 +78,6 @@ def _learn_without_each_fold(
 
     with single_threaded_blas(unless=max(pairs.dimensions) > WIDE):
         found = [learned(rows) for rows in folds]
-        if learner.ridge_is_better:  # which the first folds may not have known
-            found = [f if isinstance(f, RidgeMap) else learned(rows) for f, rows in zip(found, folds, strict=True)]
     return [(rows, f) for rows, f in zip(folds, found, strict=True) if f is not None]
 
 

@@ -3,9 +3,6 @@
 New rows may be unlike those of the fit: of one of its clusters, measured on another scale, with more gaps; and where
 there were more columns than rows, whatever was learned knows the rows that it was learned from. So re-pairings of the
 fit are no null for them. Their own are: x_i with y_j of another new pair, scored in the same way.
-
-Where most new pairs are wrong, and wrong ones are a permutation of each other, re-pairings meet true partners; those
-that stand out are taken out, as in the fit (see `inlier.calibration.competition`).
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.competition import FoldScores, clearly_real, without_true_partners
 from inlier.rows.null_pairs import are_re_pairings, n_shifts, pair_labels, re_pairings
 
 FEWEST_NEW = 20  # pairs that are re-paired among each other; fewer are re-paired with rows of the fit
@@ -27,9 +23,9 @@ Score = Callable[[Array, Array], FloatArray]
 
 
 def null_of_new_pairs(
-    score: Score, x: Array, y: Array, scores: FloatArray, of_fit: FloatArray, rng: np.random.RandomState
+    score: Score, x: Array, y: Array, rng: np.random.RandomState
 ) -> FloatArray:
-    """Scores of re-pairings of new pairs, in rising order; ``of_fit`` are those of the fit, by which some are real."""
+    """Scores of re-pairings of new pairs, in rising order."""
     labels, n = pair_labels(x, y), len(x)
     if n > _MOST_COMPARED:
         found = [score(x[i], y[j]) for i, j in re_pairings(labels, n_shifts(n, _RE_PAIRINGS), rng)]
@@ -37,9 +33,6 @@ def null_of_new_pairs(
     everyone = np.arange(n)
     allowed = are_re_pairings(labels, np.broadcast_to(everyone, (n, n)), rng)
     all_scores = np.stack([score(x, np.broadcast_to(row, y.shape)) for row in y], axis=1)
-    real = clearly_real(scores, of_fit, None)
-    if real is not None:
-        (allowed,) = without_true_partners([FoldScores(everyone, all_scores, allowed)], real, rng)
     return np.sort(all_scores[allowed])
 
 

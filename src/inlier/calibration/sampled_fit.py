@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit
+from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit, Fold
 from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
-from inlier.calibration.strategy import Learner, PairScorer, in_float64, prepared_rows, re_paired_scores
+from inlier.calibration.models.learner import PairScorer, PreparedPairs, choose_learner, in_float64, re_paired_scores
 from inlier.progress import track
 from inlier.rows import Extremes, PairedRows
 from inlier.rows.backend import from_host, namespace, to_host
@@ -61,8 +61,9 @@ def sampled_fit(pairs: PairedRows, n_folds: int, rng: np.random.RandomState) -> 
     edges = _edges(of_sample, null_scores)
     counts = pairs.store.total(_CountPerBin(edges), scores)
     share = _null_fraction(model, sample, of_sample, null_scores)
-    judges = tuple(learned for learned in model.maps if learned is not None)
-    return SampledFit(edges[counts > 0], null_scores, share, counts[counts > 0], in_place=scores, judges=judges)
+    nothing = np.empty(0)
+    folds = tuple(Fold(0, nothing, judge, 0.0, 1.0, nothing, nothing) for judge in model.maps if judge is not None)
+    return SampledFit(edges[counts > 0], null_scores, share, counts[counts > 0], folds, in_place=scores)
 
 
 def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tuple[FoldMaps, FloatArray]:
@@ -71,7 +72,8 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
     d_x, d_y = sample.dimensions
     model = FoldMaps((None,) * n_folds, rng.uniform(1, 2, d_x), rng.uniform(1, 2, d_y))
     fold_of = to_host(sample.map(model.fold_of)).astype(np.int64)
-    learner = Learner(sample, points, rng, only_maps=True)
+    data = PreparedPairs(sample, points)
+    learner = choose_learner(data, rng, kinds=("map",))
     maps: list[PairScorer | None] = []
     null: list[FloatArray] = [np.empty(0)]
     for fold in track("folds", range(n_folds)):
@@ -79,7 +81,7 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
         maps.append(learned)
         if learned is not None:
             own = rng.permutation(np.flatnonzero(fold_of == fold))
-            x, y = prepared_rows(sample, own)
+            x, y = data.take(own)
             null.append(re_paired_scores(learned, x, y, points[:, own], RE_PAIRINGS // sample.n_pairs, rng))
     null_scores = np.sort(np.concatenate(null))
     if not null_scores.size:  # nothing was learned, or nothing could be re-paired: no pair stands out

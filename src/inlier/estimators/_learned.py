@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.calibration.checks.copied_columns import without_columns
 from inlier.calibration.cross_fit import CrossFit
-from inlier.calibration.linear_map import SHARP, PairMap, Significance, fit_pair_map
+from inlier.calibration.models.linear_map import SHARP, PairMap, Significance, fit_pair_map
 from inlier.calibration.new_partners import Proposer
-from inlier.calibration.p_values import Calibration, evenly_spaced, p_values
+from inlier.calibration.p_values import evenly_spaced, p_values
 from inlier.calibration.retrieval import MOST_POOLED, Pools, learn_dictionary
+from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import Preparation, linear_rows
-from inlier.estimators._beside import Beside
+from inlier.estimators._side_information import SideInformation
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
@@ -41,6 +43,7 @@ class Learned:
     preparation: Preparation
     judges: CrossFit  # without what is there per pair
     whiten: bool
+    copied: tuple[Array, Array]  # columns of x and of y that were left out
     p_values: FloatArray | None  # all 1 where nothing was detected; None where there are too many to keep
     sure: Mask | None  # the pairs that were accepted, where they are kept
     trust: FloatArray | None
@@ -54,26 +57,25 @@ class Learned:
         pairs: PairedRows,
         preparation: Preparation,
         fit: CrossFit,
-        judged: Calibration,
+        verdict: Verdict,
         settings: Any,
-        beside: Beside,
+        side: SideInformation,
+        copied: tuple[Array, Array],
+        kept: Mask | None,
         seed: int,
     ) -> Learned:
         """What is kept of a cross-fit once its pairs are judged; the settings are those of the matcher."""
-        null = evenly_spaced(fit.null_scores, _KEPT_NULL)
-        judges = CrossFit(np.empty(0), null, judges=fit.judges, standardised=fit.standardised)
+        null, nothing = evenly_spaced(fit.null_scores, _KEPT_NULL), np.empty(0)
+        folds = tuple(replace(f, rows=nothing, scores=nothing, null_scores=nothing) for f in fit.judges_of_a_deal)
+        judges = CrossFit(nothing, null, folds=folds)
         p, sure = None, None
         if fit.counts is None:  # otherwise pairs are judged in bins
-            found = judged.detection_p_value <= _DETECTED
-            p = judged.p_values if found else np.ones(judged.p_values.size)
-            sure = judged.accepted(settings.alpha)
-        given = beside.trust, beside.unpaired
-        return Learned(pairs, preparation, judges, settings.whiten, p, sure, *given, seed)
-
-    def among(self, kept: Mask) -> Learned:
-        """The same where these are some of the pairs that were given."""
-        numbers = np.flatnonzero(kept)
-        return replace(self, numbers=numbers if self.numbers is None else numbers[self.numbers], n_given=kept.size)
+            found = verdict.detection_p_value <= _DETECTED
+            p = verdict.p_values if found else np.ones(verdict.p_values.size)
+            sure = verdict.accepted(settings.alpha)
+        numbers, n_given = (None, 0) if kept is None else (np.flatnonzero(kept), kept.size)
+        given = side.trust, side.unpaired
+        return Learned(pairs, preparation, judges, settings.whiten, copied, p, sure, *given, seed, numbers, n_given)
 
     def some_rows(self) -> tuple[FloatArray, FloatArray]:
         """Rows of x and of y of the fit, evenly chosen where there are many."""
@@ -110,6 +112,7 @@ class Learned:
 
     def scores(self, X: Any, Y: Any) -> FloatArray:
         """Score new pairs."""
+        X, Y = (without_columns(table, some) for table, some in zip((X, Y), self.copied, strict=True))
         return self.judges.judge(self.preparation.x(X), self.preparation.y(Y))
 
     @cached_property

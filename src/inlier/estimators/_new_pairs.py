@@ -161,7 +161,7 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
         if scores.size < FEWEST_NEW:
             return self._null_of_few(X, Y)
         rng = check_random_state(getattr(self, "random_state", None))
-        return null_of_new_pairs(self._score_new, X, Y, scores, self._kept_null(), rng)
+        return null_of_new_pairs(self._score_new, X, Y, rng)
 
     def _null_of_few(self, X: Array, Y: Array) -> FloatArray:
         """The same of few pairs, which have to be like those of the fit."""
@@ -310,7 +310,7 @@ class LearnedMap(NewPairs):
         return self._learned.judges.null_scores
 
     def _null_of_few(self, X: Array, Y: Array) -> FloatArray:
-        if not self._learned.judges.judges or self._learned.pairs is None:
+        if not self._learned.judges.folds or self._learned.pairs is None:
             return self._kept_null()
         return null_of_few(self._score_new, X, Y, *self._learned.some_rows())
 

@@ -25,10 +25,11 @@ from sklearn.utils import check_random_state
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.any_pairs import AnyPairs, compare_any
-from inlier.calibration.dependence import nearly_equal
+from inlier.calibration.copies import nearly_equal
+from inlier.calibration.p_values import on_their_way, tells_wrong
 from inlier.calibration.partners import Names, Owners, find_owners, name_partners
 from inlier.calibration.suspects import Own, chance_wrong
-from inlier.estimators._beside import Beside
+from inlier.estimators._side_information import SideInformation
 from inlier.estimators.repair import KINDS, MORE_LIKELY, Repair
 from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows
@@ -106,7 +107,7 @@ def repair_pairs(
     gaps: Array,
     alpha: float,
     labels: Any,
-    beside: Beside,
+    beside: SideInformation,
     *,
     wants_all: bool,
 ) -> Repair:
@@ -126,7 +127,7 @@ def repair_pairs(
     trusted = q[looked_at] <= MORE_LIKELY
     if trusted.sum() < _FEWEST_TRUSTED:
         trusted[:] = is_pair
-    beaten = np.where(matcher._wrong_ones_resemble & (q[looked_at] > MORE_LIKELY), np.minimum(q[looked_at], _BEATEN), 0)
+    beaten = np.zeros(looked_at.size)
     first_chance, rank = _judged(compare(trusted), is_pair, stands_for, rng)
     tried = np.where(rank > 1, np.maximum(first_chance, beaten), first_chance) > _TRIED
 
@@ -148,7 +149,7 @@ def repair_pairs(
     # 4. Copies, and what is said of each row. A copy fits an owner's x as well, so owners are not quite sure.
     may_be_copies, owners = np.flatnonzero(tried & (rank != 1) & is_pair), trusted & (chance <= _TRIED)
     copies = _Copies.of(compared, near, may_be_copies, owners)
-    told = _tells_innocent(matcher, stacked.n_pairs)
+    told = _tells_innocent(matcher)
     doubted = np.maximum(chance, np.minimum(beaten, MORE_LIKELY))
     outcome = _Outcome(q[looked_at], doubted, rank, rows, names, copies, alpha, tells_innocent=told)
     return outcome.repair(looked_at, q, stacked, gaps=gaps, labels=labels)
@@ -172,10 +173,10 @@ def _rows_to_look_at(
     return np.concatenate([pairs, np.arange(stacked.n_pairs, stacked.n_all)]), stands_for
 
 
-def _tells_innocent(matcher: CalibratedMatcher, n: int) -> bool:
-    """Whether few real pairs can look like wrong ones: the share of real pairs has an upper end near its estimate."""
-    share, high = matcher.inlier_fraction_, matcher.inlier_fraction_interval_[1]
-    return bool(high - share <= max(_LOOSE, _ERRORS * (share * (1 - share) / n) ** 0.5))
+def _tells_innocent(matcher: CalibratedMatcher) -> bool:
+    """Whether few real pairs can look like wrong ones: hardly any lie between those that are clear and wrong ones."""
+    p = to_host(matcher.p_values_)
+    return tells_wrong(int(on_their_way(p).sum()), p.size, matcher.inlier_fraction_)
 
 
 def _judged(

@@ -1,4 +1,4 @@
-"""CalibratedMatcher: which pairs are real, with a false discovery rate."""
+"""CalibratedMatcher: which pairs are real, with a false discovery rate; and which are this one and no other."""
 
 from __future__ import annotations
 
@@ -7,43 +7,38 @@ from typing import Any, Self
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_choice, check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
-from inlier.calibration.competition import surely_beaten
+from inlier.calibration.checks import chosen_by_nearness
+from inlier.calibration.checks.copied_columns import copied_columns, warning_of, without_columns
 from inlier.calibration.cross_fit import CrossFit, cross_fit
-from inlier.calibration.dependence import blank_rows, most_alike, warn_of_clusters, warn_of_dependence
-from inlier.calibration.p_values import Calibration, evenly_spaced
+from inlier.calibration.models.learner import PreparedPairs, prepared_rows
+from inlier.calibration.p_values import evenly_spaced
+from inlier.calibration.partner_sets import look_for_others
 from inlier.calibration.sampled_fit import sampled_fit
-from inlier.calibration.second_map import tell_maps_apart
-from inlier.calibration.strategy import prepared_rows
-from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
-from inlier.estimators._beside import (
-    Beside,
-    labels_of_both,
-    labels_with_rest,
-    read_beside,
-    read_labels,
-    read_unpaired,
-)
+from inlier.calibration.verdict import Verdict
+from inlier.estimators._base import ModelPairs, RowNames, column_names, prepare_model_pairs
 from inlier.estimators._learned import Learned
 from inlier.estimators._new_pairs import LearnedMap
 from inlier.estimators._repairing import Stacked, repair_pairs
+from inlier.estimators._side_information import (
+    SideInformation,
+    labels_of_both,
+    labels_with_rest,
+    read_labels,
+    read_side_information,
+    read_unpaired,
+)
 from inlier.estimators.repair import Repair
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.rows import PairedRows
-from inlier.rows.gaps import crossed, gap_classes, is_skewed, mostly_missing, without_gaps
+from inlier.rows.backend import to_host
+from inlier.rows.gaps import Filled, crossed, gap_classes, is_skewed, without_gaps
 from inlier.rows.null_pairs import pair_labels
 
-_CURVED = (
-    "The accepted pairs follow two linear maps better than one, and neighbours follow the same: a second map for part "
-    "of the rows, or one relation that is curved? If it is a second map, its pairs are among the accepted: match the "
-    "parts one by one."
-)
-_LOOK_ALIKES, _ROWS_FOR_LOOK_ALIKES = 200, 20_000  # pairs whose y is exchanged for the one most like it; rows looked at
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
 MOST_ONE_BY_ONE = 200_000  # of more pairs, maps are learned from a sample, and a histogram of the scores is judged
 
@@ -74,44 +69,39 @@ class CalibratedMatcher(LearnedMap):
     Attributes
     ----------
     p_values_ : ndarray of shape (n,)
-        Chance that a wrong pair scores as high as this one. In many small strata, where re-pairings let nothing pass:
-        that the best other row of the stratum fits as well.
+        Chance that a wrong pair scores as high as this one.
     q_values_ : ndarray of shape (n,)
-        Smallest ``alpha`` at which the pair is accepted; over one half for pairs that score as wrong ones do, which are
-        wrong where real ones stand apart. Pairs whose x and y other rows fit far better come last.
+        Smallest ``alpha`` at which the pair is accepted: better than a stranger's.
     inlier_mask_ : ndarray of bool, shape (n,)
         True where ``q_values_ <= alpha``.
-    inlier_fraction_, inlier_fraction_error_ : float
-        Estimated share of real pairs, accepted or not, and its standard error (twice the binomial one; it does not
-        cover the bias that remains where the scores of real and wrong pairs overlap, as the interval does).
-    inlier_fraction_interval_ : (float, float)
-        95 % interval of that share. Its upper end is 1 where nothing was detected, and its lower end 0 where wrong
-        partners seem to resemble the right ones, or no pair stands out of its stratum: then the share is only bounded
-        from one side.
-    look_alike_rate_ : float
-        What the promise does not cover: the share of the accepted pairs that would be accepted with the y most like
-        their own, too. Near 0, swaps between the most similar rows are noticed; near 1, only ``strata`` help against
-        them. NaN where nothing was accepted, of more than 200,000 pairs, or where they are not in memory.
+    certain_q_values_ : ndarray of shape (n,)
+        Smallest ``alpha`` at which the pair is certain: this one and no other, whatever mistakes there are. 1 where
+        another row would fit as well.
+    certain_mask_ : ndarray of bool, shape (n,)
+        True where ``certain_q_values_ <= alpha``.
+    n_rivals_ : ndarray of int, shape (n,)
+        Other rows of y that fit x_i as a partner would, or of X that fit y_i, whichever are more; -1 where none were
+        compared.
+    inlier_fraction_ : float
+        Estimated share of real pairs, accepted or not.
+    inlier_fraction_at_least_ : float
+        Bound on that share from below, with 95 % confidence. There is none from above: real pairs with much noise look
+        like strangers.
     left_out_ : ndarray of bool, shape (n,)
-        Rows of which nothing can be said, because they hold no value, or are blank as failed samples are.
-    n_maps_ : int
-        Number of maps that pairs follow: 0 where nothing was found. Each further map was detected among the pairs that
-        the ones before left over, by the same test with its rate ``alpha``, in tables with at least ten times as many
-        such pairs as columns; not looked for among more than 200,000 pairs or on a device.
-    map_labels_ : ndarray of int, shape (n,)
-        The map that each pair follows, 0 for the one whose pairs are accepted; -1 for none.
+        Rows of which nothing can be said, because they hold no value.
+    verdict_ : Verdict
+        All of this as one frozen value; ``verdict_.why_not(alpha)`` says what refused each pair.
     detection_p_value_ : float
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
-        Log likelihood ratio of "real" against "wrong", by a map that has not seen the pair. Where inner products had
-        to decide, in any of the folds, all scores are in other units: 0 for the median re-pairing, 1 where the highest
-        hundredth of them begins.
+        By what has not seen the pair: the log likelihood ratio of "real" against "wrong" by a linear map; the sum of two
+        cosines by ridges; by inner products, 0 for the median re-pairing, 1 where the highest hundredth of them begins.
     null_scores_ : ndarray
         Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
     n_re_pairings_ : int
         How many re-pairings there were; no p-value is below ``1 / (n_re_pairings_ + 1)``.
     threshold_ : float
-        Scores at or above it are accepted, unless another row fits better; above every score if none is.
+        Scores at or above it are accepted; above every score if none is.
     result_ : MatchResult
         The answer as one object.
     map_ : PairMap
@@ -122,11 +112,14 @@ class CalibratedMatcher(LearnedMap):
 
     Notes
     -----
-    The false discovery rate holds if the wrong pairs' x and y are independent of each other and drawn like the
-    others'; with ``strata``, inside a stratum; with ``groups``, between groups. Where rows or mistakes seem to depend
-    on each other and neither was given, a `DependenceWarning` names what to give. Pairs that are wrong in the same way
-    (a second motion, a shifted block) agree with each other and are found as if they were real. Equal points are
-    recognised: a point is never re-paired with itself, and equal pairs share a fold.
+    There are two promises. *Accepted*: better than a stranger's. The false discovery rate holds if the wrong pairs' x and
+    y are independent of each other and drawn like the others'; with ``strata``, inside a stratum; with ``groups``,
+    between groups. *Certain*: this one and no other, which holds whatever the mistakes are, as long as the partner is in
+    the table. Pairs that were chosen because they are near each other in the columns that judge them are refused.
+
+    Rows with an equal x, or an equal y, count as one: none is judged by what was learned from another. If each of them
+    was measured by itself, say so with ``groups=np.arange(n)``. A column that is the same in both tables in every row is
+    left out.
 
     Missing values (NaN) of tables in memory are filled in from the other columns of the same table.
 
@@ -145,18 +138,18 @@ class CalibratedMatcher(LearnedMap):
     >>> matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
     >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
     True
-    >>> print(f"{matcher.inlier_fraction_:.2f} +- {matcher.inlier_fraction_error_:.2f}")
-    0.10 +- 0.01
+    >>> print(f"{matcher.inlier_fraction_:.2f}, at least {matcher.inlier_fraction_at_least_:.2f}")
+    0.10, at least 0.08
+    >>> int(matcher.certain_mask_.sum()), matcher.wrong_at_most()
+    (100, 5)
     >>> matcher.map_.kind, matcher.transform(data.X[:3]).shape
     ('orthogonal', (3, 50))
     """
 
+    verdict_: Verdict
     inlier_fraction_: float
-    inlier_fraction_error_: float
-    inlier_fraction_interval_: tuple[float, float]
-    look_alike_rate_: float
+    inlier_fraction_at_least_: float
     is_calibrated = True
-    _wrong_ones_resemble = False  # whether wrong partners seem to resemble the right ones
     _in_any_store = True
     _fewest_pairs = 4  # two folds of two, the least that can be re-paired
 
@@ -206,29 +199,121 @@ class CalibratedMatcher(LearnedMap):
         -------
         self
         """
+        check_number(self.alpha, "alpha", low=0, high=0.5)
+        check_flag(self.whiten, "whiten")
+        check_count(self.n_folds, "n_folds", low=2)
         given = X, y
         X, Y = self._read_pairs(X, y)
-        beside = read_beside(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
-        self.n_outputs_, self._names_y = Y.shape[1], RowNames.of(y, None if unpaired is None else unpaired[1])
+        side = read_side_information(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
+        self.n_outputs_, self._names_y = Y.shape[1], RowNames.of(y, side.unpaired and unpaired[1])
         groups, strata = self._read_labels(X.shape[0], groups, strata)
-        filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
-        of_x, of_y = filled_x.share_missing, filled_y.share_missing
-        strata = crossed(strata, gap_classes(of_x, of_y))
-        empty = [share == 1 for share in (of_x, of_y) if share is not None and (share == 1).any()]
-        left_out: Mask | None = np.any(empty, axis=0) if empty else None
-        self._fit_but(left_out, filled_x.values, filled_y.values, groups, strata, beside)
-        poor = mostly_missing(of_x, of_y)
-        if poor is not None:
-            low, high = self.inlier_fraction_interval_
-            self.inlier_fraction_interval_ = low, min(high + float((poor & ~self.inlier_mask_).mean()), 1.0)
-        if left_out is not None:
-            warn(
-                f"{int(left_out.sum())} of the {left_out.size} pairs have a row without any value, the first in row "
-                f"{np.flatnonzero(left_out)[0]}; nothing can be said of them, and they are not accepted.",
-            )
-        for table, name in ((filled_x.values, "X"), (filled_y.values, "y")):
-            self._hint_at_logarithms(table, name)
+        filled, copied = (without_gaps(X, "X"), without_gaps(Y, "y")), self._copied(X, Y)
+        kept = self._with_values(*filled)
+        strata = crossed(strata, gap_classes(*(table.share_missing for table in filled)))
+        pairs = PairedRows(*(table.values if kept is None else table.values[kept] for table in filled))
+        if kept is not None:
+            groups, strata = (None if labels is None else labels[kept] for labels in (groups, strata))
+            side = side.of(kept)
+        self._judge(pairs, copied, groups, strata, side, kept)
+        for table, name in zip(filled, ("X", "y"), strict=True):
+            self._hint_at_logarithms(table.values, name)
         return self
+
+    def _judge(
+        self,
+        pairs: PairedRows,
+        copied: tuple[Array, Array],
+        groups: Array | None,
+        strata: Array | None,
+        side: SideInformation,
+        kept: Mask | None,
+    ) -> None:
+        """The whole method: prepare, choose a model, cross-fit, judge by chance, look for other partners, check."""
+        rng = check_random_state(self.random_state)
+        if pairs.n_pairs > MOST_ONE_BY_ONE:
+            prepared = self.prepare(pairs.X, pairs.Y)
+            fit: CrossFit = sampled_fit(prepared, self.n_folds, rng)
+            verdict = Verdict.by_chance(fit)
+        else:
+            near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, once
+            X, Y = (without_columns(to_host(table), some) for table, some in zip((near.X, near.Y), copied, strict=True))
+            prepared = self.prepare(X, Y)
+            data = PreparedPairs(prepared, pair_labels(X, Y, groups, strata), prepared_rows(prepared, slice(0, len(X))))
+            helped = side.helper(prepared, data.labels, rng)
+            fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
+            verdict = look_for_others(Verdict.by_chance(fit), fit, data, rng)
+            verdict = chosen_by_nearness.check(verdict, X, Y, rng)
+        if verdict.said:
+            warn(" ".join(verdict.said), DependenceWarning)
+        self._learned = Learned.of(pairs, prepared.later, fit, verdict, self, side, copied, kept, rng.randint(2**31 - 1))
+        self._answer(verdict, fit, pairs, kept)
+
+    def _answer(self, verdict: Verdict, fit: CrossFit, pairs: PairedRows, kept: Mask | None) -> None:
+        """Set what the verdict says of every pair that was given, where the pairs live."""
+        accepted = verdict.accepted(self.alpha)
+        self.threshold_ = float(fit.levels[accepted].min()) if accepted.any() else float(np.nextafter(fit.highest(pairs), np.inf))
+        self.null_scores_, self.n_re_pairings_ = evenly_spaced(fit.null_scores), fit.null_scores.size
+        self.scores_, whole = fit.scores(pairs), verdict
+        if kept is not None:
+            lowest = min(self.scores_.min(), fit.null_scores[0])
+            whole, scores = verdict.among(kept), np.full(kept.size, lowest)
+            scores[kept] = self.scores_
+            self.scores_ = scores
+        columns = {
+            "p_values_": whole.p_values,
+            "q_values_": whole.q_values,
+            "inlier_mask_": whole.accepted(self.alpha),
+            "certain_q_values_": whole.certain_q_values,
+            "certain_mask_": whole.certain(self.alpha),
+            "n_rivals_": whole.n_rivals,
+        }
+        for name, values in columns.items():
+            setattr(self, name, values if kept is not None else fit.per_pair(values, pairs))
+        self.verdict_, self.detection_p_value_ = whole, whole.detection_p_value
+        self.inlier_fraction_, self.inlier_fraction_at_least_ = whole.inlier_fraction, whole.inlier_fraction_at_least
+
+    def _copied(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """Columns that stand in both tables, which are left out, with a word."""
+        if not all(isinstance(table, np.ndarray) for table in (X, Y)) or len(X) > MOST_ONE_BY_ONE:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        copied = copied_columns(X, Y)
+        if copied[0].size:
+            names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
+            warn(warning_of([str(name) for name in names[copied[0]]]), DependenceWarning)
+        return copied
+
+    def _with_values(self, x: Filled, y: Filled) -> Mask | None:
+        """Pairs of which both rows hold a value; None where all do."""
+        empty = [table.share_missing == 1 for table in (x, y) if table.share_missing is not None]
+        left_out = np.any(empty, axis=0) if empty else np.zeros(1, dtype=bool)
+        if not left_out.any() or (~left_out).sum() < self._fewest_pairs:
+            return None
+        warn(
+            f"{int(left_out.sum())} of the {left_out.size} pairs have a row without any value, the first in row "
+            f"{np.flatnonzero(left_out)[0]}; nothing can be said of them, and they are not accepted.",
+        )
+        return ~left_out
+
+    def wrong_at_most(self, alpha: float | None = None, confidence: float = 0.95) -> int:
+        """Bound how many of the accepted pairs are wrong: at most so many, with this confidence.
+
+        It holds for all ``alpha`` at once, so that one may be chosen after looking; like the q-values, beside strangers.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            The rate at which pairs are accepted; that of the matcher by default.
+        confidence : float, default=0.95
+            Chance that the bound holds, in tables like this one.
+
+        Returns
+        -------
+        int
+        """
+        check_is_fitted(self, "q_values_")
+        alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
+        check_number(confidence, "confidence", low=0, high=1)
+        return self.verdict_.wrong_at_most(alpha, confidence)
 
     def repair(
         self,
@@ -282,7 +367,7 @@ class CalibratedMatcher(LearnedMap):
         X, Y = self._read_again(X, y)
         n = X.shape[0]
         groups, strata = self._read_labels(n, groups, strata)
-        beside = read_beside(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
+        side = read_side_information(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
         stacked = Stacked(n)
         if unpaired is not None:
             if groups is not None or strata is not None:
@@ -305,7 +390,7 @@ class CalibratedMatcher(LearnedMap):
             return stacked.set_apart(found, some)
 
         wants_all = candidates == "all"
-        found = repair_pairs(self, pairs, stacked, common, gaps, alpha, labels, beside, wants_all=wants_all)
+        found = repair_pairs(self, pairs, stacked, common, gaps, alpha, labels, side, wants_all=wants_all)
         return replace(found, within_strata=strata is not None)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
@@ -317,176 +402,8 @@ class CalibratedMatcher(LearnedMap):
     def _read_labels(self, n: int, groups: Any, strata: Any) -> tuple[Array | None, Array | None]:
         return read_labels(n, groups, strata, self._fewest_pairs, MOST_ONE_BY_ONE)
 
-    def _fit_but(
-        self,
-        left_out: Mask | None,
-        X: Array,
-        Y: Array,
-        groups: Array | None,
-        strata: Array | None,
-        beside: Beside,
-    ) -> None:
-        """Fit all pairs but some, of which nothing can be said: these are not accepted, and may be real or not."""
-        if left_out is None or (~left_out).sum() < self._fewest_pairs:
-            self._fit(X, Y, groups, strata, beside)
-            return
-        kept = ~left_out
-        groups, strata = (None if given is None else given[kept] for given in (groups, strata))
-        self._fit(X[kept], Y[kept], groups, strata, beside.of(kept))
-        self._learned = self._learned.among(kept)
-        lowest = min(self.scores_.min(), self.null_scores_[0])
-        fill = {"scores_": lowest, "p_values_": 1.0, "q_values_": 1.0, "inlier_mask_": False, "map_labels_": -1}
-        for name, value in fill.items():
-            found = getattr(self, name)
-            whole = np.full(kept.size, value, dtype=found.dtype)
-            whole[kept] = found
-            setattr(self, name, whole)
-        share, (low, high) = float(kept.mean()), self.inlier_fraction_interval_
-        self.inlier_fraction_ *= share
-        self.inlier_fraction_error_ *= share
-        self.inlier_fraction_interval_ = share * low, 1 - share * (1 - high)
-
-    def _fit(
-        self,
-        X: Array,
-        Y: Array,
-        groups: Array | None = None,
-        strata: Array | None = None,
-        beside: Beside = Beside(),  # noqa: B008 (frozen)
-    ) -> None:
-        check_number(self.alpha, "alpha", low=0, high=0.5)
-        check_flag(self.whiten, "whiten")
-        check_count(self.n_folds, "n_folds", low=2)
-        pairs = PairedRows(X, Y)
-        prepared, rows = self._prepared_rows(pairs)
-        blank = None if rows is None else blank_rows(*rows)
-        if blank is not None and (~blank).sum() >= self._fewest_pairs:
-            # rows that failed agree with each other, and with nothing else
-            self._fit_but(blank, X, Y, groups, strata, beside)
-            return
-        # deal folds; learn on the others; score pairs and re-pairings
-        fit, seed = self._cross_fit(prepared, rows, groups, strata, beside)
-        # p-values, share, q-values; a pair is not accepted where other rows fit far better
-        judged, interval, self._wrong_ones_resemble = fit.judged(self.alpha, has_strata=strata is not None)
-        self.inlier_fraction_interval_ = interval
-        judged, labels = self._beside_other_maps(judged, X, Y, rows, groups, strata)  # nor where another map does
-        accepted = judged.accepted(self.alpha)
-        self.map_labels_ = fit.per_pair(np.where(accepted, 0, -1) if labels is None else labels, pairs)
-        self.n_maps_ = int(accepted.any() if labels is None else labels.max(initial=-1) + 1)
-        self.scores_ = fit.scores(pairs)
-        self.p_values_ = fit.per_pair(judged.p_values, pairs)
-        self.q_values_ = fit.per_pair(judged.q_values, pairs)
-        self.inlier_mask_ = fit.per_pair(accepted, pairs)
-        lowest = fit.levels[accepted].min() if accepted.any() else np.nextafter(fit.highest(pairs), np.inf)
-        self.threshold_ = float(lowest)
-        self.inlier_fraction_ = judged.inlier_fraction
-        if groups is None and strata is None and accepted.any() and rows is not None:
-            self._look_for_clusters(X, Y, rows, fit, float(accepted.mean()))
-        self.look_alike_rate_ = self._rate_of_look_alikes(Y, rows, groups, fit, accepted)
-        self.inlier_fraction_error_ = judged.inlier_fraction_error
-        self.detection_p_value_ = judged.detection_p_value
-        self.null_scores_ = evenly_spaced(fit.null_scores)
-        self.n_re_pairings_ = fit.null_scores.size
-        self._learned = Learned.of(pairs, prepared.later, fit, judged, self, beside, seed)
-
-    def _beside_other_maps(
-        self,
-        judged: Calibration,
-        X: Array,
-        Y: Array,
-        rows: tuple[Any, Any] | None,
-        groups: Array | None,
-        strata: Array | None,
-    ) -> tuple[Calibration, Array | None]:
-        """Tell pairs apart that follow another map; where they were accepted with the first, take that back.
-
-        Also which map each pair follows; None where that is not looked for.
-        """
-        accepted = judged.accepted(self.alpha)
-        if rows is None or not isinstance(rows[0], np.ndarray) or not accepted.any():
-            return judged, None
-
-        def fit_rest(rest: Array) -> Array:
-            given = (None if labels is None else labels[rest] for labels in (groups, strata))
-            with catch_warnings():
-                simplefilter("ignore")  # what there is to say has been said of all pairs
-                return np.asarray(clone(self).fit(X[rest], Y[rest], *given).map_labels_)
-
-        maps = tell_maps_apart(*rows, accepted, fit_rest, check_random_state(self.random_state))
-        if maps.is_curve:
-            warn(_CURVED, DependenceWarning)
-        doubtful = judged.doubting(maps.chance_other)
-        lost = float(np.mean(accepted & ~doubtful.accepted(self.alpha)))
-        if lost > 0:
-            low, high = self.inlier_fraction_interval_
-            error = (lost / accepted.size) ** 0.5 + doubtful.inlier_fraction_error
-            # The upper end stays: where a relation bends, what follows another map is real all the same.
-            self.inlier_fraction_interval_ = max(low - lost - 2 * error, 0.0), high
-            doubtful = replace(doubtful, inlier_fraction=max(doubtful.inlier_fraction - lost, 0.0))
-        return doubtful, maps.labels
-
-    def _look_for_clusters(
-        self, X: Array, Y: Array, rows: tuple[Any, Any], fit: CrossFit, share_accepted: float
-    ) -> None:
-        """Warn of swaps inside clusters of rows, if they would be accepted and nothing has been said of the kind."""
-        low, high = self.inlier_fraction_interval_
-        if low == 0:
-            return
-        found = min(share_accepted / max(self.inlier_fraction_, low), 1.0)
-
-        def accept(x: Any, y: Any) -> Mask:
-            return fit.judge(x, y) >= self.threshold_
-
-        if warn_of_clusters((X, Y), rows, accept, found, self.alpha, check_random_state(self.random_state)):
-            self.inlier_fraction_interval_ = 0.0, high
-
-    def _rate_of_look_alikes(
-        self, Y: Array, rows: tuple[Any, Any] | None, groups: Array | None, fit: CrossFit, accepted: Mask
-    ) -> float:
-        """Exchange the y of some accepted pairs for the one most like it: how many would still be accepted?
-
-        Not where x would fit its own y, which another pair then has, so much better that this is sure to be noticed.
-        """
-        if rows is None or not isinstance(Y, np.ndarray) or not accepted.any():
-            return float("nan")
-        kept = check_random_state(self.random_state).permutation(len(accepted))[:_ROWS_FOR_LOOK_ALIKES]
-        some = np.flatnonzero(accepted[kept])[:_LOOK_ALIKES]
-        other = most_alike(Y[kept], some, None if groups is None else groups[kept])
-        some, other = kept[some[other >= 0]], kept[other[other >= 0]]
-        if not some.size:
-            return float("nan")
-        x, y = rows
-        scores = fit.judge(x[some], y[other])
-        passed = scores >= self.threshold_
-        if fit.by_rivals is not None:
-            passed &= fit.judge(x[some], y[some]) - scores <= surely_beaten(len(x))
-        return float(np.mean(passed))
-
-    def _prepared_rows(self, pairs: PairedRows) -> tuple[ModelPairs, tuple[Any, Any] | None]:
-        """The pairs, prepared as they are read; also all rows at once, unless there are too many."""
-        if pairs.n_pairs > MOST_ONE_BY_ONE:
-            return self.prepare(pairs.X, pairs.Y), None
-        near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, unless they are on a device
-        prepared = self.prepare(near.X, near.Y)
-        return prepared, prepared_rows(prepared, slice(0, pairs.n_pairs))
-
-    def _cross_fit(
-        self,
-        prepared: ModelPairs,
-        rows: tuple[Any, Any] | None,
-        groups: Array | None,
-        strata: Array | None,
-        beside: Beside,
-    ) -> tuple[CrossFit, int]:
-        """Score all pairs and re-pairings; also a seed for what is worked out later."""
-        rng = check_random_state(self.random_state)
-        if rows is None:
-            return sampled_fit(prepared, self.n_folds, rng), rng.randint(2**31 - 1)
-        labels = pair_labels(prepared.X, prepared.Y, groups, strata)
-        depend = groups is None and strata is None and warn_of_dependence(*rows, labels, rng)
-        helped = beside.helper(prepared, labels, rng)
-        fit = cross_fit(prepared, labels, self.n_folds, rng, rows, helped, beside.most_deals)
-        return replace(fit, rows_depend=depend), rng.randint(2**31 - 1)
+    def _fit(self, X: Array, Y: Array) -> None:
+        self.fit(X, Y)
 
     def prepare(self, X: Array, Y: Array) -> ModelPairs:
         """Centre both sets, whiten them as far as there are pairs for it, give them unit mean square."""

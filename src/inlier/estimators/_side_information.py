@@ -12,8 +12,8 @@ from inlier._checks import check_flag, check_labels, relative_weights
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import MOST_DEALS, Teacher
 from inlier.calibration.retrieval import SelfLearner
-from inlier.calibration.same_columns import LearnerWithColumns
-from inlier.calibration.strategy import Learner, PairScorer
+from inlier.calibration.models.same_columns import LearnerWithColumns
+from inlier.calibration.models.learner import Learner, PairScorer
 from inlier.estimators._base import ModelPairs, column_names, row_labels
 from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows, as_table
@@ -25,14 +25,14 @@ _DEALS_OF_POOLS = 1  # of the folds, at most; with rows that have no partner eac
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class SideInformation:
     """What is known besides the pairs; nothing by default."""
 
     trust: FloatArray | None = None  # of each pair, between 0 and 1
     unpaired: tuple[FloatArray, FloatArray] | None = None  # rows without a partner
     columns: tuple[Array, Array] | None = None  # numbers of the columns that correspond
 
-    def of(self, rows: Mask) -> Beside:
+    def of(self, rows: Mask) -> SideInformation:
         """The same for some of the pairs."""
         return self if self.trust is None else replace(self, trust=self.trust[rows])
 
@@ -75,28 +75,29 @@ class _Trusting:
         return self.teacher.learn(taken) if taken.size else None
 
 
-def read_beside(
+def read_side_information(
     given: tuple[Any, Any],
     tables: tuple[Array, Array],
     same_columns: Any,
     sample_weight: Any,
     unpaired: Any,
     most: int,
-) -> Beside:
+) -> SideInformation:
     """Check what was given besides the pairs, which are known as they were given and as tables."""
     n = int(tables[0].shape[0])
     trust = relative_weights(sample_weight, n)
     trust = None if trust is None or (trust == 1).all() else trust
     rest = None if unpaired is None else _filled(read_unpaired(unpaired, tables))
+    rest = None if rest is None or not len(rest[0]) + len(rest[1]) else rest
     columns = _read_columns(given, tables, same_columns)
     for name, value in (("sample_weight", trust), ("unpaired", rest), ("same_columns=True", columns)):
         if value is not None and n > most:
             if name == "same_columns=True" and same_columns == "auto":
-                return Beside()
+                return SideInformation()
             raise ParameterError(
                 name, f"is respected among up to {most:,} pairs, and there are {n:,}. Fit a part of them."
             )
-    return Beside(trust, rest, columns)
+    return SideInformation(trust, rest, columns)
 
 
 def read_labels(n: int, groups: Any, strata: Any, fewest_groups: int, most: int) -> tuple[Array | None, Array | None]:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array
-from inlier.calibration.inner_products import unit
-from inlier.calibration.linear_map import SHARP, Significance
+from inlier.calibration.models.anchors import unit
+from inlier.calibration.models.linear_map import SHARP, Significance
 from inlier.rows.backend import beside, from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 

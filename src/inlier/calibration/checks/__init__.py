@@ -1,0 +1,1 @@
+"""What may take a verdict back, one file each: what it looks at, its constants, its sentence."""
