@@ -32,6 +32,9 @@ class MatchResult:
     p_values, q_values : ndarray of float, shape (n,), optional
         From a calibrated matcher: the chance that a wrong pair scores as high, and the smallest false
         discovery rate at which the pair is accepted.
+    certain_q_values, certain_mask, n_rivals : ndarray of shape (n,), optional
+        From `CalibratedMatcher`: the smallest rate at which it is this pair and no other, whether it is so, and
+        how many other rows would fit; -1 where none were compared.
     labels : pandas Index, optional
         Names of the rows of X, where it was a data frame.
     labels_y : pandas Index, optional
@@ -46,7 +49,7 @@ class MatchResult:
     >>> result
     <CalibratedMatcher result: 301 of 500 pairs called real (60.2%)>
     >>> list(result.columns()), bool(data.inlier_mask[result.worst(3)].any())
-    (['score', 'p_value', 'q_value', 'inlier'], False)
+    (['score', 'p_value', 'q_value', 'inlier', 'certain_q_value', 'certain', 'n_rivals'], False)
     """
 
     method: str
@@ -55,6 +58,9 @@ class MatchResult:
     threshold: float | FloatArray
     p_values: FloatArray | None = None
     q_values: FloatArray | None = None
+    certain_q_values: FloatArray | None = None
+    certain_mask: Mask | None = None
+    n_rivals: Array | None = None
     labels: Any = None
     labels_y: Any = None
 
@@ -92,7 +98,7 @@ class MatchResult:
         return places_of_lowest(to_host(self.scores), int(k))
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier.
+        """Return a pandas data frame with a row per pair: score, p- and q-value if there are any, inlier, certainty.
 
         Its index are the labels of the rows of X, if they had any; where those of y are others, they are its first
         column, ``partner``.
@@ -118,7 +124,15 @@ class MatchResult:
 
     def columns(self) -> dict[str, Array]:
         """Everything that there is per pair, by name."""
-        columns = {"score": self.scores, "p_value": self.p_values, "q_value": self.q_values, "inlier": self.inlier_mask}
+        columns = {
+            "score": self.scores,
+            "p_value": self.p_values,
+            "q_value": self.q_values,
+            "inlier": self.inlier_mask,
+            "certain_q_value": self.certain_q_values,
+            "certain": self.certain_mask,
+            "n_rivals": self.n_rivals,
+        }
         return {name: to_host(column) for name, column in columns.items() if column is not None}
 
 

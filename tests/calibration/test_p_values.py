@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import false_discovery_control
 
-from inlier.calibration.dependence import some_stand_out
 from inlier.calibration.p_values import (
     _evenly_spaced_among,
     calibrate,
@@ -317,22 +316,6 @@ def test_what_is_more_likely_wrong_by_other_evidence_is_not_accepted():
     found = calibrate(np.array([9.0, 8.0, 7.0]), np.random.default_rng(2).normal(size=10_000))
     doubted = found.doubting(np.array([0.9, 0.4, 0.0]))
     assert doubted.q_values.tolist() == [0.9, found.q_values[1], found.q_values[2]]
-
-
-def test_pairs_that_are_as_good_as_their_cluster_do_not_stand_out():
-    rng = np.random.default_rng(0)
-    for cluster in (0.2, 0.05):
-        assert not some_stand_out(rng.uniform(0, cluster, size=1000))
-        assert not some_stand_out(np.concatenate([rng.uniform(0, cluster, size=700), rng.uniform(size=300)]))
-    for strength in (1.0, 2.0, 4.0):  # real pairs, weak ones too, crowd near 0
-        real = norm.sf(rng.normal(strength, 1, size=1000))
-        assert some_stand_out(real)
-        assert some_stand_out(np.concatenate([real[:300], rng.uniform(size=700)]))
-    assert some_stand_out(rng.uniform(size=1000))  # nothing to tell
-    assert some_stand_out(rng.uniform(0, 0.004, size=1000))  # one in 1,000 re-pairings is a true pair
-    assert some_stand_out(np.full(1000, 0.0125))  # few re-pairings: no p-value can be smaller
-    values, counts = np.unique(np.round(rng.uniform(0, 0.2, size=5000), 3), return_counts=True)
-    assert not some_stand_out(values, counts)
 
 
 @pytest.mark.parametrize("n_real", [200, 2000, 3800])

@@ -203,7 +203,7 @@ def test_unpaired_rows_help_and_claims_hold(seed, promise):
     promise("wrong names", int((named & ~is_right).sum()), max(int(named.sum()), 1), 0.1, spread=2)
     assert is_right.mean() > 0.6
     assert helped.map_.error < 0.6
-    later, judge = helped._learned.preparation, helped._learned.judges.judges[0]
+    later, judge = helped._learned.preparation, helped._learned.judges.folds[0].judge
     x, y = later.x(X[:40]), later.y(Y[:40])
     table = judge.scores_of_all_pairings(x, y)
     np.testing.assert_allclose(judge.pairings(x, y)(np.arange(30), np.arange(10, 40)), np.diag(table, 10), atol=1e-5)

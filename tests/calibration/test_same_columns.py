@@ -99,7 +99,7 @@ def test_what_cannot_correspond_is_refused():
 def test_pairings_are_scored_alike_however_they_are_asked_for():
     X, Y, _ = genes_and_proteins(60, seed=0, n_columns=40)
     matcher = CalibratedMatcher(random_state=0, same_columns=True).fit(X, Y)
-    later, judge = matcher._learned.preparation, matcher._learned.judges.judges[0]
+    later, judge = matcher._learned.preparation, matcher._learned.judges.folds[0].judge
     x, y = later.x(X), later.y(Y)
     table = judge.scores_of_all_pairings(x, y)
     i, j = np.random.default_rng(0).integers(60, size=(2, 100))

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -168,15 +169,65 @@ def number_of_strangers(own: FloatArray, null: FloatArray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class PartnerSets:
+    """For each row of X, the rows of y that fit it as a partner would.
+
+    Attributes
+    ----------
+    n : int
+        How many rows there are.
+    miss : float
+        Chance that a set does not hold the partner.
+
+    Examples
+    --------
+    >>> from inlier import CalibratedMatcher
+    >>> from inlier.datasets import make_gaussian_pairs
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.8, noise=0.1, rng=0)
+    >>> sets = CalibratedMatcher(random_state=0).fit(data.X, data.Y).partner_sets(data.X, data.Y)
+    >>> sets.of(0), sets.sizes[:3], bool(sets.contains(0, 0))
+    """
+
+    n: int
+    bits: Array | None = None  # packed, a row for each x; None: all rows are in each set
+    strata: Array | None = None  # where a set may be all of a row's stratum
+    miss: float = SET_MISS
+
+    def contains(self, rows: Any, partners: Any) -> Any:
+        """Whether the sets of these rows of X hold these rows of y."""
+        rows, partners = np.broadcast_arrays(rows, partners)
+        if self.bits is None:
+            return np.ones(rows.shape, bool) if self.strata is None else self.strata[rows] == self.strata[partners]
+        return (self.bits[rows, partners >> 3] >> (7 - (partners & 7)).astype(np.uint8)) & 1 == 1
+
+    def of(self, row: int) -> Array:
+        """Rows of y in the set of a row of X, in rising order."""
+        return np.flatnonzero(self.contains(row, np.arange(self.n)))
+
+    @property
+    def sizes(self) -> Array:
+        """How many rows of y each set holds."""
+        if self.bits is not None:
+            return np.bitwise_count(self.bits).sum(axis=1, dtype=np.int64)
+        return np.full(self.n, self.n) if self.strata is None else np.bincount(self.strata)[self.strata]
+
+    def among(self, kept: Mask) -> PartnerSets:
+        """The same where these are some of the rows that were given; of the others nothing is known, so all fit."""
+        every = np.ones((kept.size, kept.size), dtype=bool)
+        some = np.flatnonzero(kept)
+        every[np.ix_(some, some)] = self.contains(np.arange(self.n)[:, None], np.arange(self.n))
+        return PartnerSets(kept.size, np.packbits(every, axis=1), None, self.miss)
+
+
+@dataclass(frozen=True, eq=False)
 class Partners:
     """What the partner sets of a fit say of its pairs."""
 
-    odds: Odds
+    sets: PartnerSets
     own: FloatArray  # odds of each pair
     rival: FloatArray  # highest odds of x_i with another y, or of y_i with another x
     n_rivals: Array
     lowest: FloatArray  # r(m), for all misses that are tried
-    lowest_of_sets: float
 
     @staticmethod
     def of(odds: Odds, q_values: FloatArray, n_strangers: float, rng: np.random.RandomState) -> Partners:
@@ -192,8 +243,10 @@ class Partners:
         n_wrong = min(number_of_strangers(own, null), n_strangers) if null.size else 0.0
         lowest = lowest_odds(own, null, n_wrong, _MISSES)
         of_sets = float(lowest_odds(own, null, n_wrong, np.array([SET_MISS]))[0])
+        bits = np.zeros((n, -(-n // 8)), dtype=np.uint8)
         for rows in odds.blocks():
             block = odds.block(rows)
+            bits[rows] = np.packbits((block >= of_sets) & np.isfinite(block), axis=1)
             for side in (0, 1):
                 others = np.where(odds.is_rival(rows, side), block, -np.inf)
                 if side == 1:  # other y for x_i
@@ -202,7 +255,7 @@ class Partners:
                 else:  # other x for y_j
                     np.maximum(rival, others.max(axis=0), out=rival)
                     counts[1] += (others >= of_sets).sum(axis=0)
-        return Partners(odds, own, rival, counts.max(axis=0), lowest, of_sets)
+        return Partners(PartnerSets(n, bits), own, rival, counts.max(axis=0), lowest)
 
     def certain_q_values(self) -> FloatArray:
         """Smallest bound on the share of wrong pairs among the certain, at which a pair is one of them.
@@ -242,4 +295,4 @@ def look_for_others(verdict: Verdict, fit: CrossFit, data: PreparedPairs, rng: n
     weights = np.clip(1 - verdict.q_values, 0.0, 1.0)
     odds = Odds.of(fit, x, y, data.labels, weights, rng)
     partners = Partners.of(odds, verdict.q_values, (1 - verdict.inlier_fraction) * data.n, rng)
-    return verdict.with_partners(partners.certain_q_values(), partners.n_rivals)
+    return verdict.with_partners(partners.certain_q_values(), partners.n_rivals, partners.sets)

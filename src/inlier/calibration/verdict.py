@@ -7,6 +7,7 @@ the second promise. A check (see `inlier.calibration.checks`) takes a verdict an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Verdict:
     inlier_fraction_at_least: float
     detection_p_value: float
     bounds: WrongAtMost
+    sets: Any = None  # PartnerSets, where they were looked for
     refusals: tuple[tuple[Mask, str], ...] = ()
     said: tuple[str, ...] = ()  # what a user should know of these data
 
@@ -62,9 +64,10 @@ class Verdict:
             judged.p_values, judged.q_values, np.ones(n), np.full(n, NOT_ASKED), share, at_least, judged.detection_p_value, bounds
         )
 
-    def with_partners(self, certain_q_values: FloatArray, n_rivals: Array) -> Verdict:
+    def with_partners(self, certain_q_values: FloatArray, n_rivals: Array, sets: Any) -> Verdict:
         """The same, and whether others would fit; nothing is certain that is not better than strangers."""
-        return replace(self, certain_q_values=np.maximum(certain_q_values, self.q_values), n_rivals=n_rivals)
+        certain = np.maximum(certain_q_values, self.q_values)
+        return replace(self, certain_q_values=certain, n_rivals=n_rivals, sets=sets)
 
     def saying(self, sentence: str) -> Verdict:
         """The same, with one more thing to say."""
@@ -95,6 +98,7 @@ class Verdict:
             q_values=spread(self.q_values, 1.0),
             certain_q_values=spread(self.certain_q_values, 1.0),
             n_rivals=spread(self.n_rivals, NOT_ASKED),
+            sets=None if self.sets is None else self.sets.among(kept),
             inlier_fraction=share * self.inlier_fraction,
             inlier_fraction_at_least=share * self.inlier_fraction_at_least,
             refusals=tuple((spread(rows, False), why) for rows, why in self.refusals),

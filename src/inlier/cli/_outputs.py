@@ -43,6 +43,9 @@ _PAIR_COLUMNS = {
     "p_value",
     "q_value",
     "inlier",
+    "certain_q_value",
+    "certain",
+    "n_rivals",
     "near_miss",
 }
 

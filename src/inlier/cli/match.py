@@ -122,7 +122,8 @@ class _Settings:
 @repair_options
 @learning_options
 @answer_options(
-    "row, row_y and key if joined, source and target with --pairs, score, p- and q-value, inlier",
+    "row, row_y and key if joined, source and target with --pairs, score, p- and q-value, inlier, certain q-value, "
+    "certain, n_rivals",
     alpha_of=" (calibrated)",
 )
 @click.pass_context
@@ -212,7 +213,6 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         if wanted.same_columns:
             matcher.set_params(same_columns=wanted.columns(first, second))
         matcher.fit(pairing.X, pairing.Y, **given)
-        job.notes.extend(_on_maps(matcher))
         if wanted.new_file is not None:
             stage("looking for new partners")
         findings = tuple(wanted.write(matcher, first, second, pairing))
@@ -232,29 +232,19 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
     return summary
 
 
-def _on_maps(matcher: PairMatcher) -> Iterator[str]:
-    """Say so where pairs follow several maps."""
-    labels = getattr(matcher, "map_labels_", None)
-    if labels is not None and matcher.n_maps_ > 1:
-        others = int((labels > 0).sum())
-        yield (
-            f"{others:,} pairs follow another map than those that are called real: a second motion, another batch? To "
-            f"see them, match the pairs that are left."
-        )
-
-
 def _match_stored(chosen: _Settings, job: Job, tables: tuple[StoredRows, StoredRows]) -> MatchSummary:
     """Match files larger than memory: rows are read in stretches, with a bar, and pairs written as they are decided."""
     from inlier.estimators.streaming import bytes_to_read, fit_files
     from inlier.io import write_blocks
-    from inlier.report.match_summary import Tally, summarise_streamed
+    from inlier.report.match_summary import summarise_streamed
+    from inlier.report.tally import Tally
 
     with job.noting():
         matcher = _matcher(chosen, *tables)
     output, tally = job.output, Tally()
     suffix = "" if output is None else output.suffix.lower()
     is_on_screen = output == STDOUT and sys.stdout.isatty()
-    n_columns = 4 if matcher.is_calibrated else 2  # score, inlier; and p- and q-value
+    n_columns = 7 if matcher.is_calibrated else 2  # score, inlier; p- and q-value, and what is certain
     again = {".json": n_columns, ".npz": n_columns - 1}.get(suffix, 0)  # they are kept column after column
     expected = bytes_to_read(matcher, *tables) + again * sum(table.n_bytes for table in tables)
     with bytes_read(expected, quiet=job.quiet or is_on_screen) as on_read:

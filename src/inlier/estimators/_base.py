@@ -79,7 +79,8 @@ class PairMatcher(BaseEstimator):
     def result_(self) -> MatchResult:
         """The answer as one frozen object, with tables and JSON."""
         check_is_fitted(self, "inlier_mask_")
-        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_", "_labels", "_labels_y")
+        certain = ("certain_q_values_", "certain_mask_", "n_rivals_")
+        names = ("inlier_mask_", "scores_", "threshold_", "p_values_", "q_values_", *certain, "_labels", "_labels_y")
         return MatchResult(type(self).__name__, *(_read_only(getattr(self, name, None)) for name in names))
 
     def to_frame(self) -> Any:

@@ -239,8 +239,8 @@ class SplitMatcher(PairMatcher):
         True where the pair's part called it an inlier.
     part_ : ndarray of int, shape (n,)
         Which part each pair was in.
-    p_values_, q_values_, inlier_fraction_, inlier_fraction_interval_, null_scores_, n_re_pairings_
-        As the matcher gives them, if it is calibrated; of shares and the ends of their intervals the mean over pairs.
+    p_values_, q_values_, inlier_fraction_, null_scores_, n_re_pairings_
+        As the matcher gives them, if it is calibrated; of the shares the mean over pairs.
     result_ : MatchResult
         The answer as one object.
     n_features_in_ : int
@@ -253,7 +253,8 @@ class SplitMatcher(PairMatcher):
 
     A calibrated matcher keeps its rate in each part, not over all of them: where no pair is real, the
     chance that a part accepts any is up to ``alpha``, and that one of the parts does up to ``n_splits``
-    times as much.
+    times as much. No pair is called certain, for a part does not see the rows of the others; and bounds of the
+    parts make no bound of the whole.
 
     Examples
     --------
@@ -317,8 +318,6 @@ class SplitMatcher(PairMatcher):
             self.null_scores_ = np.sort(np.concatenate([matcher.null_scores_ for matcher in fitted]))
             self.n_re_pairings_ = sum(matcher.n_re_pairings_ for matcher in fitted)
             self.inlier_fraction_ = float(np.average([m.inlier_fraction_ for m in fitted], weights=sizes))
-            ends = np.average([m.inlier_fraction_interval_ for m in fitted], axis=0, weights=sizes)
-            self.inlier_fraction_interval_ = float(ends[0]), float(ends[1])
 
     def _check_parameters(self, n_pairs: int) -> None:
         if not isinstance(self.matcher, PairMatcher):

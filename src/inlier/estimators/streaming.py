@@ -20,7 +20,15 @@ from inlier.rows.files import NpyFile, StoredRows, blocks_of
 from inlier.rows.threads import row_ranges
 
 _LANCZOS_PASSES = 22  # of the eigenvector where d_x d_y is large; how many it takes depends on the data
-_COLUMNS = {"score": "scores_", "p_value": "p_values_", "q_value": "q_values_", "inlier": "inlier_mask_"}
+_COLUMNS = {
+    "score": "scores_",
+    "p_value": "p_values_",
+    "q_value": "q_values_",
+    "inlier": "inlier_mask_",
+    "certain_q_value": "certain_q_values_",
+    "certain": "certain_mask_",
+    "n_rivals": "n_rivals_",
+}
 
 
 @dataclass(frozen=True)

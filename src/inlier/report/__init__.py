@@ -10,12 +10,12 @@ if TYPE_CHECKING:
         MatchSummary,
         Origin,
         StreamedSummary,
-        Tally,
         summarise,
         summarise_streamed,
     )
     from inlier.report.pages import MatchReport, Part, RegistrationReport, render_page, report_on
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
+    from inlier.report.tally import Tally
 
 __all__ = [
     "CloudReport",
@@ -41,8 +41,9 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "cloud_summary": "CloudReport CloudSummary report_on_clouds summarise_clouds",
-        "match_summary": "MatchSummary Origin StreamedSummary Tally summarise summarise_streamed",
+        "match_summary": "MatchSummary Origin StreamedSummary summarise summarise_streamed",
         "pages": "MatchReport Part RegistrationReport render_page report_on",
         "registration_summary": "RegistrationSummary summarise_registration",
+        "tally": "Tally",
     },
 )

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from inlier._typing import FloatArray, Mask
-from inlier.report.match_summary import DOUBTFUL, REAL, VERDICTS, WRONG, MatchSummary
+from inlier.report.match_summary import MatchSummary
+from inlier.report.tally import DOUBTFUL, REAL, VERDICTS, WRONG
 from inlier.report.words import percent, power_of_ten
 from inlier.result import MatchResult
 

@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.estimators.paper import SplitMatcher
 from inlier.report.repair_summary import repair_to_dict
-from inlier.report.words import interval_in_words, pairs_in_words, percent, rounded_up
-from inlier.result import MatchResult, places_of_lowest
+from inlier.report.tally import DOUBTFUL, MORE_LIKELY_WRONG, N_WORST, VERDICTS, WRONG, Tally, verdicts_of
+from inlier.report.words import certain_in_words, pairs_in_words, percent, rounded_up, share_in_words
+from inlier.result import MatchResult
 
 if TYPE_CHECKING:
     from inlier.estimators._base import PairMatcher
     from inlier.estimators.repair import Repair
     from inlier.estimators.streaming import FittedFiles
 
-REAL, DOUBTFUL, WRONG = VERDICTS = ("real", "doubtful", "wrong")
-_MORE_LIKELY_WRONG = 0.5  # q-values above it
-_TWO_SIDED = 1.96  # standard errors, where an error is known but no interval
+_CONFIDENCE = 0.95  # of the bounds on the number of wrong pairs, and on the share of real ones
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word
-_WORTH_A_WORD = 0.05  # share of swaps between look-alikes that would go unnoticed
-_WORST = 10  # pairs, as many as anything shows
 _PLAIN = (bool, int, float, str)  # settings that stay what they are
 _PACKAGES = ("inlier", "numpy", "scipy", "scikit-learn", "numba")  # that compute
 _METHODS = {"CalibratedMatcher": "calibrated", "RowSumMatcher": "row-sum", "EigenvectorMatcher": "eigenvector"}
@@ -42,54 +39,6 @@ class Origin:
     sources: tuple[str, ...] = ()  # names of the two files
     command: str | None = None  # what to type to get the same again
     notes: tuple[str, ...] = ()  # what was left out or noticed on the way, in sentences
-
-
-@dataclass
-class Tally:
-    """What is counted of the pairs, all at once or block by block; none is held but the worst.
-
-    Attributes
-    ----------
-    counts : ndarray of int
-        How many pairs are accepted, neither accepted nor like wrong ones, like wrong ones.
-    n_on_their_way : int
-        How many have p-values that are neither small nor those of wrong pairs alone.
-    lowest_q : tuple of float and int
-        The lowest q-value, and how many pairs have it.
-    lowest_score, highest_score : float
-        The scores lie between them.
-    worst : dict of ndarrays
-        The columns of the ten pairs with the lowest scores, the lowest first, of equal ones the first.
-    """
-
-    counts: Array = field(default_factory=lambda: np.zeros(len(VERDICTS), dtype=np.int64))
-    n_on_their_way: int = 0
-    lowest_q: tuple[float, int] = (np.inf, 0)
-    lowest_score: float = np.inf
-    highest_score: float = -np.inf
-    worst: dict[str, Array] = field(default_factory=dict)
-    _worst_scores: Array = field(default_factory=lambda: np.empty(0))
-
-    def add(self, block: Mapping[str, Array], scores: Array) -> None:
-        """Count a block of pairs: its columns by name, and the scores that they are ordered by."""
-        q = block.get("q_value")
-        self.counts += np.bincount(verdicts_of(block["inlier"], q), minlength=len(VERDICTS))
-        if "p_value" in block:
-            from inlier.calibration.p_values import on_their_way  # the paper's methods need none of that
-
-            self.n_on_their_way += int(np.count_nonzero(on_their_way(block["p_value"])))
-        self.lowest_score = min(self.lowest_score, float(scores.min()))
-        self.highest_score = max(self.highest_score, float(scores.max()))
-        if q is not None and float(q.min()) <= self.lowest_q[0]:
-            least = float(q.min())
-            before = self.lowest_q[1] if self.lowest_q[0] == least else 0
-            self.lowest_q = least, before + int((q == least).sum())
-        low = places_of_lowest(scores, _WORST)
-        both = np.concatenate([self._worst_scores, scores[low]])
-        order = np.argsort(both, kind="stable")[:_WORST]
-        kept = self.worst or {name: column[:0] for name, column in block.items()}
-        self.worst = {name: np.concatenate([kept[name], column[low]])[order] for name, column in block.items()}
-        self._worst_scores = both[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +54,15 @@ class MatchSummary:
     ends: tuple[Array, Array] | None = None  # what a table of pairs calls the two of them: ids, or rows
     alpha: float | None = None
     inlier_fraction: float | None = None
-    inlier_fraction_error: float | None = None
-    inlier_fraction_interval: tuple[float, float] | None = None
-    look_alike_rate: float | None = None
+    inlier_fraction_at_least: float | None = None
+    wrong_at_most: int | None = None  # of the accepted, with 95 % confidence
     detection_p_value: float | None = None
     null_scores: FloatArray | None = None
     n_re_pairings: int | None = None
     n_parts: int = 1
-    of_another_map: Array | None = None  # pairs that are no accident, but follow another map than those called real
-    left_out: Array | None = None  # pairs of which nothing can be said
+    left_out: Mask | None = None  # pairs of which nothing can be said
+    refusals: tuple[tuple[Mask, str], ...] = ()  # pairs for which no promise holds, and why
+    why_not: Array | None = None  # what refused each pair, where there are such
     origin: Origin = field(default_factory=Origin)
     repair: Repair | None = None
     findings: tuple[str, ...] = ()  # what else was found, in sentences
@@ -127,23 +76,15 @@ class MatchSummary:
         if found == 0:
             return f"None of the {n:,} pairs can be called real at alpha = {self.alpha:g}."
         pairs = "pair is" if n == 1 else "pairs are"
-        unless = " unless similar rows were swapped" if self._swaps_may_be_unnoticed else ""
-        return f"{found:,} of {n:,} {pairs} real, with at most {percent(self.alpha)} wrong among them{unless}."
+        return f"{found:,} of {n:,} {pairs} real, with at most {percent(self.alpha)} wrong among them."
 
     @property
     def details(self) -> list[str]:
         """What else there is to say, a sentence each."""
-        sentences = []
-        if self.share is not None:
-            sentences.append(f"Share of real pairs, found or not: {self.share}.")
+        sentences = [*self._about_the_found(), *self._about_the_share()]
+        sentences += [f"{pairs_in_words(int(rows.sum()), 'were')} refused: {why}." for rows, why in self.refusals]
         if self.alpha is not None and self.repair is None:
             sentences.append(self._about_the_others())
-        if self.look_alike_rate is not None and self.look_alike_rate >= _WORTH_A_WORD:
-            rate = percent(round(self.look_alike_rate, 2))
-            sentences.append(
-                f"If similar rows may have been swapped: {rate} of the accepted pairs would be accepted with the most "
-                f"similar other row, too."
-            )
         if self.repair is not None:
             sentences.append(self.repair.answer)
         sentences += self.findings
@@ -151,46 +92,47 @@ class MatchSummary:
         return sentences
 
     @property
-    def share(self) -> str | None:
-        """The share of real pairs as far as it is known, in words."""
-        if self.interval is None:
-            return None
-        words = interval_in_words(*self.interval)
-        if not self._swaps_may_be_unnoticed:
-            return words
-        how_few = "; how few cannot be told" if self.interval[1] < 1 else ""
-        return f"{words}{how_few}, since similar rows may have been swapped unnoticed"
-
-    @property
-    def _swaps_may_be_unnoticed(self) -> bool:
-        """Whether the share has no lower end although pairs were accepted: these may be swaps between similar rows."""
-        low = None if self.inlier_fraction_interval is None else self.inlier_fraction_interval[0]
-        return low == 0 and self.n_inliers > 0
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the share of real pairs; where only an error is known, about two of them."""
-        if self.inlier_fraction_interval is not None:
-            return self.inlier_fraction_interval
-        if self.inlier_fraction is None or self.inlier_fraction_error is None:
-            return None
-        spread = _TWO_SIDED * self.inlier_fraction_error
-        return max(self.inlier_fraction - spread, 0.0), min(self.inlier_fraction + spread, 1.0)
-
-    @property
     def tells_wrong(self) -> bool:
         """Whether pairs that score as re-pairings do are more likely wrong than real.
 
-        A registration knows where pairs should lie, and the paper's methods have nothing to go by but their cut.
+        The paper's methods have nothing to go by but their cut.
         """
-        if self.repair is not None or self.inlier_fraction_interval is None or self.inlier_fraction is None:
+        if self.repair is not None or self.alpha is None or self.inlier_fraction is None:
             return True  # a repair has looked at each row
         if self.tally.counts[-1] == self.n_pairs:
             return False
         from inlier.calibration.p_values import tells_wrong
 
-        others = 0.0 if self.of_another_map is None else float(self.of_another_map.mean())
-        return tells_wrong(self.tally.n_on_their_way, self.n_pairs, min(self.inlier_fraction + others, 1.0))
+        return tells_wrong(self.tally.n_on_their_way, self.n_pairs, self.inlier_fraction)
+
+    @property
+    def n_certain(self) -> int | None:
+        """Number of pairs that no other row would replace; None where the method does not tell."""
+        return self.tally.n_certain
+
+    def _about_the_found(self) -> Iterator[str]:
+        """Of the accepted pairs: how many of them are wrong in this table, and of how many it can be no other row."""
+        if not self.n_inliers:
+            return
+        if self.wrong_at_most is not None:
+            wrong = self.wrong_at_most
+            some = "none" if wrong == 0 else "at most one" if wrong == 1 else f"at most {wrong:,}"
+            are = "is" if wrong <= 1 else "are"
+            yield f"In this table {some} of them {are} wrong, with {percent(_CONFIDENCE)} confidence."
+        fit, n_certain = self.tally.rows_that_fit, self.n_certain or 0
+        if n_certain or fit is not None:
+            yield certain_in_words(n_certain, self.n_inliers - n_certain, fit or (1, 1), self.alpha or 0.0)
+        elif self.n_certain is not None:
+            from inlier.calibration.partner_sets import MOST_COMPARED
+
+            if self.n_pairs > MOST_COMPARED:
+                yield f"Whether other rows would fit was not looked at: there are more than {MOST_COMPARED:,} pairs."
+
+    def _about_the_share(self) -> list[str]:
+        """The share of real pairs, found or not, as far as it is known."""
+        if self.inlier_fraction is None:
+            return []
+        return [share_in_words(self.inlier_fraction, self.inlier_fraction_at_least, found=self.n_inliers > 0)]
 
     def _about_the_others(self) -> str:
         """How many pairs are wrong or doubtful; where nobody can be called wrong, why."""
@@ -207,7 +149,7 @@ class MatchSummary:
     def _what_alpha_would_do(self) -> str | None:
         """Where nothing was found: from which alpha on something would be."""
         least, n = self.tally.lowest_q
-        if self.n_inliers or least > _MORE_LIKELY_WRONG:
+        if self.n_inliers or least > MORE_LIKELY_WRONG:
             return None
         pairs = "most convincing pair" if n == 1 else f"{n:,} most convincing pairs"
         return f"The {pairs} would be accepted from alpha = {rounded_up(least):g} on."
@@ -263,14 +205,13 @@ class MatchSummary:
 
     @property
     def _verdicts(self) -> Array:
-        """The same where it can be told who is wrong: what follows another map is not, nor what holds no values."""
+        """The same where it can be told who is wrong: what was refused is not, nor what holds no values."""
         if self.repair is not None:
             suspects = self.repair.suspects[: self.result.n_pairs]
             return np.where(self.result.inlier_mask, 0, np.where(suspects, 2, 1)).astype(np.int8)
         verdicts = verdicts_of(self.result.inlier_mask, self.result.q_values)
-        for undecided in (self.of_another_map, self.left_out):
-            if undecided is not None:
-                verdicts[undecided] = np.minimum(verdicts[undecided], VERDICTS.index(DOUBTFUL))
+        for undecided in (*(rows for rows, _ in self.refusals), *([] if self.left_out is None else [self.left_out])):
+            verdicts[undecided] = np.minimum(verdicts[undecided], VERDICTS.index(DOUBTFUL))
         return verdicts
 
     @property
@@ -281,12 +222,12 @@ class MatchSummary:
         return dict(zip(VERDICTS, (real, *told), strict=True))
 
     def columns(self) -> dict[str, Array]:
-        """Everything there is per pair: row, row in Y where it is another, key, ends, score, p- and q-value, inlier."""
+        """Everything there is per pair: row, row in Y where it is another, key, ends, and what `MatchResult` has."""
         names = {"row": self.rows, "row_y": self.rows_y, "key": self.keys}
         names |= {} if self.ends is None else dict(zip(("source", "target"), self.ends, strict=True))
         return {name: column for name, column in names.items() if column is not None} | self.result.columns()
 
-    def worst(self, k: int = _WORST) -> list[dict[str, Any]]:
+    def worst(self, k: int = N_WORST) -> list[dict[str, Any]]:
         """The ``k`` pairs with the lowest scores, the lowest first, a dictionary each; at most ten."""
         columns = {name: column[:k].tolist() for name, column in self.tally.worst.items()}
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -299,11 +240,11 @@ class MatchSummary:
             "notes": list(self.origin.notes),
             "n_pairs": self.n_pairs,
             "n_inliers": self.n_inliers,
+            "n_certain": self.n_certain,
             "alpha": self.alpha,
+            "wrong_at_most": self.wrong_at_most,
             "inlier_fraction": self.inlier_fraction,
-            "inlier_fraction_error": self.inlier_fraction_error,
-            "inlier_fraction_interval": None if self.interval is None else list(self.interval),
-            "look_alike_rate": self.look_alike_rate,
+            "inlier_fraction_at_least": self.inlier_fraction_at_least,
             "detection_p_value": self.detection_p_value,
             "threshold": np.asarray(self.result.threshold).tolist(),
             "verdicts": self.counts,
@@ -397,9 +338,10 @@ def summarise(
         repair = replace(repair, labels=numbers if any(repair.n_unpaired) else known)
     facts |= {"rows_y": rows_y, "keys": names, "ends": ends, "origin": origin or Origin()}
     facts |= {"repair": repair, "findings": findings}
-    labels = getattr(matcher, "map_labels_", None)
-    facts["of_another_map"] = labels > 0 if isinstance(labels, np.ndarray) and (labels > 0).any() else None
     facts["left_out"] = getattr(matcher, "left_out_", None)
+    verdict = getattr(matcher, "verdict_", None)
+    if verdict is not None and verdict.refusals:
+        facts |= {"refusals": verdict.refusals, "why_not": verdict.why_not(facts["alpha"])}
     return MatchSummary(result=result, rows=rows, **facts)
 
 
@@ -409,23 +351,16 @@ def facts_of(matcher: PairMatcher, *, calibrated: bool) -> dict[str, Any]:
     settings = inner.get_params(deep=False) | {"n_splits": n_parts}
     if n_parts > 1:
         settings["random_state"] = matcher.random_state
-    shares = ("inlier_fraction", "inlier_fraction_error", "inlier_fraction_interval")
-    names = (*shares, "detection_p_value", "null_scores", "n_re_pairings")
-    rate = getattr(matcher, "look_alike_rate_", np.nan)
+    names = ("inlier_fraction", "inlier_fraction_at_least", "detection_p_value", "null_scores", "n_re_pairings")
+    verdict = getattr(matcher, "verdict_", None)
     return {
-        "look_alike_rate": None if np.isnan(rate) else rate,
+        "wrong_at_most": None if verdict is None else verdict.wrong_at_most(inner.alpha, _CONFIDENCE),
         "method": _METHODS.get(type(inner).__name__, type(inner).__name__),
         "settings": {name: value if isinstance(value, _PLAIN) else str(value) for name, value in settings.items()},
         "alpha": float(inner.alpha) if calibrated else None,
         "n_parts": n_parts,
         **{name: getattr(matcher, f"{name}_", None) for name in names},
     }
-
-
-def verdicts_of(mask: Array, q_values: Array | None) -> Array:
-    """Per pair the place in `VERDICTS`: what is neither accepted nor like wrong pairs is doubtful."""
-    is_wrong = True if q_values is None else q_values > _MORE_LIKELY_WRONG
-    return np.where(mask, 0, np.where(is_wrong, 2, 1)).astype(np.int8)
 
 
 @cache

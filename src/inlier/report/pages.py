@@ -17,9 +17,10 @@ from inlier.estimators.registration import Registration
 from inlier.estimators.repair import Repair
 from inlier.io import write_file
 from inlier.report.charts import q_chart, residual_chart, score_chart
-from inlier.report.match_summary import VERDICTS, MatchSummary, summarise, versions
+from inlier.report.match_summary import MatchSummary, summarise, versions
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
 from inlier.report.repair_summary import REPAIRED, repair_to_dict
+from inlier.report.tally import VERDICTS
 from inlier.report.words import power_of_ten
 
 _ALL_SHOWN = 1_000  # pairs up to which the table holds all of them
@@ -30,8 +31,19 @@ _REPAIRED_SHOWN = 200  # rows with a wrong partner that are listed
 _HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
-_SHOWN = ("key", "row", "source", "target", "residual", "score", "q_value")  # columns of the table
-_HEADINGS = {"key": "pair", "q_value": "q-value"}  # where they are not the column's name
+_SHOWN = (
+    "key",
+    "row",
+    "source",
+    "target",
+    "residual",
+    "score",
+    "q_value",
+    "certain",
+    "n_rivals",
+)  # columns of the table
+_HEADINGS = {"key": "pair", "q_value": "q-value", "n_rivals": "others that fit", "why_not": "refused"}
+_MINOR = ("certain", "n_rivals", "why_not")  # left out on phones
 
 
 class MatchReport:
@@ -120,6 +132,7 @@ def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | Non
                 "judged_by": judged_by,
                 "n_re_pairings": summary.n_re_pairings,
                 "tells_wrong": summary.tells_wrong,
+                "tells_certain": bool(summary.n_certain) or summary.tally.rows_that_fit is not None,
             },
         ),
         Part("pairs.html", _pairs_table(summary), script="pairs.js"),
@@ -134,8 +147,10 @@ def _settings(summary: MatchSummary) -> Part:
 def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
     """Rows for the table: all pairs of a small set; of a large one the worst, and those nearest to the cut."""
     places = shown_pairs(summary)
-    columns = summary.columns()
-    names = [name for name in _SHOWN if name in columns]
+    columns = summary.columns() | ({} if summary.why_not is None else {"why_not": summary.why_not.astype(np.str_)})
+    if "n_rivals" in columns and (columns["n_rivals"] < 0).all():
+        columns = {name: column for name, column in columns.items() if name not in ("certain", "n_rivals")}
+    names = [name for name in (*_SHOWN, "why_not") if name in columns]
     order = {"score": "ascending"} if "score" in columns else {"residual": "descending"}
     values = [_short(columns[name][places]) for name in names]
     verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
@@ -144,7 +159,7 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
             {
                 "name": _HEADINGS.get(name, name),
                 "is_text": name == "verdict" or columns[name].dtype.kind == "U",
-                "is_minor": name == "row" and ("key" in names or "source" in names),  # left out on phones
+                "is_minor": name in _MINOR or (name == "row" and ("key" in names or "source" in names)),
                 "sorted": order.get(name),
             }
             for name in (*names, "verdict")
@@ -182,6 +197,8 @@ def _shown(value: float, name: str) -> str:
 
 def _short(values: Array) -> list[Any]:
     """Numbers with as many digits as anyone reads, to keep the page small."""
+    if values.dtype.kind == "b":
+        return np.where(values, "yes", "no").tolist()
     if values.dtype.kind != "f":
         return values.tolist()
     return [float(f"{value:.{_DIGITS}g}") for value in values]

@@ -21,11 +21,12 @@ from inlier.calibration.p_values import evenly_spaced
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.registration import Registration
 from inlier.report.match_summary import MatchSummary, Origin, summarise
-from inlier.report.words import percent
+from inlier.report.words import interval_in_words, percent
 from inlier.transforms import Transformation
 from inlier.transforms.transformations import in_brackets
 
 _MAP_NAMES = {"rigid": "rigid motion", "orthogonal": "rotation or reflection", "affine": "affine map"}  # else the model
+_TWO_SIDED = 1.96  # standard errors of a share to either side
 _SILENT_SETTINGS = ("n_splits", "raise_on_failure")  # nothing depends on them here
 _DRAWN, _DRAWN_NUMBERS = 3000, 300_000  # most pairs, and most numbers of one side, that a picture is made of
 _MOST_POINTS = 4000  # of each set
@@ -91,6 +92,20 @@ class RegistrationSummary(MatchSummary):
         return [found, *self._about_near_misses, *super().details]
 
     @property
+    def tells_wrong(self) -> bool:
+        """It is known where the partners of all points should lie."""
+        return True
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share of real pairs, from its standard error."""
+        share, spread = self.registration.inlier_fraction_, _TWO_SIDED * self.registration.inlier_fraction_error_
+        return max(share - spread, 0.0), min(share + spread, 1.0)
+
+    def _about_the_share(self) -> list[str]:
+        return [f"Share of real pairs, found or not: {interval_in_words(*self.interval)}."]
+
+    @property
     def n_near_misses(self) -> int:
         """Number of pairs that agree better than chance, but not as tightly as those called real."""
         return int(np.count_nonzero(self.registration.near_miss_mask_))
@@ -153,7 +168,9 @@ class RegistrationSummary(MatchSummary):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the pairs."""
-        return {**super().to_dict(), "transformation": self.transformation_dict() or None}
+        error = self.registration.inlier_fraction_error_
+        shares = {"inlier_fraction_error": error, "inlier_fraction_interval": list(self.interval)}
+        return {**super().to_dict(), **shares, "transformation": self.transformation_dict() or None}
 
 
 def summarise_registration(

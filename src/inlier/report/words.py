@@ -18,8 +18,7 @@ def percent(share: float) -> str:
 
 def interval_in_words(low: float, high: float) -> str:
     """An interval of a share as people say it, rounded outwards: an end that says nothing is left out."""
-    width = 100 * (high - low)
-    digits = 0 if width >= _COARSE else 1 if width >= _COARSE / 10 else 2
+    digits = _digits(high - low)
     step = 10.0**-digits
     # what is left of a product by rounding must not move an end by a whole step
     least, most = floor(round(100 * low / step, 6)) * step, ceil(round(100 * high / step, 6)) * step
@@ -28,6 +27,46 @@ def interval_in_words(low: float, high: float) -> str:
     if most >= 100:
         return f"at least {least:.{digits}f} %"
     return f"at most {most:.{digits}f} %" if least <= 0 else f"between {least:.{digits}f} and {most:.{digits}f} %"
+
+
+def share_in_words(share: float, at_least: float | None, *, found: bool) -> str:
+    """A sentence on the share of real pairs: an estimate, and a bound from below, rounded downwards."""
+    if not found and not at_least:
+        return "How many of all pairs are real, found or not, cannot be told from these scores."
+    digits = 0 if at_least is None else _digits(2 * (share - at_least))
+    about = f"About {100 * share:.{digits}f} % of all pairs are real, found or not"
+    if at_least is None:
+        return f"{about}."
+    least = floor(round(100 * at_least * 10**digits, 6)) / 10**digits
+    return f"{about}; " + (
+        f"at least {least:.{digits}f} % with 95 % confidence." if least > 0 else "how few cannot be told."
+    )
+
+
+def certain_in_words(n_certain: int, n_others: int, fit: tuple[int, int], alpha: float) -> str:
+    """A sentence on accepted pairs: of how many it can be no other row, and how many rows typically fit the others."""
+    if n_others == 0:
+        return "All of them are certain: no other row would fit."
+    low, high = fit
+    unsure = f"that is not sure enough at alpha = {alpha:g}"
+    rows = f"up to {high:,} rows" if low == 1 else f"any of {low:,} to {high:,} rows"
+    rows = f"any of {high:,} rows" if low == high else rows
+    if n_certain == 0:
+        return (
+            f"None is certain: no other row seems to fit, but {unsure}."
+            if high == 1
+            else f"None is certain: for most, {rows} would fit."
+        )
+    beginning = f"{n_certain:,} {'is' if n_certain == 1 else 'are'} certain: no other row would fit"
+    others = "the other one" if n_others == 1 else f"the other {n_others:,}"
+    if high == 1:
+        return f"{beginning}; of {others} {unsure}."
+    return f"{beginning}; for {others if n_others == 1 else 'most of the others'}, {rows} would."
+
+
+def _digits(width: float) -> int:
+    """Digits after the point that a share in per cent is worth, known up to so much."""
+    return 0 if 100 * width >= _COARSE else 1 if 100 * width >= _COARSE / 10 else 2
 
 
 def power_of_ten(value: float, digits: int = 1) -> str:
@@ -44,6 +83,7 @@ def rounded_up(value: float) -> float:
     return ceil(value / step) * step
 
 
-def pairs_in_words(n_pairs: int) -> str:
+def pairs_in_words(n_pairs: int, are: str = "are") -> str:
     """The beginning of a sentence on so many pairs."""
-    return "No pair is" if n_pairs == 0 else "One pair is" if n_pairs == 1 else f"{n_pairs:,} pairs are"
+    one = {"are": "is", "were": "was"}[are]
+    return f"No pair {one}" if n_pairs == 0 else f"One pair {one}" if n_pairs == 1 else f"{n_pairs:,} pairs {are}"

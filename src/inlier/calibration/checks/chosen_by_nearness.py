@@ -1,15 +1,17 @@
 """Were the pairs chosen because they are near each other in the very columns that judge them? Then nothing is told.
 
 Let u be the distance of a row to its own partner over that to the nearest other. Partners do not know who is nearest, so
-nothing happens at u = 1: what lies beyond continues what lies before. Pairs that were chosen by nearness have u < 1, all
-of them, and many close to 1: a cliff. Let s be the standard deviation of log u, N1 and N2 the numbers of pairs between
--5/4, -3/4 and -1/4 s, and N3 that beyond +1/4 s (between, the distance of the chooser may differ a little from ours).
-Where log u has a smooth density with one mode, N3 is hardly less than N2 min(1, N2 / N1)^2 / 2; a normal one has 1.2 to
-1.5 times as many. That is tested in each of the distances that a chooser may have used: after a rotation and, where both
-tables have as many columns, as the columns are.
+nothing happens at u = 1: what lies beyond continues what lies before. Pairs that were chosen by nearness end there, like
+off a cliff. In d dimensions the nearest of strangers has log u = -t with density d exp(-d t), so that a stretch of 2 / d
+holds most of them. Let A, B and C be the numbers of pairs with log u in the two such stretches below 0 and in the one
+above. Where the density is smooth and falls as B / A says, or not at all, C is B min(1, B / A), and half of that where
+its fall is steepening. Fewer than that half are a sign, in either of the distances that a chooser may have used: after a
+rotation, and as the columns are.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
@@ -19,36 +21,46 @@ from scipy.stats import binom
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.verdict import Verdict
 
-_EDGES = (-1.25, -0.75, -0.25, 0.25)  # of stretches of log u, in its standard deviations
-_SURE = 0.02  # chance of so many ties won, from which on it is said
-_MOST = 5_000  # accepted pairs that are looked at
+_STRETCH = 2.0  # over the dimension: of log u
+_STEEPENING = 0.5
+_SURE = 0.02  # chance of so few ties lost, from which on it is said
+_MOST = 5_000  # likely pairs that are looked at
 _FEWEST = 20
-_LIKELY = 0.5  # q-value up to which pairs are looked at
+_LIKELY = 0.5  # q-value up to which a pair is
 CHOSEN = "chosen because they are near"
 WARNING = (
     "The pairs seem to have been chosen because they are near each other in the columns that are to judge them: of the "
-    "rows whose own partner and the nearest other are not far from equally near, {} are with the nearer and {} with the "
+    "rows whose own partner and the nearest other are about equally near, {} are with the nearer and {} with the "
     "farther one (a chance of {:.1g} for pairs that were not). Then any pair looks real, and none is accepted. Judge them by "
     "columns that did not choose them."
 )
 
 
-def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray) -> tuple[int, int, float]:
-    """How many near ties own partners win against the nearest other point, how many they lose; the chance of so few."""
+class NearTies(NamedTuple):
+    """Rows whose own partner and the nearest other are about equally near."""
+
+    won: int  # own is the nearer
+    lost: int
+    chance: float  # of so few lost, for pairs that were not chosen
+
+
+def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray) -> NearTies:
+    """Count how many near ties own partners win against the nearest other point, and how many they lose."""
     distance = np.linalg.norm(x - own, axis=1)
     nearest = cKDTree(everyone).query(x, k=2)[0]
     is_own = np.abs(nearest[:, 0] - distance) <= 1e-9 * (1 + distance)
-    log_u = np.log(np.maximum(distance, 1e-300)) - np.log(np.maximum(np.where(is_own, nearest[:, 1], nearest[:, 0]), 1e-300))
-    spread = float(np.subtract(*np.quantile(log_u, (0.75, 0.25)))) / 1.349
-    at_least = [int((log_u > edge * spread).sum()) for edge in _EDGES]
-    before, won, lost = at_least[0] - at_least[1], at_least[1] - at_least[2], at_least[3]
-    expected = min(1.0, won / max(before, 1)) ** 2 / 2  # lost, over won
-    return won, lost, float(binom.cdf(lost, won + lost, expected / (1 + expected))) if won + lost else 1.0
+    other = np.where(is_own, nearest[:, 1], nearest[:, 0])
+    log_u = np.log(np.maximum(distance, 1e-300)) - np.log(np.maximum(other, 1e-300))
+    above = [int((log_u > k * _STRETCH / x.shape[1]).sum()) for k in (-2, -1, 0, 1)]
+    before, won, lost = (above[k] - above[k + 1] for k in range(3))
+    lost_over_won = _STEEPENING * min(1.0, (won + 1) / (before + 1))
+    chance = binom.cdf(lost, won + lost, lost_over_won / (1 + lost_over_won)) if won + lost else 1.0
+    return NearTies(won, lost, float(chance))
 
 
-def chosen_by_nearness(X: Array, Y: Array, chosen: Mask, rng: np.random.RandomState) -> tuple[int, int, float] | None:
-    """Ties won and lost, and the chance of so many, where pairs look chosen; None where they do not."""
-    rows = rng.permutation(np.flatnonzero(chosen))[:_MOST]
+def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomState) -> NearTies | None:
+    """Return the ties of pairs that look chosen; None where they do not."""
+    rows = rng.permutation(np.flatnonzero(likely))[:_MOST]
     if rows.size < _FEWEST or X.shape[1] != Y.shape[1]:
         return None
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
@@ -57,10 +69,10 @@ def chosen_by_nearness(X: Array, Y: Array, chosen: Mask, rng: np.random.RandomSt
         return None
     mean_x, mean_y = x[rows].mean(axis=0), y[rows].mean(axis=0)
     turn, _ = orthogonal_procrustes(x[rows] - mean_x, y[rows] - mean_y)
-    found = [near_ties(x[rows], y[rows], everyone), near_ties((x[rows] - mean_x) @ turn + mean_y, y[rows], everyone)]
-    won, lost, chance = min(found, key=lambda ties: ties[2])
-    chance = min(1.0, len(found) * chance)
-    return (won, lost, chance) if chance <= _SURE else None
+    found = [near_ties(some, y[rows], everyone) for some in (x[rows], (x[rows] - mean_x) @ turn + mean_y)]
+    ties = min(found, key=lambda ties: ties.chance)
+    chance = min(1.0, len(found) * ties.chance)
+    return ties._replace(chance=chance) if chance <= _SURE else None
 
 
 def check(verdict: Verdict, X: Array, Y: Array, rng: np.random.RandomState) -> Verdict:

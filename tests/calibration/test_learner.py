@@ -1,6 +1,6 @@
-from __future__ import annotations
+"""Which model is learned, and from how many pairs: chosen once, on a pilot; and what the matcher finds by it."""
 
-from types import SimpleNamespace
+from __future__ import annotations
 
 import array_api_strict
 import numpy as np
@@ -8,14 +8,15 @@ import pytest
 from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher
-from inlier.calibration.cross_fit import re_pairings_of_a_pair
+from inlier.calibration.cross_fit import cross_fit, re_pairings_of_a_pair
 from inlier.calibration.models.anchors import AnchorPairs
+from inlier.calibration.models.learner import PreparedPairs, choose_learner, prepared_rows
 from inlier.calibration.models.linear_map import LinearMap
 from inlier.calibration.models.ridge_map import RidgeMap
-from inlier.calibration.models.learner import Learner
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
+from inlier.rows.null_pairs import pair_labels
 from tests.stores import STRICT_DEVICE
 
 
@@ -27,66 +28,72 @@ def rotated_pairs(n, d, n_real, noise=0.05, seed=0, heavy=False):
     return x, y, np.arange(n) < n_real
 
 
-def learner(X, Y, **options):
+def prepared(X, Y):
     pairs = prepare_model_pairs(X, Y, whiten=True)
-    return Learner(pairs, np.stack([np.arange(len(X))] * 2), np.random.RandomState(0), **options)
+    return PreparedPairs(pairs, pair_labels(X, Y), prepared_rows(pairs, slice(0, len(X))))
 
 
-def shuffled(n):
-    return np.random.default_rng(1).permutation(n)
+def learned_from(X, Y, seed=0):
+    """What is chosen on a pilot, and learned from all pairs."""
+    learner = choose_learner(prepared(X, Y), np.random.RandomState(seed))
+    return learner, learner.learn(np.arange(len(X)))
 
 
-def test_clear_pairs_need_no_other_model(monkeypatch):
-    X, Y, _ = rotated_pairs(400, 5, 200)
-    monkeypatch.setattr(Learner, "_other_model", lambda *_: pytest.fail("tried another model"))
-    assert isinstance(learner(X, Y).learn(shuffled(400)), LinearMap)
+@pytest.mark.parametrize(
+    ("pairs", "kind", "model"),
+    [
+        ({"n": 400, "d": 5, "n_real": 200}, "map", LinearMap),
+        ({"n": 600, "d": 200, "n_real": 40}, "anchors", AnchorPairs),  # fewer real pairs than dimensions
+        ({"n": 200, "d": 50, "n_real": 100, "noise": 0.3}, "ridge", RidgeMap),  # few pairs beside their dimensions
+    ],
+    ids=["map", "anchors", "ridge"],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_model_is_the_one_whose_pairs_stand_out_most(pairs, kind, model, seed):
+    X, Y, real = rotated_pairs(**pairs, seed=seed)
+    learner, found = learned_from(X, Y, seed)
+    assert learner.kind == kind
+    assert isinstance(found, model)
+    assert found.support == pytest.approx(pairs["n_real"], rel=0.15)
+    x, y = learner.data.take(np.arange(pairs["n"]))
+    scores = np.asarray(found.scores(x, y))
+    assert np.mean(scores[real] > np.median(scores[~real])) > 0.95
 
 
-def test_few_real_pairs_in_few_dimensions_are_found_by_consensus():
-    X, Y, real = rotated_pairs(800, 3, 40, heavy=True)
-    plain = learner(X, Y).learn_from(shuffled(800), thorough=False)
-    found = learner(X, Y).learn_from(shuffled(800))
-    assert plain is None or plain.support < 20
-    assert found.support == pytest.approx(40, abs=6)
-    assert found.significance.p_values[real[shuffled(800)]].mean() < 0.01
+@pytest.mark.parametrize(("n", "d", "n_real"), [(400, 5, 200), (200, 50, 100), (150, 200, 40), (200, 40, 0)])
+def test_it_is_one_for_all_folds(n, d, n_real):
+    X, Y, _ = rotated_pairs(n, d, n_real, noise=0.3)
+    found = cross_fit(prepared(X, Y), 5, np.random.RandomState(0))
+    assert len({type(fold.judge) for fold in found.folds}) == 1
+    assert len({(fold.deal, row) for fold in found.folds for row in fold.rows}) == sum(f.rows.size for f in found.folds)
 
 
-def test_fewer_real_pairs_than_dimensions_are_found_by_anchors():
-    X, Y, _ = rotated_pairs(600, 200, 40)
-    found = learner(X, Y).learn(shuffled(600))
-    assert isinstance(found, AnchorPairs)
-    assert found.support == pytest.approx(40, abs=4)
-    assert not isinstance(learner(X, Y, only_maps=True).learn(shuffled(600)), AnchorPairs)
+def test_of_many_pairs_a_part_is_learned_from_and_more_where_it_is_not_enough():
+    X, Y, _ = rotated_pairs(30_000, 5, 12_000)
+    easy, found = learned_from(X, Y)
+    assert found.support < 0.3 * 12_000
+    X, Y, _ = rotated_pairs(30_000, 20, 900)
+    hard, found = learned_from(X, Y)
+    assert found.support > 300
+    assert easy.size < hard.size < 30_000
+
+
+@pytest.mark.parametrize(("n", "d", "fraction"), [(30_000, 5, 0.4), (20_000, 20, 0.05)])
+def test_large_tables_are_learned_from_a_part(n, d, fraction):
+    data = make_gaussian_pairs(n, d, fraction, noise=0.05, rng=0)
+    accepted = CalibratedMatcher(random_state=0).fit(data.X, data.Y).inlier_mask_
+    assert accepted[data.inlier_mask].mean() > 0.9
+    assert accepted[~data.inlier_mask].sum() < 0.03 * accepted.sum()
+
+
+def test_looking_for_nothing_among_many_pairs_ends():
+    X, Y, _ = rotated_pairs(20_000, 4, 0)
+    assert not CalibratedMatcher(random_state=0).fit(X, Y).inlier_mask_.any()
 
 
 def test_a_ridge_does_not_stand_in_the_way_of_anchors():
     x, y, real = rotated_pairs(200, 1000, 20, noise=0)  # a ridge finds a little in some folds
     assert CalibratedMatcher(random_state=0).fit(x, y).inlier_mask_[real].mean() > 0.9
-
-
-def test_searches_in_vain_are_given_up(monkeypatch):
-    X, Y, _ = rotated_pairs(300, 4, 0)
-    tries = []
-    monkeypatch.setattr(Learner, "_other_model", lambda *_: tries.append(1))
-    one = learner(X, Y)
-    for _ in range(5):
-        one.learn(shuffled(300))
-    assert len(tries) == 2
-
-
-def test_searches_are_not_given_up_where_others_found_something(monkeypatch):
-    X, Y, _ = rotated_pairs(300, 4, 0)
-    one, tries = learner(X, Y), []
-
-    def now_and_then(self, *given):
-        """Three finds, two failures in a row, a find."""
-        tries.append(1)
-        return SimpleNamespace(significance=SimpleNamespace(berk_jones=50.0)) if len(tries) not in (4, 5) else None
-
-    monkeypatch.setattr(Learner, "_other_model", now_and_then)
-    for _ in range(6):
-        one.learn(shuffled(300))
-    assert len(tries) == 6
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -96,7 +103,7 @@ def test_what_a_map_takes_for_real_are_anchors_to_start_from(seed):
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "n_real", "heavy"), [(1000, 3, 50, True), (1000, 50, 30, False), (600, 400, 24, True)]
+    ("n", "d", "n_real", "heavy"), [(1000, 3, 200, True), (1000, 50, 30, False), (600, 400, 24, True)]
 )
 def test_a_matcher_finds_a_few_real_pairs_and_says_how_many(n, d, n_real, heavy):
     X, Y, real = rotated_pairs(n, d, n_real, heavy=heavy)
@@ -144,20 +151,6 @@ def test_a_map_is_taken_where_there_are_pairs_enough_for_one(seed):
     matcher = CalibratedMatcher(random_state=0).fit(X, Y)
     assert np.flatnonzero(matcher.q_values_ > 0.5).tolist() == wrong
     assert np.count_nonzero(~matcher.inlier_mask_) <= 4
-
-
-def test_one_fold_does_not_make_ridges_of_all(monkeypatch):
-    X, Y, _ = rotated_pairs(200, 50, 100, noise=0.3)
-    one = learner(X, Y)
-    assert isinstance(one.learn(shuffled(200)), LinearMap)
-    assert isinstance(one.learn(shuffled(200)), LinearMap)
-    monkeypatch.setattr("inlier.calibration.models.learner._AS_GOOD_A_RIDGE", 0.01)  # from now on every ridge is better
-    assert isinstance(one.learn(shuffled(200)), LinearMap)
-    assert not one.ridge_is_better
-    for _ in range(2):
-        last = one.learn(shuffled(200))
-    assert one.ridge_is_better
-    assert isinstance(last, RidgeMap)
 
 
 def test_many_pairs_in_many_dimensions_are_re_paired_less_often():
