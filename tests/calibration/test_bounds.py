@@ -20,7 +20,9 @@ NEVER = 1e-6  # chance that a test fails though the bound is right
 REAL = {  # p-values of real pairs
     "clear": lambda rng, n: 1e-4 * rng.uniform(size=n),
     "weak": lambda rng, n: rng.beta(0.3, 3, size=n),
-    "half like strangers": lambda rng, n: np.where(rng.random(n) < 0.5, rng.uniform(size=n), 1e-4 * rng.uniform(size=n)),
+    "half like strangers": lambda rng, n: np.where(
+        rng.random(n) < 0.5, rng.uniform(size=n), 1e-4 * rng.uniform(size=n)
+    ),
     "crowded at 1": lambda rng, n: np.where(rng.random(n) < 0.5, 1 - 0.01 * rng.uniform(size=n), 1e-4),
 }
 

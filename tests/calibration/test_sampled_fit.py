@@ -8,10 +8,10 @@ import pytest
 
 from inlier import CalibratedMatcher
 from inlier.calibration import sampled_fit as many_pairs
+from inlier.calibration.models.learner import Learner
 from inlier.calibration.models.linear_map import LinearMap, Significance
 from inlier.calibration.p_values import calibrate, estimate_null_fraction
 from inlier.calibration.sampled_fit import FoldMaps
-from inlier.calibration.models.learner import Learner
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators import calibrated
 from inlier.rows.backend import is_device_array, to_host

@@ -26,8 +26,15 @@ from scipy.special import logsumexp
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import WIDE, Teacher, how_many_deals
 from inlier.calibration.folds import deal_folds, units_of
+from inlier.calibration.models.learner import (
+    Learner,
+    PairScorer,
+    PreparedPairs,
+    choose_learner,
+    in_float64,
+    prepared_rows,
+)
 from inlier.calibration.models.linear_map import LinearMap
-from inlier.calibration.models.learner import Learner, PairScorer, PreparedPairs, choose_learner, in_float64, prepared_rows
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.null_pairs import may_be_re_paired

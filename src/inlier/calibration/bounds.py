@@ -65,7 +65,7 @@ class WrongAtMost:
         n_wrong, n_found = self.of_all(error), self._n_up_to(p)
         z, level = norm.isf(error / _CUTS.size), error / _CUTS.size
         best = float(n_found)
-        for cut in _CUTS[_CUTS >= min(p, _CUTS.max())].tolist()[-1:] + _CUTS[p >= _CUTS].tolist():
+        for cut in _CUTS[min(p, _CUTS.max()) <= _CUTS].tolist()[-1:] + _CUTS[p >= _CUTS].tolist():
             spread = np.sqrt(_SHARED_RE_PAIRINGS * self.alike * n_wrong * cut * (1 - cut))
             wrong = max(float(binom.isf(level, int(np.ceil(n_wrong)), cut)), n_wrong * cut + z * spread)
             best = min(best, wrong + max(n_found - self._n_up_to(cut), 0))

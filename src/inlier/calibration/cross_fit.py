@@ -123,7 +123,9 @@ def cross_fit(
             own = rng.permutation(own)
             x, y = data.take(own)
             null = re_paired_scores(learned, x, y, labels[:, own], per_pair, rng)
-            centre, unit = (learned.significance.centre, learned.significance.spread) if learner.kind == "anchors" else (0.0, 1.0)
+            centre, unit = (
+                (learned.significance.centre, learned.significance.spread) if learner.kind == "anchors" else (0.0, 1.0)
+            )
             scores, null = ((to_host(some) - centre) / unit for some in (learned.scores(x, y), null))
             return Fold(deal, own, learned, centre, unit, scores, null)
 

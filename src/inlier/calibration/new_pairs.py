@@ -22,9 +22,7 @@ _OF_THE_FIT = 1_000  # rows of the fit beside which few new rows are scored
 Score = Callable[[Array, Array], FloatArray]
 
 
-def null_of_new_pairs(
-    score: Score, x: Array, y: Array, rng: np.random.RandomState
-) -> FloatArray:
+def null_of_new_pairs(score: Score, x: Array, y: Array, rng: np.random.RandomState) -> FloatArray:
     """Scores of re-pairings of new pairs, in rising order."""
     labels, n = pair_labels(x, y), len(x)
     if n > _MOST_COMPARED:

@@ -36,7 +36,9 @@ from inlier.calibration.verdict import Verdict
 from inlier.rows.null_pairs import may_be_re_paired
 
 SET_MISS = 0.05  # chance that a set misses the partner
-_MISSES = np.array([0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2])  # that certain pairs are sought at
+_MISSES = np.array(
+    [0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2]
+)  # that certain pairs are sought at
 _UNITS = 2.0 ** np.arange(-7, 2.5, 0.5)  # b, that are tried
 _ROWS_FOR_UNIT, _RIVALS_FOR_UNIT = 300, 1_000
 _NULL = 40_000  # pairs of x with another's y whose odds are those of strangers
@@ -61,7 +63,9 @@ class Odds:
     kept: FloatArray | None = None  # all scores, where they are few
 
     @staticmethod
-    def of(fit: CrossFit, x: FloatArray, y: FloatArray, labels: Array, weights: FloatArray, rng: np.random.RandomState) -> Odds:
+    def of(
+        fit: CrossFit, x: FloatArray, y: FloatArray, labels: Array, weights: FloatArray, rng: np.random.RandomState
+    ) -> Odds:
         """Add up what there is beside each x and each y; ``weights`` say how likely each pair is real."""
         n = labels.shape[1]
         every = np.arange(n)
@@ -137,7 +141,16 @@ class Odds:
             of_x[rows] = _log_sums(scores, 1)
             of_y = np.logaddexp(of_y, _log_sums(scores, 0))
         floor = np.log(size)
-        return Odds(self.fit, self.x, self.y, self.labels, self.unit, np.logaddexp(of_x, floor), np.logaddexp(of_y, floor), self.kept)
+        return Odds(
+            self.fit,
+            self.x,
+            self.y,
+            self.labels,
+            self.unit,
+            np.logaddexp(of_x, floor),
+            np.logaddexp(of_y, floor),
+            self.kept,
+        )
 
 
 def _log_sums(scores: FloatArray, axis: int) -> FloatArray:

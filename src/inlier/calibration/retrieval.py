@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.models.linear_map import NOT_COMPARED, LinearMap, Significance, learn_map
 from inlier.calibration.models.learner import Learner, PairScorer, prepared_rows, re_paired_scores
+from inlier.calibration.models.linear_map import NOT_COMPARED, LinearMap, Significance, learn_map
 from inlier.rows import PairedRows, principal_directions, summarise_columns
 from inlier.rows.backend import from_host, to_host
 from inlier.rows.null_pairs import pair_labels

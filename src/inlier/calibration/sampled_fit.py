@@ -16,8 +16,8 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit, Fold
-from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
 from inlier.calibration.models.learner import PairScorer, PreparedPairs, choose_learner, in_float64, re_paired_scores
+from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
 from inlier.progress import track
 from inlier.rows import Extremes, PairedRows
 from inlier.rows.backend import from_host, namespace, to_host

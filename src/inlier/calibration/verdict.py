@@ -61,7 +61,14 @@ class Verdict:
         share, n = judged.inlier_fraction, judged.p_values.size
         at_least = min(1 - bounds.of_all() / bounds.n_pairs, share)
         return Verdict(
-            judged.p_values, judged.q_values, np.ones(n), np.full(n, NOT_ASKED), share, at_least, judged.detection_p_value, bounds
+            judged.p_values,
+            judged.q_values,
+            np.ones(n),
+            np.full(n, NOT_ASKED),
+            share,
+            at_least,
+            judged.detection_p_value,
+            bounds,
         )
 
     def with_partners(self, certain_q_values: FloatArray, n_rivals: Array, sets: Any) -> Verdict:

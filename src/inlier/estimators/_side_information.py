@@ -11,9 +11,9 @@ import numpy as np
 from inlier._checks import check_flag, check_labels, relative_weights
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import MOST_DEALS, Teacher
-from inlier.calibration.retrieval import SelfLearner
-from inlier.calibration.models.same_columns import LearnerWithColumns
 from inlier.calibration.models.learner import Learner, PairScorer
+from inlier.calibration.models.same_columns import LearnerWithColumns
+from inlier.calibration.retrieval import SelfLearner
 from inlier.estimators._base import ModelPairs, column_names, row_labels
 from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows, as_table

@@ -20,7 +20,7 @@ from inlier.calibration.p_values import evenly_spaced
 from inlier.calibration.partner_sets import look_for_others
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.verdict import Verdict
-from inlier.estimators._base import ModelPairs, RowNames, column_names, prepare_model_pairs
+from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
 from inlier.estimators._learned import Learned
 from inlier.estimators._new_pairs import LearnedMap
 from inlier.estimators._repairing import Stacked, repair_pairs
@@ -245,13 +245,17 @@ class CalibratedMatcher(LearnedMap):
             verdict = chosen_by_nearness.check(verdict, X, Y, rng)
         if verdict.said:
             warn(" ".join(verdict.said), DependenceWarning)
-        self._learned = Learned.of(pairs, prepared.later, fit, verdict, self, side, copied, kept, rng.randint(2**31 - 1))
+        self._learned = Learned.of(
+            pairs, prepared.later, fit, verdict, self, side, copied, kept, rng.randint(2**31 - 1)
+        )
         self._answer(verdict, fit, pairs, kept)
 
     def _answer(self, verdict: Verdict, fit: CrossFit, pairs: PairedRows, kept: Mask | None) -> None:
         """Set what the verdict says of every pair that was given, where the pairs live."""
         accepted = verdict.accepted(self.alpha)
-        self.threshold_ = float(fit.levels[accepted].min()) if accepted.any() else float(np.nextafter(fit.highest(pairs), np.inf))
+        self.threshold_ = (
+            float(fit.levels[accepted].min()) if accepted.any() else float(np.nextafter(fit.highest(pairs), np.inf))
+        )
         self.null_scores_, self.n_re_pairings_ = evenly_spaced(fit.null_scores), fit.null_scores.size
         self.scores_, whole = fit.scores(pairs), verdict
         if kept is not None:

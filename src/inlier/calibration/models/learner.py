@@ -9,7 +9,7 @@ many pairs a part is learned from; more, if the rest does not confirm what was l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -33,7 +33,7 @@ _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
 _CLEAR = 60.0  # Berk-Jones statistic above which anchors are not tried: chance reaches 12 to 23
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
-_AS_GOOD = .5  # of the statistic: then the others are the better judges, because a map fits what it was learned from
+_AS_GOOD = 0.5  # of the statistic: then the others are the better judges, because a map fits what it was learned from
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _NARROWEST_RIDGE, _NARROWEST = 20, 8  # dimensions: in fewer, strangers too have much the same direction
 _FEW = 8  # pairs per dimension, fewer of which are few
@@ -151,7 +151,9 @@ def choose_learner(data: PreparedPairs, rng: np.random.RandomState, kinds: tuple
         if size >= data.n:
             return Learner(data, rng, kind, size)
         confirmed = found is not None and _is_confirmed(found, data, shuffled[size : 2 * size], rng)
-        if confirmed and (found.support >= min(_AMPLE * max(data.dimensions), size / 2) or size >= _MOST_GROWTH * smallest):
+        if confirmed and (
+            found.support >= min(_AMPLE * max(data.dimensions), size / 2) or size >= _MOST_GROWTH * smallest
+        ):
             return Learner(data, rng, kind, size)
         if size >= _MOST_GROWTH * smallest:  # nothing to be found: the folds need not look as hard
             return Learner(data, rng, kind, smallest)

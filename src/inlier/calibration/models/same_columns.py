@@ -18,9 +18,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from inlier._typing import Array, FloatArray
+from inlier.calibration.models.learner import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.calibration.models.linear_map import NOT_COMPARED, Significance
 from inlier.calibration.retrieval import unit_rows
-from inlier.calibration.models.learner import Learner, PairScorer, prepared_rows, re_paired_scores
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, to_host
 
