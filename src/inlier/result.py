@@ -47,7 +47,7 @@ class MatchResult:
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
     >>> result = CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_
     >>> result
-    <CalibratedMatcher result: 301 of 500 pairs called real (60.2%)>
+    <CalibratedMatcher result: 300 of 500 pairs called real (60.0%)>
     >>> list(result.columns()), bool(data.inlier_mask[result.worst(3)].any())
     (['score', 'p_value', 'q_value', 'inlier', 'certain_q_value', 'certain', 'n_rivals'], False)
     """
@@ -74,6 +74,13 @@ class MatchResult:
         """Number of pairs called real."""
         return int(to_host(self.inlier_mask).sum())
 
+    @property
+    def n_certain(self) -> int | None:
+        """Number of pairs that no other row would replace; None where others were not compared."""
+        if self.certain_mask is None or self.n_rivals is None or (to_host(self.n_rivals) < 0).all():
+            return None
+        return int(to_host(self.certain_mask).sum())
+
     def __repr__(self) -> str:
         share = self.n_inliers / self.n_pairs
         return f"<{self.method} result: {self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%})>"
@@ -86,7 +93,8 @@ class MatchResult:
             names = {"pair": places, **{name: column[places] for name, column in columns.items()}}
             values = zip(*(column.tolist() for column in names.values()), strict=True)
             rows = [dict(zip(names, line, strict=True)) for line in values]
-        sentence = f"{self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%}). Lowest scores:"
+        certain = "" if self.n_certain is None else f", {self.n_certain:,} of them certain"
+        sentence = f"{self.n_inliers:,} of {self.n_pairs:,} pairs called real ({share:.1%}){certain}. Lowest scores:"
         return card(
             f"{self.method} result", [sentence if rows else sentence.removesuffix(" Lowest scores:")], rows, share
         )

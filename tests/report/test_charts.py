@@ -90,7 +90,13 @@ def page_of(chart):
         [
             Part(
                 "charts.html",
-                {"charts": [chart], "judged_by": "score", "n_re_pairings": None, "tells_wrong": True},
+                {
+                    "charts": [chart],
+                    "judged_by": "score",
+                    "n_re_pairings": None,
+                    "tells_wrong": True,
+                    "tells_certain": True,
+                },
             )
         ],
     )

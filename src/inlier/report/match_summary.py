@@ -107,7 +107,7 @@ class MatchSummary:
 
     @property
     def n_certain(self) -> int | None:
-        """Number of pairs that no other row would replace; None where the method does not tell."""
+        """Number of pairs that no other row would replace; None where others were not compared."""
         return self.tally.n_certain
 
     def _about_the_found(self) -> Iterator[str]:
@@ -119,14 +119,21 @@ class MatchSummary:
             some = "none" if wrong == 0 else "at most one" if wrong == 1 else f"at most {wrong:,}"
             are = "is" if wrong <= 1 else "are"
             yield f"In this table {some} of them {are} wrong, with {percent(_CONFIDENCE)} confidence."
-        fit, n_certain = self.tally.rows_that_fit, self.n_certain or 0
-        if n_certain or fit is not None:
-            yield certain_in_words(n_certain, self.n_inliers - n_certain, fit or (1, 1), self.alpha or 0.0)
-        elif self.n_certain is not None:
-            from inlier.calibration.partner_sets import MOST_COMPARED
+        if self.n_certain is not None:
+            n_others, fit = self.n_inliers - self.n_certain, self.tally.rows_that_fit or (1, 1)
+            yield certain_in_words(self.n_certain, n_others, fit, self.alpha or 0.0)
+        elif self.alpha is not None:
+            yield f"Whether another row would fit as well was not looked at: {self._why_not_compared()}."
 
-            if self.n_pairs > MOST_COMPARED:
-                yield f"Whether other rows would fit was not looked at: there are more than {MOST_COMPARED:,} pairs."
+    def _why_not_compared(self) -> str:
+        """Why nothing is known of other rows that would fit."""
+        from inlier.estimators.calibrated import MOST_ONE_BY_ONE
+
+        if self.n_parts > 1:
+            return "a part does not see the rows of the others"
+        if self.n_pairs > MOST_ONE_BY_ONE:
+            return f"there are more than {MOST_ONE_BY_ONE:,} pairs"
+        return "it is not sure enough that the two sets have anything in common"
 
     def _about_the_share(self) -> list[str]:
         """The share of real pairs, found or not, as far as it is known."""
@@ -323,7 +330,7 @@ def summarise(
     >>> from inlier.report import summarise
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
     >>> summarise(CalibratedMatcher(random_state=0).fit(data.X, data.Y)).answer
-    '301 of 500 pairs are real, with at most 1 % wrong among them.'
+    '300 of 500 pairs are real, with at most 1 % wrong among them.'
     """
     result = matcher.result_
     names = None if keys is None else np.asarray(keys, dtype=np.str_)

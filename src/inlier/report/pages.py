@@ -31,17 +31,7 @@ _REPAIRED_SHOWN = 200  # rows with a wrong partner that are listed
 _HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
-_SHOWN = (
-    "key",
-    "row",
-    "source",
-    "target",
-    "residual",
-    "score",
-    "q_value",
-    "certain",
-    "n_rivals",
-)  # columns of the table
+_SHOWN = ("key", "row", "source", "target", "residual", "score", "q_value", "certain", "n_rivals")  # in the table
 _HEADINGS = {"key": "pair", "q_value": "q-value", "n_rivals": "others that fit", "why_not": "refused"}
 _MINOR = ("certain", "n_rivals", "why_not")  # left out on phones
 
@@ -61,8 +51,8 @@ class MatchReport:
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
     >>> report = CalibratedMatcher(random_state=0).fit(data.X, data.Y).report()
     >>> report
-    <MatchReport: 301 of 500 pairs are real, with at most 1 % wrong among them.>
-    >>> "301 of 500 pairs are real" in report.html()
+    <MatchReport: 300 of 500 pairs are real, with at most 1 % wrong among them.>
+    >>> "300 of 500 pairs are real" in report.html()
     True
     """
 
@@ -132,7 +122,7 @@ def _evidence_parts(summary: MatchSummary, charts: Sequence[dict[str, Any] | Non
                 "judged_by": judged_by,
                 "n_re_pairings": summary.n_re_pairings,
                 "tells_wrong": summary.tells_wrong,
-                "tells_certain": bool(summary.n_certain) or summary.tally.rows_that_fit is not None,
+                "tells_certain": summary.n_certain is not None,
             },
         ),
         Part("pairs.html", _pairs_table(summary), script="pairs.js"),
@@ -148,11 +138,11 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
     """Rows for the table: all pairs of a small set; of a large one the worst, and those nearest to the cut."""
     places = shown_pairs(summary)
     columns = summary.columns() | ({} if summary.why_not is None else {"why_not": summary.why_not.astype(np.str_)})
-    if "n_rivals" in columns and (columns["n_rivals"] < 0).all():
+    if "n_rivals" in columns and summary.n_certain is None:
         columns = {name: column for name, column in columns.items() if name not in ("certain", "n_rivals")}
     names = [name for name in (*_SHOWN, "why_not") if name in columns]
     order = {"score": "ascending"} if "score" in columns else {"residual": "descending"}
-    values = [_short(columns[name][places]) for name in names]
+    values = [_short(columns[name][places], name) for name in names]
     verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
     return {
         "columns": [
@@ -195,8 +185,10 @@ def _shown(value: float, name: str) -> str:
     return f"{value:.4g}"
 
 
-def _short(values: Array) -> list[Any]:
-    """Numbers with as many digits as anyone reads, to keep the page small."""
+def _short(values: Array, name: str) -> list[Any]:
+    """Numbers with as many digits as anyone reads, to keep the page small; nothing where no rivals were looked for."""
+    if name == "n_rivals":
+        return [value if value >= 0 else "" for value in values.tolist()]
     if values.dtype.kind == "b":
         return np.where(values, "yes", "no").tolist()
     if values.dtype.kind != "f":

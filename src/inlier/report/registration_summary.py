@@ -7,7 +7,7 @@ in the three directions in which the target varies most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -95,6 +95,10 @@ class RegistrationSummary(MatchSummary):
     def tells_wrong(self) -> bool:
         """It is known where the partners of all points should lie."""
         return True
+
+    def _about_the_found(self) -> Iterator[str]:
+        """Nothing: what there is to say of them, the answer says."""
+        return iter(())
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -25,7 +25,7 @@ class Tally:
     counts : ndarray of int
         How many pairs are accepted, neither accepted nor like wrong ones, like wrong ones.
     n_certain : int or None
-        How many no other row would replace; None where the method does not tell.
+        How many no other row would replace; None where others were not compared.
     n_with_rivals : ndarray of int
         How many of the other accepted pairs have 0, 1, 2, ... other rows that would fit.
     n_on_their_way : int
@@ -57,7 +57,7 @@ class Tally:
 
             self.n_on_their_way += int(np.count_nonzero(on_their_way(block["p_value"])))
         if "certain" in block:
-            self._add_certain(block["certain"], block["n_rivals"][block["inlier"] & ~block["certain"]])
+            self._add_certain(block["certain"], block["n_rivals"], block["inlier"])
         self.lowest_score = min(self.lowest_score, float(scores.min()))
         self.highest_score = max(self.highest_score, float(scores.max()))
         if q is not None and float(q.min()) <= self.lowest_q[0]:
@@ -71,9 +71,12 @@ class Tally:
         self.worst = {name: np.concatenate([kept[name], column[low]])[order] for name, column in block.items()}
         self._worst_scores = both[order]
 
-    def _add_certain(self, certain: Array, rivals_of_others: Array) -> None:
+    def _add_certain(self, certain: Array, n_rivals: Array, accepted: Array) -> None:
+        is_compared = n_rivals >= 0
+        if not is_compared.any():
+            return
         self.n_certain = (self.n_certain or 0) + int(np.count_nonzero(certain))
-        compared = rivals_of_others[rivals_of_others >= 0]
+        compared = n_rivals[is_compared & accepted & ~certain]
         found = np.bincount(compared, minlength=self.n_with_rivals.size)
         found[: self.n_with_rivals.size] += self.n_with_rivals
         self.n_with_rivals = found

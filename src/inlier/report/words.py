@@ -46,22 +46,20 @@ def share_in_words(share: float, at_least: float | None, *, found: bool) -> str:
 def certain_in_words(n_certain: int, n_others: int, fit: tuple[int, int], alpha: float) -> str:
     """A sentence on accepted pairs: of how many it can be no other row, and how many rows typically fit the others."""
     if n_others == 0:
-        return "All of them are certain: no other row would fit."
+        return f"{'It is' if n_certain == 1 else 'All of them are'} certain: no other row would fit."
     low, high = fit
-    unsure = f"that is not sure enough at alpha = {alpha:g}"
-    rows = f"up to {high:,} rows" if low == 1 else f"any of {low:,} to {high:,} rows"
-    rows = f"any of {high:,} rows" if low == high else rows
+    rows = f"one of up to {high:,} rows" if low == 1 else f"one of {low:,} to {high:,} rows"
+    rows = f"one of {high:,} rows" if low == high else rows
+    unsure = f"not sure enough for alpha = {alpha:g}"
     if n_certain == 0:
-        return (
-            f"None is certain: no other row seems to fit, but {unsure}."
-            if high == 1
-            else f"None is certain: for most, {rows} would fit."
-        )
+        who, beginning = ("it", "It is not certain") if n_others == 1 else ("most", "None is certain")
+        if high == 1:
+            return f"{beginning}: no other row seems to fit, but that is {unsure}."
+        return f"{beginning}: {who} could as well be {rows}."
     beginning = f"{n_certain:,} {'is' if n_certain == 1 else 'are'} certain: no other row would fit"
-    others = "the other one" if n_others == 1 else f"the other {n_others:,}"
     if high == 1:
-        return f"{beginning}; of {others} {unsure}."
-    return f"{beginning}; for {others if n_others == 1 else 'most of the others'}, {rows} would."
+        return f"{beginning}; the other {'one is' if n_others == 1 else f'{n_others:,} are'} {unsure}."
+    return f"{beginning}; {'the other one' if n_others == 1 else 'most of the others'} could as well be {rows}."
 
 
 def _digits(width: float) -> int:
