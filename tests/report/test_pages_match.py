@@ -8,9 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
+from inlier.exceptions import DependenceWarning
 from inlier.report import MatchReport, Origin, summarise
 from inlier.report.pages import shown_pairs
 
@@ -80,7 +82,7 @@ def test_the_table_is_searched_and_filtered(visit, page_file, matcher):
     page.get_by_label("Verdict").select_option("doubtful")
     doubtful = summarise(matcher).counts["doubtful"]
     assert page.get_by_role("status").inner_text() == f"1 to {min(20, doubtful)} of {doubtful}"
-    assert set(cells(page, 5)) == {"doubtful"}
+    assert set(page.locator("tbody .verdict").all_inner_texts()) == {"doubtful"}
 
 
 def test_pages_of_the_table(visit, page_file):
@@ -170,6 +172,59 @@ def test_where_nobody_can_be_called_wrong_nothing_is_drawn_so(visit, tmp_path):
     assert "right pairs may score as low" in page.locator("#evidence").inner_text()
 
 
+def test_the_certain_and_how_many_others_fit(visit, page_file, matcher):
+    page = visit(page_file)
+    headings = [heading.strip() for heading in page.locator("thead th").all_inner_texts()]
+    assert headings == ["pair", "row", "score", "q-value", "certain", "others that fit", "verdict"]
+    rows = [int(text) for text in cells(page, 2)]
+    assert cells(page, 5) == ["yes" if certain else "no" for certain in matcher.certain_mask_[rows]]
+    assert cells(page, 6) == [str(n) for n in matcher.n_rivals_[rows]]
+    page.get_by_role("button", name="others that fit").click()
+    fewest = [int(text) for text in cells(page, 6)]
+    assert fewest == sorted(fewest)
+    assert "A pair is certain where no other row would fit" in page.locator("#evidence").inner_text()
+    assert "could as well be one of" in page.locator("#answer").inner_text()
+
+
+def test_where_others_were_not_compared_the_page_does_not_speak_of_them(visit, tmp_path):
+    SplitMatcher(CalibratedMatcher(), 2, random_state=0).fit(DATA.X, DATA.Y).report().write_html(tmp_path / "page.html")
+    page = visit(tmp_path / "page.html")
+    assert "others that fit" not in page.locator("thead").inner_text()
+    assert "A pair is certain" not in page.locator("#evidence").inner_text()
+    assert "Whether another row would fit as well was not looked at" in page.locator("#answer").inner_text()
+
+
+def test_of_a_row_without_values_nothing_is_said(visit, tmp_path):
+    X = DATA.X[:400].copy()
+    X[7] = np.nan
+    with pytest.warns(UserWarning, match="1 of the 400 pairs have a row without any value"):
+        matcher = CalibratedMatcher(alpha=0.05, random_state=0).fit(X, DATA.Y[:400])
+    matcher.report().write_html(tmp_path / "page.html")
+    for javascript in (True, False):
+        page = visit(tmp_path / "page.html", java_script_enabled=javascript)
+        assert cells(page, 1)[0].strip() == "7"
+        assert [cells(page, column)[0].strip() for column in (4, 5, 6)] == ["no", "", "doubtful"]
+
+
+def test_what_was_refused_says_why(visit, tmp_path):
+    """Rows of two unrelated sets that are each other's nearest."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((2, 1500, 3))
+    of_x, of_y = cKDTree(Y).query(X)[1], cKDTree(X).query(Y)[1]
+    rows = np.flatnonzero(of_y[of_x] == np.arange(1500))
+    with pytest.warns(DependenceWarning):
+        matcher = CalibratedMatcher(random_state=0).fit(X[rows], Y[of_x[rows]])
+    matcher.report().write_html(tmp_path / "page.html")
+    page = visit(tmp_path / "page.html")
+    assert f"{rows.size} pairs were refused: chosen because they are near." in page.locator("#answer").inner_text()
+    place = page.locator("thead th").all_inner_texts().index("refused")
+    assert set(cells(page, place + 1)) == {"chosen because they are near"}
+    phone = visit(tmp_path / "page.html", viewport={"width": 390, "height": 800})
+    assert phone.locator("thead th").nth(place).is_hidden()
+    assert phone.locator("tbody tr:first-child td").nth(place).is_hidden()
+    assert page.locator(".bar.wrong, .swatch.wrong, .share .wrong").count() == 0
+
+
 def test_it_prints(visit, page_file):
     page = visit(page_file, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
@@ -226,7 +281,7 @@ def test_a_million_pairs_make_a_small_page():
     matcher.q_values_ = np.where(matcher.scores_ > 0, 1e-6, 0.4 + 0.6 * rng.random(n))
     matcher.inlier_mask_ = matcher.scores_ > 0
     matcher.threshold_ = float(matcher.scores_[matcher.inlier_mask_].min())
-    matcher.inlier_fraction_, matcher.inlier_fraction_error_ = 0.5, 0.001
+    matcher.inlier_fraction_ = 0.5
     matcher.null_scores_, matcher.n_re_pairings_ = np.sort(rng.normal(size=10_000) * 50 - 3e5), 1_000_000
     keys = np.array([f"a rather long name of a sample, number {number}" for number in range(n)])
     page = matcher.report(keys=keys).html()

@@ -144,15 +144,12 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
     order = {"score": "ascending"} if "score" in columns else {"residual": "descending"}
     values = [_short(columns[name][places], name) for name in names]
     verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
+    minor = {*_MINOR, *(["row"] if "key" in names or "source" in names else [])}
+    texts = {"certain", "verdict", *(name for name in names if columns[name].dtype.kind == "U")}
+    kinds = {name: " ".join(["text"] * (name in texts) + ["minor"] * (name in minor)) for name in (*names, "verdict")}
     return {
         "columns": [
-            {
-                "name": _HEADINGS.get(name, name),
-                "is_text": name == "verdict" or columns[name].dtype.kind == "U",
-                "is_minor": name in _MINOR or (name == "row" and ("key" in names or "source" in names)),
-                "sorted": order.get(name),
-            }
-            for name in (*names, "verdict")
+            {"name": _HEADINGS.get(name, name), "kind": kind, "sorted": order.get(name)} for name, kind in kinds.items()
         ],
         "shown": _shown,
         "which": "those with the lowest scores" if "score" in columns else "those with the largest residuals",

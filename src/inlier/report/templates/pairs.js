@@ -35,7 +35,7 @@ for (const place of document.querySelectorAll("[data-pairs]")) {
 
   function cell(value, column) {
     const element = document.createElement("td");
-    for (const kind of ["text", "minor"]) if (headings[column].classList.contains(kind)) element.className = kind;
+    element.className = headings[column].className;
     if (column < lastColumn) {
       element.textContent = shown(value, column);
       if (typeof value === "string") element.title = value;
