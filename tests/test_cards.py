@@ -42,13 +42,15 @@ def test_a_result_says_the_answer_and_names_the_worst_pairs(data):
     texts = Texts(result._repr_html_()).texts
     assert texts[0] == "CalibratedMatcher result"
     assert texts[1].startswith(f"{result.n_inliers} of 200 pairs called real")
-    assert texts[2:7] == ["pair", "score", "p_value", "q_value", "inlier"]
-    assert texts[7::5] == [str(place) for place in result.worst(5)]
+    assert texts[1].endswith(f", {result.certain_mask.sum()} of them certain. Lowest scores:")
+    assert texts[2:10] == ["pair", "score", "p_value", "q_value", "inlier", "certain_q_value", "certain", "n_rivals"]
+    assert texts[10::8] == [str(place) for place in result.worst(5)]
 
 
 def test_a_result_without_q_values_has_fewer_columns(data):
     texts = Texts(RowSumMatcher().fit(data.X, data.Y).result_._repr_html_()).texts
     assert texts[2:5] == ["pair", "score", "inlier"]
+    assert "certain" not in texts[1]
 
 
 def test_a_result_that_is_elsewhere_is_not_fetched_pair_by_pair(data):

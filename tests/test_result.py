@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from inlier import EigenvectorMatcher, MatchResult, RowSumMatcher, SplitMatcher
+from inlier import CalibratedMatcher, EigenvectorMatcher, MatchResult, RowSumMatcher, SplitMatcher
 from inlier.datasets import make_gaussian_pairs
 
 
@@ -36,6 +36,25 @@ def test_frame(result):
     assert frame.index.name == "pair"
     assert frame["score"].tolist() == result.scores.tolist()
     assert frame["inlier"].tolist() == [True, False, True, False, False]
+
+
+def test_frame_and_json_say_what_is_certain():
+    data = make_gaussian_pairs(300, 10, 0.8, noise=0.02, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    result = matcher.result_
+    frame, content = result.to_frame(), json.loads(result.to_json())
+    told = {"certain_q_value": "certain_q_values_", "certain": "certain_mask_", "n_rivals": "n_rivals_"}
+    for name, attribute in told.items():
+        assert frame[name].tolist() == content[name] == getattr(matcher, attribute).tolist()
+    assert result.n_certain == frame["certain"].sum()
+    assert not (frame["certain"] & ~frame["inlier"]).any()
+
+
+def test_where_others_were_not_compared_nobody_counts_the_certain(result):
+    assert result.n_certain is None
+    some = np.zeros(5, dtype=bool)
+    assert dataclasses.replace(result, certain_mask=some, n_rivals=np.full(5, -1)).n_certain is None
+    assert dataclasses.replace(result, certain_mask=some, n_rivals=np.zeros(5, int)).n_certain == 0
 
 
 def test_frame_without_pandas_names_the_command(result, monkeypatch):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.spatial import cKDTree
 
 from inlier import CalibratedMatcher, EigenvectorMatcher, RowSumMatcher
 from inlier import SplitMatcher as Split
@@ -48,8 +50,14 @@ def test_the_answer_in_words():
     assert outcome.exit_code == 0, outcome.output
     lines = outcome.stdout.splitlines()
     assert lines[0] == "240 of 400 pairs are real, with at most 1 % wrong among them."
-    assert lines[1].startswith("Share of real pairs, found or not: between 5")
-    assert lines[2] == "160 pairs are more likely wrong than real; no pair is doubtful."
+    assert lines[1].startswith("In this table ")
+    assert lines[1].endswith(" wrong, with 95 % confidence.")
+    assert "certain: no other row " in lines[2]
+    assert re.fullmatch(
+        r"About [56]\d(\.\d+)? % of all pairs are real, found or not; at least 5\d(\.\d+)? % with 95 % confidence\.",
+        lines[3],
+    )
+    assert lines[4] == "160 pairs are more likely wrong than real; no pair is doubtful."
     assert "The worst pairs" in outcome.stdout
     assert outcome.stderr == ""
 
@@ -58,11 +66,16 @@ def test_ids_are_joined_and_named():
     outcome = run("x.csv", "y.csv", "--key", "id", "-o", "out.csv")
     assert outcome.exit_code == 0, outcome.output
     table = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
-    assert list(table[0]) == ["row", "row_y", "key", "score", "p_value", "q_value", "inlier"]
+    told = ["score", "p_value", "q_value", "inlier", "certain_q_value", "certain", "n_rivals"]
+    assert list(table[0]) == ["row", "row_y", "key", *told]
     ids_of_y = read_table("y.csv", key="id").keys
     assert [ids_of_y[int(row["row_y"])] for row in table] == IDS.tolist()
     assert [row["key"] for row in table] == IDS.tolist()
     assert [row["inlier"] == "true" for row in table] == DATA.inlier_mask.tolist()
+    matcher = CalibratedMatcher(random_state=0).fit(DATA.X, DATA.Y)
+    assert [row["certain"] == "true" for row in table] == matcher.certain_mask_.tolist()
+    assert [int(row["n_rivals"]) for row in table] == matcher.n_rivals_.tolist()
+    assert [float(row["certain_q_value"]) for row in table] == matcher.certain_q_values_.tolist()
     worst = min(table, key=lambda row: float(row["score"]))["key"]
     assert outcome.stdout.split("q-value")[1].index(worst) < 200  # the first one that is named
     assert outcome.stderr == "Pairs: out.csv\n"
@@ -140,6 +153,15 @@ def test_output_as_json_and_as_a_mask():
     content = json.loads(Path("out.json").read_text())
     assert content["pairs"]["inlier"] == DATA.inlier_mask.tolist()
     assert content["inlier_fraction"] == pytest.approx(0.6, abs=0.05)
+    assert 0.4 < content["inlier_fraction_at_least"] <= content["inlier_fraction"]
+    assert 0 <= content["wrong_at_most"] < 24
+    pairs = content["pairs"]
+    assert content["n_certain"] == sum(pairs["certain"])
+    for accepted, certain, q, certain_q in zip(
+        *(pairs[name] for name in ("inlier", "certain", "q_value", "certain_q_value")), strict=True
+    ):
+        assert accepted >= certain == (certain_q <= 0.01)
+        assert q <= certain_q
     assert {"numpy", "inlier"} <= set(content["versions"])
     run("x.npy", "y.npy", "-o", "mask.npy", "--quiet")
     np.testing.assert_array_equal(np.load("mask.npy"), DATA.inlier_mask)
@@ -345,15 +367,43 @@ def test_two_embeddings_of_words_joined_on_the_word(real_data):
     assert {"the", "which"} <= set(content["pairs"]["key"])
 
 
-def test_a_second_map_and_rows_that_depend_on_each_other_are_noted():
+def test_the_certain_are_counted_and_the_others_could_be_one_of_so_many_rows():
+    """Half of the rows have a twin, from whom the noise does not tell them apart."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(600, 3))
-    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    follows = np.arange(600) % 10 < 3
+    x = rng.normal(size=(400, 10))
+    x[1:200:2] = x[:200:2] + 1e-4 * rng.normal(size=(100, 10))
+    y = x[:, ::-1] + 0.05 * rng.normal(size=x.shape)
     np.save("x.npy", x)
-    np.save("y.npy", np.where(follows[:, None], x @ turn, x) + 0.05 * rng.normal(size=x.shape))
-    assert "pairs follow another map than those that are called real" in run("x.npy", "y.npy").stderr
-    replicates = [np.repeat(rng.normal(size=(50, 20)), 4, 0) + 0.1 * rng.normal(size=(200, 20)) for _ in range(2)]
-    for name, values in zip(("x.npy", "y.npy"), replicates, strict=True):
-        np.save(name, values)
-    assert "--group COLUMN" in run("x.npy", "y.npy").stderr
+    np.save("y.npy", y)
+    outcome = run("x.npy", "y.npy", "--json")
+    content = json.loads(outcome.stdout)
+    assert content["n_inliers"] > 390
+    certain, n_rivals = (np.array(content["pairs"][name]) for name in ("certain", "n_rivals"))
+    assert not certain[:200].any()  # it could be the twin
+    assert np.median(n_rivals[:200]) == 1
+    assert certain[200:].mean() in (0, pytest.approx(1, abs=0.1))
+    said = next(line for line in outcome.stderr.splitlines() if "certain" in line)
+    if certain.any():
+        assert said.startswith(
+            f"{certain.sum()} are certain: no other row would fit; most of the others could as well be"
+        )
+    assert " rows." in said
+
+
+def test_pairs_that_were_chosen_because_they_are_near_are_refused():
+    """Rows of two unrelated sets that are each other's nearest."""
+    x, y = np.random.default_rng(0).random((2, 1500, 3))
+    of_x, of_y = cKDTree(y).query(x)[1], cKDTree(x).query(y)[1]
+    rows = np.flatnonzero(of_y[of_x] == np.arange(1500))
+    np.save("x.npy", x[rows])
+    np.save("y.npy", y[of_x[rows]])
+    outcome = run("x.npy", "y.npy")
+    assert outcome.exit_code == 1
+    assert "Note: The pairs seem to have been chosen because they are near each other" in outcome.stderr
+    assert f"{rows.size} pairs were refused: chosen because they are near." in outcome.stdout
+
+
+def test_where_parts_do_not_see_each_other_nobody_is_called_certain():
+    outcome = run("x.npy", "y.npy", "--splits", "2", "-o", "out.csv")
+    assert "Whether another row would fit as well was not looked at: a part does not see" in outcome.stdout
+    assert not {"certain", "n_rivals"} & set(Path("out.csv").read_text().splitlines()[0].replace('"', "").split(","))

@@ -154,7 +154,7 @@ class TestKinds:
             ("--map", "map.txt", ()),
             ("--repair", "fixed.csv", ()),
             ("--repair", "fixed.xlsx", ()),
-            ("--new", "new.csv", ("--pairs", "pairs.csv")),
+            ("--new", "new.csv", ("--pairs", "pairs.csv", "--alpha", 0.05)),
         ):
             for _ in range(2):
                 run("match", "x.npy", "y.npy", option, name, *rest)
