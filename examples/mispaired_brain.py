@@ -16,7 +16,8 @@ from inlier.plotting import plot_points, plot_scores
 data = make_mispaired(load_brain().features, n=12_000, inlier_fraction=0.8, rng=0)
 matcher = CalibratedMatcher(alpha=0.01, random_state=0).fit(data.X, data.Y)
 print(matcher.result_)
-print("share of real pairs: between {:.1%} and {:.1%}".format(*matcher.inlier_fraction_interval_))
+print(f"real pairs: about {matcher.inlier_fraction_:.0%} of all, at least {matcher.inlier_fraction_at_least_:.0%}")
+print(f"{matcher.certain_mask_.sum():,} are certain: no other point would fit")
 
 # %%
 # Left the points that are called wrong, seen from the side; right the scores. Re-pairings of the same data say how

@@ -57,6 +57,9 @@ def test_there_are_enough_examples_and_each_is_tested_here():
 def test_mispaired_brain(run):
     found = run("mispaired_brain")
     assert found["misjudged"] <= 5
+    certain = found["matcher"].certain_mask_
+    assert certain.mean() > 0.5
+    assert (certain & ~found["data"].inlier_mask).sum() <= 0.01 * certain.sum()
 
 
 def test_swapped_samples(run):
@@ -72,6 +75,9 @@ def test_swaps_within_plates(run):
     assert accepted[~swapped].mean() > 0.98
     alone = found["alone"].inlier_mask_
     assert (alone & swapped).sum() > 0.01 * alone.sum()  # or there would be nothing to tell
+    assert not (found["alone"].certain_mask_ & swapped).any()
+    assert np.median(found["alone"].n_rivals_) > 10
+    assert found["told"].certain_mask_[~swapped].mean() > 0.9
 
 
 def test_align_embeddings(run):
