@@ -28,7 +28,7 @@ from inlier.rows.threads import single_threaded_blas
 RE_PAIRINGS = 1_000_000  # about, in all
 _MANY_PAIRS, _OF_THEM_PER_DIMENSION = 50_000, 1_000  # of more pairs: re-pairings of each, times dimensions
 WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
-_STEADY_PAIRS = 1_000  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
+_STEADY_PAIRS = 1_500  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
 _FEWEST_DEALS, MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
 _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
 
@@ -58,7 +58,8 @@ class Fold:
 
     def standardised(self, scores: Any) -> FloatArray:
         """Scores of this fold's judge in the common unit."""
-        return (to_host(scores) - self.centre) / self.unit
+        found = to_host(scores)
+        return found if (self.centre, self.unit) == (0.0, 1.0) else (found - self.centre) / self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +178,19 @@ def all_pairings(fit: CrossFit, x: Any, y: Any, rows: Array, columns: Array) -> 
     total, count = np.zeros((rows.size, columns.size), dtype=np.float32), np.zeros((rows.size, 1), dtype=np.float32)
     place = np.full(int(fit.levels.size), -1)
     place[rows] = np.arange(rows.size)
-    some_y = take_rows(y, columns)
+    some_y = y if columns.size == len(y) else take_rows(y, columns)
     for fold in fit.folds:
         own = fold.rows[place[fold.rows] >= 0]
         if own.size:
             scores = fold.standardised(fold.judge.scores_of_all_pairings(take_rows(x, own), some_y))
-            total[place[own]] += scores
+            if own.size == rows.size and not count.any():  # nothing to be added up yet
+                total[place[own]] = scores
+            else:
+                total[place[own]] += scores
             count[place[own]] += 1
-    return total / np.maximum(count, 1)
+    if (count > 1).any():
+        total /= np.maximum(count, 1)
+    return total
 
 
 def pair_scores(fit: CrossFit, x: Any, y: Any, i: Array, j: Array) -> FloatArray:

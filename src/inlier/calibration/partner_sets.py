@@ -23,7 +23,8 @@ certain, at most m W / k of them are wrong. The certain q-value of a pair is the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,75 +45,108 @@ _ROWS_FOR_UNIT, _RIVALS_FOR_UNIT = 300, 1_000
 _NULL = 40_000  # pairs of x with another's y whose odds are those of strangers
 _AT_ONCE = 10_000_000  # odds that are held at a time
 _DETECTED = 0.05  # detection p-value up to which there is something to compare
-MOST_COMPARED = 20_000  # pairs, each with each
+MOST_COMPARED = 20_000  # pairs, each with each; of more, each is compared with a sample
+_SAMPLED, _FEWEST_SAMPLED = 100_000_000, 500  # pairings with rivals, about; of each
+_LOWEST = np.finfo(np.float32).min  # odds of what could be a pair
 _KEPT = 25_000_000  # scores that are kept between two passes
 _SHARES = np.linspace(0.5, 0.98, 25)  # of strangers, below which own pairs are counted
 
 
 @dataclass(frozen=True, eq=False)
 class Odds:
-    """Odds of any x with any y, in the scores of a cross-fit."""
+    """Odds of any x with any y, in the scores of a cross-fit.
+
+    The rivals are all rows, or of many pairs a sample of them, each of which stands for ``scale`` rows.
+    """
 
     fit: CrossFit
     x: FloatArray
     y: FloatArray
-    labels: Array
+    labels: Array  # of the points of x and y
+    strata: Array | None  # inside which the partners are, where that was said
+    rivals: Array
     unit: float
-    of_x: FloatArray  # log(n + sum of exp(b s)) over the y beside each x
-    of_y: FloatArray
+    beside_x: FloatArray  # log(n + sum of exp(b s)) over the y beside each x
+    beside_y: FloatArray
     kept: FloatArray | None = None  # all scores, where they are few
 
     @staticmethod
     def of(
-        fit: CrossFit, x: FloatArray, y: FloatArray, labels: Array, weights: FloatArray, rng: np.random.RandomState
+        fit: CrossFit, data: PreparedPairs, strata: Array | None, weights: FloatArray, rng: np.random.RandomState
     ) -> Odds:
         """Add up what there is beside each x and each y; ``weights`` say how likely each pair is real."""
-        n = labels.shape[1]
+        n, (x, y) = data.n, data.take(np.arange(data.n))
         every = np.arange(n)
+        rivals = every if n <= MOST_COMPARED else np.sort(rng.permutation(n)[: max(_SAMPLED // n, _FEWEST_SAMPLED)])
         kept = all_pairings(fit, x, y, every, every) if n * n <= _KEPT else None
-        found = Odds(fit, x, y, labels, 1.0, np.zeros(n), np.zeros(n), kept)
-        found = Odds(fit, x, y, labels, found._best_unit(weights, rng), found.of_x, found.of_y, kept)
-        return found._added_up()
+        found = Odds(fit, x, y, data.labels[:2], strata, rivals, 1.0, np.zeros(n), np.zeros(n), kept)
+        return replace(found, unit=found._best_unit(weights, rng))._added_up()
 
-    def scores(self, rows: Array, columns: Array | None = None) -> FloatArray:
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return int(self.labels.shape[1])
+
+    @property
+    def scale(self) -> float:
+        """How many rows each rival stands for."""
+        return self.n / self.rivals.size
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Rows of x, some at a time, and rows of y that they are compared with: x of rivals with all y, others with
+        those of rivals. Rows of a fold come together, because one judge scores them.
+        """
+        every = np.arange(self.n)
+        judged = [fold.rows for fold in self.fit.judges_of_a_deal]
+        judged.append(np.setdiff1d(every, np.concatenate(judged)))
+        for rows in judged:
+            is_rival = np.isin(rows, self.rivals)
+            for some, columns in ((rows[is_rival], every), (rows[~is_rival], self.rivals)):
+                at_once = max(1, _AT_ONCE // columns.size)
+                yield from ((some[start : start + at_once], columns) for start in range(0, some.size, at_once))
+
+    def scores(self, rows: Array, columns: Array) -> FloatArray:
         """Scores of x_i with y_j, in the unit b; -inf where they could not have been paired."""
-        every = np.arange(self.labels.shape[1]) if columns is None else columns
-        if self.kept is not None:
-            scores = self.unit * (self.kept[rows] if columns is None else self.kept[np.ix_(rows, columns)])
+        if self.kept is None:
+            scores = all_pairings(self.fit, self.x, self.y, rows, columns)
         else:
-            scores = self.unit * all_pairings(self.fit, self.x, self.y, rows, every)
-        if len(self.labels) > 2:
-            stratum = self.labels[3]
-            scores[stratum[rows][:, None] != stratum[every]] = -np.inf
+            scores = self.kept[rows] if columns.size == self.n else self.kept[np.ix_(rows, columns)]
+        scores = np.multiply(scores, np.float32(self.unit), out=None if self.kept is not None else scores)
+        if self.strata is not None:
+            scores[self.strata[rows][:, None] != self.strata[columns]] = -np.inf
         return scores
 
-    def block(self, rows: Array, columns: Array | None = None) -> FloatArray:
+    def block(self, rows: Array, columns: Array) -> FloatArray:
         """Odds of x_i with y_j."""
-        of_y = self.of_y if columns is None else self.of_y[columns]
-        return self.scores(rows, columns) - np.maximum(self.of_x[rows][:, None], of_y).astype(np.float32)
+        odds, beside = self.scores(rows, columns), np.stack([self.beside_x, self.beside_y]).astype(np.float32)
+        odds -= np.maximum(beside[0, rows][:, None], beside[1, columns])
+        return odds
 
     def pairs(self, i: Array, j: Array) -> FloatArray:
         """Odds of each x_i with its y_j."""
-        if self.kept is not None:
-            scores = self.kept[i, j].astype(np.float64)
-        else:
-            scores = pair_scores(self.fit, self.x, self.y, i, j)
-        return self.unit * scores - np.maximum(self.of_x[i], self.of_y[j])
+        return self._pair_scores(i, j) - np.maximum(self.beside_x[i], self.beside_y[j])
 
-    def is_rival(self, rows: Array, side: int) -> Mask:
-        """Whether y_j (side 1) is another than y_i, or x_i (side 0) another than x_j, and of another group."""
+    def of_rivals(self, block: FloatArray, rows: Array, columns: Array, side: int) -> FloatArray:
+        """The block, without odds of x_i with what is no other than y_i (side 1), or x_j (side 0)."""
         points = self.labels[side]
-        other = points[rows][:, None] != points
-        if len(self.labels) > 2:
-            other &= self.labels[2][rows][:, None] != self.labels[2]
-        return other
+        if self._differ[side]:
+            own = np.full(self.n, -1)
+            own[columns] = np.arange(columns.size)
+            is_there = own[rows] >= 0
+            block[is_there, own[rows[is_there]]] = -np.inf
+            return block
+        return np.where(points[rows][:, None] == points[columns], np.float32(-np.inf), block)
 
-    def blocks(self) -> Iterator[Array]:
-        """Rows, some at a time; those of a fold together, because one judge scores them."""
-        judged = [fold.rows for fold in self.fit.judges_of_a_deal]
-        others = np.setdiff1d(np.arange(self.labels.shape[1]), np.concatenate(judged))
-        at_once = max(1, _AT_ONCE // self.labels.shape[1])
-        return (rows[start : start + at_once] for rows in (*judged, others) for start in range(0, rows.size, at_once))
+    @cached_property
+    def _differ(self) -> tuple[bool, bool]:
+        """Whether no two x, and no two y, are equal."""
+        x, y = (np.unique(side).size == self.n for side in self.labels)
+        return x, y
+
+    def _pair_scores(self, i: Array, j: Array) -> FloatArray:
+        if self.kept is None:
+            return self.unit * pair_scores(self.fit, self.x, self.y, i, j)
+        return self.unit * self.kept[i, j].astype(np.float64)
 
     def _best_unit(self, weights: FloatArray, rng: np.random.RandomState) -> float:
         """The unit by which held-out pairs are likeliest to be found among others."""
@@ -133,24 +167,22 @@ class Odds:
         return best
 
     def _added_up(self) -> Odds:
-        n = self.labels.shape[1]
-        of_x, of_y = np.full(n, -np.inf), np.full(n, -np.inf)
-        size = np.full(n, n) if len(self.labels) == 2 else np.bincount(self.labels[3])[self.labels[3]]
-        for rows in self.blocks():
-            scores = self.scores(rows)
-            of_x[rows] = _log_sums(scores, 1)
-            of_y = np.logaddexp(of_y, _log_sums(scores, 0))
-        floor = np.log(size)
-        return Odds(
-            self.fit,
-            self.x,
-            self.y,
-            self.labels,
-            self.unit,
-            np.logaddexp(of_x, floor),
-            np.logaddexp(of_y, floor),
-            self.kept,
-        )
+        n, every = self.n, np.arange(self.n)
+        is_rival = np.zeros(n, dtype=bool)
+        is_rival[self.rivals] = True
+        beside_x, beside_y = np.full((2, n), -np.inf)
+        for rows, columns in self.blocks():
+            scores = self.scores(rows, columns)
+            scores[rows[:, None] == columns] = -np.inf
+            beside_x[rows] = _log_sums(scores if columns.size < n else scores[:, is_rival], 1)
+            if columns.size == n:
+                beside_y = np.logaddexp(beside_y, _log_sums(scores, 0))
+        own, size = self._pair_scores(every, every), np.full(n, n)
+        if self.strata is not None:
+            size = np.bincount(self.strata)[self.strata]
+        floor = np.logaddexp(np.log(size), own)
+        beside_x, beside_y = (np.logaddexp(of + np.log(self.scale), floor) for of in (beside_x, beside_y))
+        return replace(self, beside_x=beside_x, beside_y=beside_y)
 
 
 def _log_sums(scores: FloatArray, axis: int) -> FloatArray:
@@ -234,41 +266,46 @@ class PartnerSets:
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """What the partner sets of a fit say of its pairs."""
+    """What the odds of all x with all y say of the pairs as they are."""
 
-    sets: PartnerSets
+    sets: PartnerSets | None  # of many pairs there is no room for them
     own: FloatArray  # odds of each pair
     rival: FloatArray  # highest odds of x_i with another y, or of y_i with another x
     n_rivals: Array
     lowest: FloatArray  # r(m), for all misses that are tried
+    scale: float = 1.0  # how many rows each rival stands for
 
     @staticmethod
-    def of(odds: Odds, q_values: FloatArray, n_strangers: float, rng: np.random.RandomState) -> Partners:
+    def of(
+        odds: Odds, labels: Array, q_values: FloatArray, n_strangers: float, rng: np.random.RandomState
+    ) -> Partners:
         """Look at all x with all y, once; strangers are rows that are likely with a wrong partner, with each other."""
-        n = odds.labels.shape[1]
-        every = np.arange(n)
-        own, rival, counts = np.full(n, -np.inf), np.full(n, -np.inf), np.zeros((2, n), dtype=np.int64)
+        n, every = odds.n, np.arange(odds.n)
         i, j = rng.choice(n, size=(2, _NULL), p=q_values / q_values.sum())
-        kept = may_be_re_paired(odds.labels, i, j)
-        null = odds.pairs(i[kept], j[kept])
-        own = odds.pairs(every, every)
-        null = null[np.isfinite(null)]
+        apart = may_be_re_paired(labels, i, j)
+        if odds.strata is not None:
+            apart &= odds.strata[i] == odds.strata[j]
+        own, null = odds.pairs(every, every), odds.pairs(i[apart], j[apart])
         n_wrong = min(number_of_strangers(own, null), n_strangers) if null.size else 0.0
-        lowest = lowest_odds(own, null, n_wrong, _MISSES)
-        of_sets = float(lowest_odds(own, null, n_wrong, np.array([SET_MISS]))[0])
-        bits = np.zeros((n, -(-n // 8)), dtype=np.uint8)
-        for rows in odds.blocks():
-            block = odds.block(rows)
-            bits[rows] = np.packbits((block >= of_sets) & np.isfinite(block), axis=1)
-            for side in (0, 1):
-                others = np.where(odds.is_rival(rows, side), block, -np.inf)
-                if side == 1:  # other y for x_i
-                    np.maximum.at(rival, rows, others.max(axis=1))
-                    counts[0, rows] += (others >= of_sets).sum(axis=1)
-                else:  # other x for y_j
-                    np.maximum(rival, others.max(axis=0), out=rival)
-                    counts[1] += (others >= of_sets).sum(axis=0)
-        return Partners(PartnerSets(n, bits), own, rival, counts.max(axis=0), lowest)
+        lowest = lowest_odds(own, null, n_wrong, np.append(_MISSES, SET_MISS))
+        of_sets, n_bytes = max(lowest[-1], _LOWEST), -(-n // 8) if odds.rivals.size == n else 0
+        rival, counts = np.full(n, -np.inf), np.zeros((2, n), dtype=np.int64)
+        bits = np.zeros((n, n_bytes), dtype=np.uint8)
+        for rows, columns in odds.blocks():
+            block = odds.block(rows, columns)
+            if n_bytes:
+                bits[rows] = np.packbits(block >= of_sets, axis=1)
+            if columns.size == n:
+                of_y = odds.of_rivals(block, rows, columns, side=0)
+                np.maximum(rival, of_y.max(axis=0), out=rival)
+                counts[1] += np.count_nonzero(of_y >= of_sets, axis=0)
+            of_x = odds.of_rivals(block, rows, columns, side=1)
+            of_x = of_x if columns.size == odds.rivals.size else of_x[:, odds.rivals]
+            rival[rows] = np.maximum(rival[rows], of_x.max(axis=1))
+            counts[0, rows] = np.count_nonzero(of_x >= of_sets, axis=1)
+        sets = PartnerSets(n, bits) if n_bytes else None
+        n_rivals = np.rint(odds.scale * counts.max(axis=0)).astype(np.int64)
+        return Partners(sets, own, rival, n_rivals, lowest[:-1], odds.scale)
 
     def certain_q_values(self) -> FloatArray:
         """Smallest bound on the share of wrong pairs among the certain, at which a pair is one of them.
@@ -277,35 +314,44 @@ class Partners:
         wrong ones that there may be at any.
         """
         certain = [(self.own >= lowest) & (self.rival < lowest) for lowest in self.lowest]
-        wrong = [_wrong_at_most(self.own, self.rival, lowest) for lowest in self.lowest]
-        bounds = [m * w / max(int(c.sum()), 1) for m, w, c in zip(_MISSES, wrong, certain, strict=True)]
-        together, of_together = np.zeros(self.own.size, dtype=bool), []
-        miss = most = 0.0
+        counts = [self._beaten_and_rivalled(lowest) for lowest in self.lowest]
+        bounds = [self._most_wrong(m, *of) / max(int(c.sum()), 1) for m, of, c in zip(_MISSES, counts, certain, strict=True)]
+        together, of_together, miss, most = np.zeros(self.own.size, dtype=bool), [], 0.0, (0, 0)
         for k in np.argsort(bounds, kind="stable"):
-            together = together | certain[k]
-            miss, most = max(miss, _MISSES[k]), max(most, wrong[k])
-            of_together.append((together, miss * most / max(int(together.sum()), 1)))
+            together, miss = together | certain[k], max(miss, _MISSES[k])
+            most = max(most[0], counts[k][0]), max(most[1], counts[k][1])
+            of_together.append((together, self._most_wrong(miss, *most) / max(int(together.sum()), 1)))
         q, lowest_bound = np.ones(self.own.size), 1.0
         for rows, bound in reversed(of_together):
             lowest_bound = min(lowest_bound, bound)
             q[rows] = np.minimum(q[rows], lowest_bound)
         return q
 
+    def _beaten_and_rivalled(self, lowest: float) -> tuple[int, int]:
+        """Pairs with high enough odds of which another is better, or as good as a partner would be."""
+        high = self.own >= lowest
+        return int((high & (self.rival > self.own)).sum()), int((high & (self.rival >= lowest)).sum())
 
-def _wrong_at_most(own: FloatArray, rival: FloatArray, lowest: float) -> float:
-    """Wrong pairs among those whose own odds are high enough: twice as many as are beaten.
+    def _most_wrong(self, miss: float, beaten: int, rivalled: int) -> float:
+        """Wrong pairs, or such as have a rival that was not sampled, among those that are certain at a miss.
 
-    The partner is at least as likely to be ahead of what it was mistaken for as behind it.
+        A partner is at least as likely ahead of what it was mistaken for as behind it.
+        """
+        n_wrong, unseen = 2.0 * self.scale * (beaten + 1), 1 - 1 / self.scale
+        return max((unseen + miss / self.scale) * n_wrong, unseen * self.scale * (rivalled + 1))
+
+
+def look_for_others(
+    verdict: Verdict, fit: CrossFit, data: PreparedPairs, strata: Array | None, rng: np.random.RandomState
+) -> Verdict:
+    """Add the second promise to a verdict; nothing is certain where nothing was detected.
+
+    Partners are looked for everywhere, or inside the strata that the user gave: gaps and groups, which decide with whom
+    pairs are re-paired, hide nobody.
     """
-    return 2.0 * (int(((own >= lowest) & (rival > own)).sum()) + 1)
-
-
-def look_for_others(verdict: Verdict, fit: CrossFit, data: PreparedPairs, rng: np.random.RandomState) -> Verdict:
-    """Add the second promise to a verdict; nothing is certain where nothing was detected, or there are too many pairs."""
-    if verdict.detection_p_value > _DETECTED or data.n > MOST_COMPARED:
+    if verdict.detection_p_value > _DETECTED:
         return verdict
-    x, y = data.take(np.arange(data.n))
-    weights = np.clip(1 - verdict.q_values, 0.0, 1.0)
-    odds = Odds.of(fit, x, y, data.labels, weights, rng)
-    partners = Partners.of(odds, verdict.q_values, (1 - verdict.inlier_fraction) * data.n, rng)
+    odds = Odds.of(fit, data, strata, np.clip(1 - verdict.q_values, 0.0, 1.0), rng)
+    n_strangers = (1 - verdict.inlier_fraction) * data.n
+    partners = Partners.of(odds, data.labels, verdict.q_values, n_strangers, rng)
     return verdict.with_partners(partners.certain_q_values(), partners.n_rivals, partners.sets)

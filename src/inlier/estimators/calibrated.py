@@ -17,7 +17,7 @@ from inlier.calibration.checks.copied_columns import copied_columns, warning_of,
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.models.learner import PreparedPairs, prepared_rows
 from inlier.calibration.p_values import evenly_spaced
-from inlier.calibration.partner_sets import look_for_others
+from inlier.calibration.partner_sets import MOST_COMPARED, PartnerSets, look_for_others
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
@@ -209,12 +209,12 @@ class CalibratedMatcher(LearnedMap):
         groups, strata = self._read_labels(X.shape[0], groups, strata)
         filled, copied = (without_gaps(X, "X"), without_gaps(Y, "y")), self._copied(X, Y)
         kept = self._with_values(*filled)
-        strata = crossed(strata, gap_classes(*(table.share_missing for table in filled)))
+        null_strata = crossed(strata, gap_classes(*(table.share_missing for table in filled)))
         pairs = PairedRows(*(table.values if kept is None else table.values[kept] for table in filled))
         if kept is not None:
-            groups, strata = (None if labels is None else labels[kept] for labels in (groups, strata))
+            groups, strata, null_strata = (None if of is None else of[kept] for of in (groups, strata, null_strata))
             side = side.of(kept)
-        self._judge(pairs, copied, groups, strata, side, kept)
+        self._judge(pairs, copied, groups, (strata, null_strata), side, kept)
         for table, name in zip(filled, ("X", "y"), strict=True):
             self._hint_at_logarithms(table.values, name)
         return self
@@ -224,11 +224,14 @@ class CalibratedMatcher(LearnedMap):
         pairs: PairedRows,
         copied: tuple[Array, Array],
         groups: Array | None,
-        strata: Array | None,
+        strata: tuple[Array | None, Array | None],
         side: SideInformation,
         kept: Mask | None,
     ) -> None:
-        """The whole method: prepare, choose a model, cross-fit, judge by chance, look for other partners, check."""
+        """The whole method: prepare, choose a model, cross-fit, judge by chance, look for other partners, check.
+
+        ``strata`` are those that were given, and these crossed with gaps, inside which pairs are re-paired.
+        """
         rng = check_random_state(self.random_state)
         if pairs.n_pairs > MOST_ONE_BY_ONE:
             prepared = self.prepare(pairs.X, pairs.Y)
@@ -238,10 +241,10 @@ class CalibratedMatcher(LearnedMap):
             near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, once
             X, Y = (without_columns(to_host(table), some) for table, some in zip((near.X, near.Y), copied, strict=True))
             prepared = self.prepare(X, Y)
-            data = PreparedPairs(prepared, pair_labels(X, Y, groups, strata), prepared_rows(prepared, slice(0, len(X))))
+            data = PreparedPairs(prepared, pair_labels(X, Y, groups, strata[1]), prepared_rows(prepared, slice(0, len(X))))
             helped = side.helper(prepared, data.labels, rng)
             fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
-            verdict = look_for_others(Verdict.by_chance(fit), fit, data, rng)
+            verdict = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)
             verdict = chosen_by_nearness.check(verdict, X, Y, rng)
         if verdict.said:
             warn(" ".join(verdict.said), DependenceWarning)
@@ -318,6 +321,41 @@ class CalibratedMatcher(LearnedMap):
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
         check_number(confidence, "confidence", low=0, high=1)
         return self.verdict_.wrong_at_most(alpha, confidence)
+
+    def partner_sets(self, X: Any, y: Any) -> PartnerSets:
+        """For each row of ``X`` of the fit, the rows of ``y`` that fit it as a partner would.
+
+        The set of a row holds its partner with a chance of 95 %, wherever that stands, as long as it is in the table. It
+        is everything rather than wrong: where nothing was found, all rows of y are in each.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+            The same tables, of up to 20,000 pairs.
+
+        Returns
+        -------
+        PartnerSets
+            ``of(row)``, ``contains(rows, partners)``, ``sizes``.
+
+        Examples
+        --------
+        >>> from inlier import CalibratedMatcher
+        >>> from inlier.datasets import make_gaussian_pairs
+        >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
+        >>> y = data.Y.copy()
+        >>> y[[3, 7]] = y[[7, 3]]
+        >>> sets = CalibratedMatcher(random_state=0).fit(data.X, y).partner_sets(data.X, y)
+        >>> sets.of(3), sets.of(7)
+        (array([7]), array([3]))
+        """
+        check_is_fitted(self, "q_values_")
+        n = self._read_again(X, y)[0].shape[0]
+        if n > MOST_COMPARED:
+            raise ParameterError(
+                "X", f"has {n:,} rows; sets are told of up to {MOST_COMPARED:,}. Of more, n_rivals_ says how many fit."
+            )
+        return PartnerSets(n) if self.verdict_.sets is None else self.verdict_.sets
 
     def repair(
         self,

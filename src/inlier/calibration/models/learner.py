@@ -17,7 +17,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import MOST_ROWS, Coordinates, candidate_coordinates, find_anchors
-from inlier.calibration.models.linear_map import Significance, learn_map
+from inlier.calibration.models.linear_map import NOT_COMPARED, Significance, learn_map
 from inlier.calibration.models.ridge_map import SharedRidge, learn_ridge
 from inlier.calibration.p_values import calibrate
 from inlier.rows import PairedRows
@@ -30,13 +30,13 @@ _PILOT, _PILOT_PER_DIMENSION = 5_000, 25  # pairs; if a good part is real, more 
 _AMPLE = 10.0  # real pairs per dimension that a map is well learned from
 _GROWTH, _MOST_GROWTH = 4, 16  # of the pairs that are learned from, when what they found is not confirmed
 _CONFIRMED = 0.01  # detection p-value on pairs that were not learned from
-_CLEAR = 60.0  # Berk-Jones statistic above which anchors are not tried: chance reaches 12 to 23
 _WELL_DETERMINED = 2.0  # pairs per dimension that make a map a good judge
 _A_GOOD_PART = 0.25  # of the pairs, that row sums do not miss
-_AS_GOOD = 0.5  # of the statistic: then the others are the better judges, because a map fits what it was learned from
+_PARTS, _FEW_PAIRS = 3, 400  # of the pilot, each judged by what the others teach; again and again, where pairs are few
+_RE_PAIRINGS = 20  # of each pair, which they are judged beside
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
-_NARROWEST_RIDGE, _NARROWEST = 20, 8  # dimensions: in fewer, strangers too have much the same direction
-_FEW = 8  # pairs per dimension, fewer of which are few
+_NARROWEST = 8  # dimensions: in fewer, strangers too have much the same direction
+_FEW = 16  # pairs per dimension, fewer of which are few
 _SEARCHED = 5_000  # pairs that coordinates of anchors come from
 _WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
 
@@ -163,28 +163,38 @@ def choose_learner(data: PreparedPairs, rng: np.random.RandomState, kinds: tuple
 def _most_significant(
     data: PreparedPairs, rows: Array, rng: np.random.RandomState, kinds: tuple[str, ...]
 ) -> tuple[str, PairScorer | None]:
-    """The kind whose pairs stand out most beside their re-pairings; a map, unless another is nearly as good or better."""
-    kind, found = "map", _learn_map(data, rows, rng)
-    narrowest = _NARROWEST if data.are_few else _NARROWEST_RIDGE
-    needs_no_ridge = found is not None and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size
-    if "ridge" in kinds and min(data.dimensions) >= narrowest and (data.are_few or not needs_no_ridge):
-        kind, found = _better((kind, found), ("ridge", _learn_ridge(data, rows, rng)))
-    if "anchors" in kinds and min(data.dimensions) >= _NARROWEST and not _is_clear(data, found, rows.size):
-        kind, found = _better((kind, found), ("anchors", _learn_anchors(data, rows, rng)))
-    return kind, found
+    """The kind whose held-out pairs stand out most beside their re-pairings; a map, where that leaves no doubt."""
+    found = _learn_map(data, rows, rng)
+    ample = found is not None and found.support >= min(_WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * rows.size)
+    if ample and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size and not data.are_few:
+        return "map", found
+    worth_trying = [kind for kind in kinds if kind == "map" or min(data.dimensions) >= _NARROWEST]
+    if len(worth_trying) == 1:
+        return "map", found
+    splits = [np.array_split(rng.permutation(rows), _PARTS) for _ in range(max(1, _FEW_PAIRS // rows.size))]
+    evidence = {kind: np.median([_held_out(data, kind, parts, rng) for parts in splits]) for kind in worth_trying}
+    best = max(worth_trying, key=lambda kind: evidence[kind])
+    return best, found if best == "map" else KINDS[best](data, rows, rng)
 
 
-def _better(
-    first: tuple[str, PairScorer | None], other: tuple[str, PairScorer | None]
-) -> tuple[str, PairScorer | None]:
-    """The other if it stands out nearly as far."""
-    ahead = 0.0 if first[1] is None else _AS_GOOD * first[1].significance.berk_jones
-    return other if other[1] is not None and other[1].significance.berk_jones >= ahead else first
+def _held_out(data: PreparedPairs, kind: str, parts: list[Array], rng: np.random.RandomState) -> list[float]:
+    """How far the pairs of each part stand out beside their re-pairings, by what was learned from the other parts."""
+    evidence = []
+    for k, own in enumerate(parts):
+        others = np.concatenate(parts[:k] + parts[k + 1 :])
+        learned, (x, y) = KINDS[kind](data, _apart(others, own, data.labels), rng), data.take(own)
+        found = NOT_COMPARED
+        if learned is not None:
+            null = re_paired_scores(learned, x, y, data.labels[:, own], _RE_PAIRINGS, rng)
+            found = Significance.of(learned.scores(x, y), null)
+        evidence.append(found.berk_jones)
+    return evidence
 
 
-def _is_clear(data: PreparedPairs, found: PairScorer | None, n: int) -> bool:
-    enough = min(_WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * n)
-    return found is not None and found.significance.berk_jones >= _CLEAR and found.support >= enough
+def _apart(others: Array, own: Array, labels: Array) -> Array:
+    """Those that have neither a row nor a group in common with the pairs of a part."""
+    met = [np.isin(side[others], side[own]) for side in labels[:3]]
+    return others[~np.any(met, axis=0)]
 
 
 def _is_confirmed(learned: PairScorer, data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> bool:
