@@ -276,9 +276,7 @@ class Partners:
     scale: float = 1.0  # how many rows each rival stands for
 
     @staticmethod
-    def of(
-        odds: Odds, labels: Array, q_values: FloatArray, n_strangers: float, rng: np.random.RandomState
-    ) -> Partners:
+    def of(odds: Odds, labels: Array, q_values: FloatArray, n_strangers: float, rng: np.random.RandomState) -> Partners:
         """Look at all x with all y, once; strangers are rows that are likely with a wrong partner, with each other."""
         n, every = odds.n, np.arange(odds.n)
         i, j = rng.choice(n, size=(2, _NULL), p=q_values / q_values.sum())
@@ -315,7 +313,9 @@ class Partners:
         """
         certain = [(self.own >= lowest) & (self.rival < lowest) for lowest in self.lowest]
         counts = [self._beaten_and_rivalled(lowest) for lowest in self.lowest]
-        bounds = [self._most_wrong(m, *of) / max(int(c.sum()), 1) for m, of, c in zip(_MISSES, counts, certain, strict=True)]
+        bounds = [
+            self._most_wrong(m, *of) / max(int(c.sum()), 1) for m, of, c in zip(_MISSES, counts, certain, strict=True)
+        ]
         together, of_together, miss, most = np.zeros(self.own.size, dtype=bool), [], 0.0, (0, 0)
         for k in np.argsort(bounds, kind="stable"):
             together, miss = together | certain[k], max(miss, _MISSES[k])

@@ -241,7 +241,9 @@ class CalibratedMatcher(LearnedMap):
             near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, once
             X, Y = (without_columns(to_host(table), some) for table, some in zip((near.X, near.Y), copied, strict=True))
             prepared = self.prepare(X, Y)
-            data = PreparedPairs(prepared, pair_labels(X, Y, groups, strata[1]), prepared_rows(prepared, slice(0, len(X))))
+            data = PreparedPairs(
+                prepared, pair_labels(X, Y, groups, strata[1]), prepared_rows(prepared, slice(0, len(X)))
+            )
             helped = side.helper(prepared, data.labels, rng)
             fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
             verdict = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)

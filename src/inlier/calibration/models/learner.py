@@ -165,7 +165,9 @@ def _most_significant(
 ) -> tuple[str, PairScorer | None]:
     """The kind whose held-out pairs stand out most beside their re-pairings; a map, where that leaves no doubt."""
     found = _learn_map(data, rows, rng)
-    ample = found is not None and found.support >= min(_WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * rows.size)
+    ample = found is not None and found.support >= min(
+        _WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * rows.size
+    )
     if ample and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size and not data.are_few:
         return "map", found
     worth_trying = [kind for kind in kinds if kind == "map" or min(data.dimensions) >= _NARROWEST]
