@@ -195,18 +195,18 @@ def measure_house(package: Path) -> dict[str, int]:
 def named_numbers(tree: ast.Module) -> Iterable[tuple[str, ast.expr]]:
     """Numbers with a name in capitals at the top of a module, and their expressions."""
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _is_number(node.value):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and is_number(node.value):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name) and target.id.isupper():
                     yield target.id, node.value
 
 
-def _is_number(node: ast.expr) -> bool:
+def is_number(node: ast.expr) -> bool:
     """Whether an expression is made of numbers alone: 8, -1e-3, 2**20."""
     if isinstance(node, ast.UnaryOp):
-        return _is_number(node.operand)
+        return is_number(node.operand)
     if isinstance(node, ast.BinOp):
-        return _is_number(node.left) and _is_number(node.right)
+        return is_number(node.left) and is_number(node.right)
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 

@@ -72,41 +72,6 @@ def guarantee():
     print("independent wrong pairs:", ", ".join(f"{m:.3f} at {a:g}" for a, m in zip(LEVELS, mean, strict=True)))
 
 
-def two_motions(seed=0, n=2000):
-    """Half of the pairs follow one rotation, 30 % another, 20 % none."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 3))
-    motion = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
-    Y = rng.standard_normal((n, 3))
-    for which in (0, 1):
-        Y[motion == which] = X[motion == which] @ ortho_group.rvs(3, random_state=rng)
-    return X, Y + 0.02 * rng.standard_normal((n, 3)), motion
-
-
-def second_motion():
-    """Run, then run again on what was not accepted."""
-    X, Y, motion = two_motions()
-    first = CalibratedMatcher(random_state=0).fit(X, Y)
-    rest = np.flatnonzero(~first.inlier_mask_)
-    second = CalibratedMatcher(random_state=0).fit(X[rest], Y[rest])
-    figure = new_figure(figsize=(9, 3.2))
-    axes = figure.subplots(1, 2)
-    names, colours = ("first motion", "second motion", "no motion"), (REAL, WRONG, QUIET)
-    for ax, matcher, groups, title in (
-        (axes[0], first, motion, "First run, all pairs"),
-        (axes[1], second, motion[rest], "Second run, on the rest"),
-    ):
-        scores = np.clip(matcher.scores_, -60, None)
-        edges = np.linspace(scores.min(), scores.max(), 50)
-        ax.hist([scores[groups == k] for k in range(3)], edges, stacked=True, color=colours, label=names)
-        ax.axvline(matcher.threshold_, color="black", linestyle="--", linewidth=1)
-        ax.set(xlabel="score (clipped at -60)", ylabel="pairs", title=title)
-        ax.legend(frameon=False)
-        found = [int((matcher.inlier_mask_ & (groups == k)).sum()) for k in range(3)]
-        print(f"{title}: accepted {found} of {[int((groups == k).sum()) for k in range(3)]} (first, second, none)")
-    save(figure, "sure-second-motion.png")
-
-
 def clustered(seed, spread, n=1000, clusters=40):
     """Points in tight clusters: a wrong partner from the right cluster is nearly right."""
     rng = np.random.default_rng(seed)
@@ -170,6 +135,5 @@ def structured_mistakes():
 
 if __name__ == "__main__":
     guarantee()
-    second_motion()
     near_duplicates()
     structured_mistakes()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import re
+import json
 from pathlib import Path
 
 import pytest
@@ -75,41 +74,47 @@ def test_changes_of_figures_are_told():
     assert difference(before, after) == "recall 0.7 -> 0.65; time, row sums x 2.00"
 
 
-def test_the_page_of_constants_says_what_the_code_says():
-    from constants import PHOTO_ROOMS, ROOMS, find_constants
+def test_the_page_of_constants_is_what_its_command_prints():
+    from constants import MEASURED, PAGE, page
 
-    package = BENCHMARKS.parent / "src" / "inlier"
-    alone = find_constants(package, (*ROOMS, *PHOTO_ROOMS))
-    needed = {f"{one.module}.{one.name}": one.text for one in alone if one.module != "images.pictures"}
-    needed |= numbers_of(package, "estimators", "calibration")
-    known = needed | numbers_of(package, *ROOMS, *PHOTO_ROOMS)
-    listed, values = [], []
-    for line in (BENCHMARKS.parent / "docs" / "constants.md").read_text().splitlines():
-        if line.startswith("| `"):
-            names, value = line.strip("| ").split(" | ")[:2]
-            first, *others = re.findall(r"[\w.]+", names)
-            row = [first, *(f"{first.rpartition('.')[0]}.{name.rpartition('.')[2]}" for name in others)]
-            listed += row
-            values.append((first, value, ", ".join(known.get(name, "gone") for name in row)))
-    assert not needed.keys() - set(listed)
-    assert len(listed) == len(set(listed))
-    assert [row for row in values if row[1] != row[2]] == []
+    printed = page(BENCHMARKS.parent / "src" / "inlier", json.loads(MEASURED.read_text()))
+    assert PAGE.read_text() == printed, "write it again: python benchmarks/constants.py --page"
 
 
-def numbers_of(package, *rooms):
-    """Names in capitals at the top of modules whose value is made of numbers, alone or several in a line."""
-    found = {}
-    for path in (path for room in rooms for path in (package / room).rglob("*.py")):
-        text, module = path.read_text(), ".".join(path.relative_to(package).with_suffix("").parts)
-        for node in ast.parse(text).body:
-            if not isinstance(node, ast.Assign):
-                continue
-            (target,), value = node.targets, node.value
-            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-            for name, of in zip(target.elts, value.elts, strict=True) if several else [(target, value)]:
-                parts = list(ast.walk(of))
-                kinds = {type(part.value) for part in parts if isinstance(part, ast.Constant)}
-                calls_others = any(isinstance(p, ast.Call) and isinstance(p.func, ast.Name) for p in parts)
-                if getattr(name, "id", "").isupper() and kinds and kinds <= {int, float} and not calls_others:
-                    found[f"{module}.{name.id}"] = ast.get_source_segment(text, of)
-    return found
+def test_constants_are_shown_with_their_comments_and_what_was_measured_of_their_values(tmp_path, monkeypatch):
+    import constants
+
+    text = (
+        "_A, _WIDE = 3, 0.5  # rows; of them\n"
+        "# Why it\n# is so.\n_GRID = (1, 2)\nNAME = 'x'\n_AT_ONCE = 7\n"
+        "_B = np.array(\n    [1.0, 2.0]\n)  # a|b\n_OF = (_A,) * 2\n_D = other(3)\n"
+    )
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "low.py").write_text(text)
+    monkeypatch.setattr(constants, "ON_THE_PAGE", {"rows": "Set by hand."})
+    run = {"commit": "abc", "command": "do", "as it is": "recall 1"}
+    of_a, stale = ({"value": value, "halved": "no change", "doubled": "fails", "run": "r"} for value in ("3", "0.4"))
+    measured = {"runs": {"r": run}, "constants": {"rows.low._A": of_a, "rows.low._WIDE": stale}}
+    page = constants.page(tmp_path, measured)
+    assert "- Measured with the code of commit abc: `do`. As it is: recall 1." in page
+    assert page.endswith(
+        "## rows\n\n5 constants. Set by hand.\n\n"
+        "constant | value | what and why | halved | doubled\n--- | --- | --- | --- | ---\n"
+        "`low._A`, `low._WIDE` | `3, 0.5` | rows; of them | no change | fails\n"
+        "`low._GRID` | `(1, 2)` | Why it is so.\n"
+        "`low._B` | `np.array( [1.0, 2.0] )` | a\\|b\n"
+        "`low._OF` | `(_A,) * 2` | -\n"
+    )
+
+
+def test_constants_that_share_a_line_are_changed_one_by_one(tmp_path, monkeypatch):
+    from constants import Copy, find_constants
+
+    package = tmp_path / "src" / "inlier"
+    (package / "rows").mkdir(parents=True)
+    (package / "rows" / "low.py").write_text("_A, _B = 3, 3  # \u00e9\n")
+    copy, seen = Copy(package, tmp_path / "copy", []), []
+    monkeypatch.setattr(Copy, "figures", lambda self, cache: seen.append((self.package / "rows/low.py").read_text()))
+    for constant in find_constants(package, ("rows",)):
+        copy.figures_with(constant, 6)
+    assert seen == ["_A, _B = 6, 3  # \u00e9\n", "_A, _B = 3, 6  # \u00e9\n"]

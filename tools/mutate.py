@@ -33,10 +33,8 @@ MODULES = {
         "tests/calibration/test_p_values_definitions.py",
         "tests/calibration/test_linear_map.py",
     ],
-    "calibration.competition": [
-        "tests/calibration/test_competition.py",
-        "tests/calibration/test_competition_reference.py",
-    ],
+    "calibration.bounds": ["tests/calibration/test_bounds.py"],
+    "calibration.folds": ["tests/calibration/test_folds.py"],
     "rows.null_pairs": ["tests/rows/test_null_pairs.py"],
     "consensus.evidence": ["tests/consensus/test_decisions.py", "tests/consensus/test_evidence.py"],
     "consensus.refine": ["tests/consensus/test_decisions.py", "tests/consensus/test_refine.py"],

@@ -103,7 +103,7 @@ class ParameterWarning(_AboutArgument, UserWarning):
 
 
 class DependenceWarning(UserWarning):
-    """Rows, or the mistakes among them, are not independent; the sentence names the option that says so."""
+    """What an answer rests on seems not to hold; the sentence says what that is, and what to do."""
 
 
 class UnusableFileError(ValueError):

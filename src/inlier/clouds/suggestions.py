@@ -53,7 +53,7 @@ _TOLERANCE = 1.5  # by which distances of right matches differ
 _ANGLE = 0.25  # by which cosines of right matches differ
 _FAR = 3.0  # matches nearer to each other always agree
 _MOST_MATCHES, _MOST_SEEDS = 2_000, 1_000  # that are compared with each other, and that sets are made of
-_SET_SIZE = 10
+_SET_SIZE = 10  # matches that suggest one motion
 _POWER_ROUNDS, _SHARPNESS = 10, 4  # weights in a set: this power of the leading eigenvector
 _SUPPORT = 1.5  # residual of a match that supports a motion
 _ROUGH_SUPPORT = 2.5  # before refinement
@@ -68,7 +68,7 @@ _SCALE_POINTS = 2_000  # of each cloud, about
 _SCALE_STEP, _SCALE_STEPS = 1.25, 3  # of the ladder, and how many either way
 _VOTE_WIDTH, _VOTE_BINS = 0.02, 17  # of the logarithm of a ratio: to 17 % either way
 _ANOTHER_SCALE = 0.05  # of the logarithms of different scales
-_WORTH_A_SEARCH = 3
+_WORTH_A_SEARCH = 3  # scales: the right one was among the first three in 19 of 23 pairs, the first in 17
 _ASTRAY = 10.0  # median distances from the middle of a cloud
 N_DIFFERENT_SCALES = round((2 * _SCALE_STEPS + 1) * np.log(_SCALE_STEP) / _ANOTHER_SCALE)  # so many chances to be wrong
 

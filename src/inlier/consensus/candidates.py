@@ -40,12 +40,12 @@ from inlier.transforms.least_squares import MapModel, Maps, fit_maps
 
 _DENSITIES = (0.05, 0.1, 0.02), (0.2, 0.007, 0.002)  # of chance agreements; the usual ones are tried first
 _SHARES_OF_BOUND = np.array([1.0, 0.5])  # tolerances that are tried before, where a noise bound is known
-_PAIRS_OF_PAIRS = 4_000
+_PAIRS_OF_PAIRS = 4_000  # whose distances tell what chance does
 _FEW_ROUNDS = 5  # through the pairs: up to which neighbours are as good as pairs that are drawn
-_RATIOS = 200_000
+_RATIOS = 200_000  # of distances, that a scale is read off
 _RATIO_BINS = np.linspace(-4.0, 4.0, 401)  # of the logarithm, about the ratio of the spreads
 _WIDTHS = (1, 3, 9)  # bins over which an excess is summed: noise spreads the ratios of real pairs
-_MOST_SCALES = 3
+_MOST_SCALES = 3  # that are tried, the most striking first
 _MOST_COMPARED = 1600  # pairs of which every two are compared to second order
 _SET_SIZE = 20  # neighbours, with the seed itself
 _SEEDS = 24  # densest sets of one tolerance that are fitted

@@ -57,7 +57,7 @@ _MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
 _ONE_VOTE = 0.15  # of the correlation length: joint neighbours within share a vote in the last fit
 _SCARCE = -40.0  # log of the false alarms above which repeated structure might explain them
 _COINCIDE = 4.0  # bounds within which two pairs may be the same twice
-_FOLDS = 8
+_FOLDS = 8  # each of which is held out once
 _MAY_DIFFER = (2, 2, 3, 4)  # folds so far, in each deal: right maps are found again in 7 of 8, false ones seldom
 # The rest are shares of the correlation length l.
 _BLOCK = 3.0  # side of the blocks: wide enough for most clumps to lie in one

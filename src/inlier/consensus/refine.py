@@ -17,7 +17,7 @@ from inlier.transforms.least_squares import MapModel, Maps, Moments, rank_and_un
 # Real wrong matches are not quite independent: a scene has a floor, and features look alike near each other. So at a
 # coarse scale there is always something that chance does not explain, and a search has to look at fine ones.
 FINE = 0.01  # share of re-pairings within the bound
-_MOST_ROUNDS = 20
+_MOST_ROUNDS = 20  # of fits; most settle earlier
 _POLISHED_ON = 5_000  # pairs, or less than twice as many
 _LAST_ROUNDS = 3  # on all pairs, each of which takes off about half of what is left of the part's error
 NEAR = 3.0  # bounds: beyond, a pair has no weight

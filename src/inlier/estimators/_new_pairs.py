@@ -238,7 +238,7 @@ class LearnedMap(NewPairs):
 
     @property
     def left_out_(self) -> Mask:
-        """Rows of which nothing can be said, because they hold no value, or are blank as failed samples are."""
+        """Rows of which nothing can be said, because they hold no value."""
         check_is_fitted(self, "inlier_mask_")
         left_out = np.zeros(self.inlier_mask_.shape[0], dtype=bool)
         if self._learned.numbers is not None:

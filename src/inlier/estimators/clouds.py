@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MODELS = ("rigid", "similarity")
 _SURE = 0.005  # detection p-value up to which a motion is called sure
-_FEWEST_POINTS = 100
+_FEWEST_POINTS = 100  # of a cloud
 _ANOTHER_UNIT = 30.0  # ratio of the sizes of two clouds that hardly show one place in one unit
 _ANOTHER_SIZE = 2.0  # ratio from which on a refusal mentions the unit
 _AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from which on either may be right
