@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         row_sum_threshold,
     )
     from inlier.estimators.registration import Registration
-    from inlier.estimators.repair import Repair
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
     from inlier.overlap import GramOverlap
     from inlier.progress import set_progress
+    from inlier.repair.answer import Repair
     from inlier.result import MatchResult
     from inlier.transforms import (
         AffineTransformation,
@@ -65,7 +65,7 @@ __getattr__, __dir__ = attach(
         "estimators.clouds": "CloudRegistration",
         "estimators.paper": "EigenvectorMatcher RowSumMatcher SplitMatcher eigenvector_threshold row_sum_threshold",
         "estimators.registration": "Registration",
-        "estimators.repair": "Repair",
+        "repair.answer": "Repair",
         "exceptions": "DegenerateConfigurationError NoConsensusError",
         "metrics": "metrics",
         "overlap": "GramOverlap",

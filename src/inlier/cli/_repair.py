@@ -15,8 +15,8 @@ from inlier.cli._outputs import BadInput, Output
 if TYPE_CHECKING:
     from inlier._typing import Array
     from inlier.cli._tables import Reading
-    from inlier.estimators.repair import Repair
     from inlier.io import Pairing, Table
+    from inlier.repair.answer import Repair
 
 _NAMED = 3  # rows that are nobody's partner
 

@@ -22,6 +22,7 @@ from inlier.calibration.retrieval import MOST_POOLED, Pools, learn_dictionary
 from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import Preparation, linear_rows
 from inlier.estimators._side_information import SideInformation
+from inlier.repair.odds import Odds
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
 from inlier.rows.threads import single_threaded_blas
@@ -33,6 +34,23 @@ _ROWS_COMPARED = 50  # that tell whether tables are those of the fit
 _CHANGED = 0.5  # share of a row's values that differ, from which it is another: odd values were filled in by the fit
 _DETECTED = 0.05  # detection p-value up to which there is a map
 _LEARNED_FROM = 0.5  # q-value below which a partner that was found counts in the map
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What was found when any x was compared with any y, for whoever asks again."""
+
+    unit: float
+    scores: FloatArray | None  # by the judges of several deals, of which only those of one are kept
+    groups: Array | None
+    strata: Array | None
+    gaps: Array  # how many values of each pair were filled in
+
+    @staticmethod
+    def of(odds: Odds | None, fit: CrossFit, labels: tuple[Array | None, Array | None], gaps: Array) -> Compared:
+        """What is kept of odds; where there are none, nothing was detected, or too many pairs to compare."""
+        one_deal = len(fit.judges_of_a_deal) == len(fit.folds) if fit.folds else True
+        return Compared(odds.unit if odds else 1.0, None if one_deal or odds is None else odds.kept, *labels, gaps)
 
 
 @dataclass(eq=False)
@@ -51,6 +69,7 @@ class Learned:
     seed: int
     numbers: Array | None = None  # of the rows of the fit, where some were left out
     n_given: int = 0  # how many there were then
+    compared: Compared | None = None  # any x with any y
 
     @staticmethod
     def of(
@@ -63,10 +82,11 @@ class Learned:
         copied: tuple[Array, Array],
         kept: Mask | None,
         seed: int,
+        compared: Compared,
     ) -> Learned:
         """What is kept of a cross-fit once its pairs are judged; the settings are those of the matcher."""
         null, nothing = evenly_spaced(fit.null_scores, _KEPT_NULL), np.empty(0)
-        folds = tuple(replace(f, rows=nothing, scores=nothing, null_scores=nothing) for f in fit.judges_of_a_deal)
+        folds = tuple(replace(f, scores=nothing, null_scores=nothing) for f in fit.judges_of_a_deal)
         judges = CrossFit(nothing, null, folds=folds)
         p, sure = None, None
         if fit.counts is None:  # otherwise pairs are judged in bins
@@ -75,13 +95,20 @@ class Learned:
             sure = verdict.accepted(settings.alpha)
         numbers, n_given = (None, 0) if kept is None else (np.flatnonzero(kept), kept.size)
         given = side.trust, side.unpaired
-        return Learned(pairs, preparation, judges, settings.whiten, copied, p, sure, *given, seed, numbers, n_given)
+        return Learned(
+            pairs, preparation, judges, settings.whiten, copied, p, sure, *given, seed, numbers, n_given, compared
+        )
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether groups or strata were given."""
+        return self.compared is not None and (self.compared.groups is not None or self.compared.strata is not None)
 
     def some_rows(self) -> tuple[FloatArray, FloatArray]:
         """Rows of x and of y of the fit, evenly chosen where there are many."""
         assert self.pairs is not None
         n = self.pairs.n_pairs
-        return self._tables(np.unique(np.linspace(0, n - 1, min(n, _MOST_LEARNED_FROM)).astype(np.int64)))
+        return self.tables(np.unique(np.linspace(0, n - 1, min(n, _MOST_LEARNED_FROM)).astype(np.int64)))
 
     def changed_row(self, X: Any, Y: Any) -> tuple[str, int] | None:
         """A table and a row of it that is not as it was in the fit; None where none of some that are looked at is."""
@@ -112,15 +139,19 @@ class Learned:
 
     def scores(self, X: Any, Y: Any) -> FloatArray:
         """Score new pairs."""
+        return self.judges.judge(*self.prepared(X, Y))
+
+    def prepared(self, X: Any, Y: Any) -> tuple[Any, Any]:
+        """Rows as those of the fit were prepared."""
         X, Y = (without_columns(table, some) for table, some in zip((X, Y), self.copied, strict=True))
-        return self.judges.judge(self.preparation.x(X), self.preparation.y(Y))
+        return self.preparation.x(X), self.preparation.y(Y)
 
     @cached_property
     def map(self) -> PairMap:
         """The map between the tables of the fit, learned from what is likely real and from partners that were found."""
         rng = np.random.RandomState(self.seed)
         rows, weights = self._likely
-        x, y = self._tables(rows)
+        x, y = self.tables(rows)
         if self.unpaired is not None and self.proposer is not None:
             candidates = self.candidates
             found = self.proposer.find(self.unpaired[0], candidates, 1)
@@ -141,10 +172,10 @@ class Learned:
         if not weights.any():
             return None
         if self.unpaired is None or self.sure is None:
-            x, y = self._tables(rows)
+            x, y = self.tables(rows)
             sure = np.flatnonzero(weights > 0 if self.sure is None else self.sure[rows])
             return Proposer.of(x, y, (np.arange(rows.size), np.arange(rows.size), weights), sure, rng)
-        x, y = (np.concatenate(sides) for sides in zip(self._tables(), self.unpaired, strict=True))
+        x, y = (np.concatenate(sides) for sides in zip(self.tables(), self.unpaired, strict=True))
         i, j = self._dictionary(x, y, rng)
         sure = np.flatnonzero(self.sure)
         return Proposer.of(x, y, (i, j, np.ones(i.size)), sure, rng)
@@ -152,10 +183,10 @@ class Learned:
     @property
     def candidates(self) -> FloatArray:
         """Rows of y among which partners are looked for: those of the fit, then those without a partner."""
-        y = self._tables()[1]
+        y = self.tables()[1]
         return y if self.unpaired is None else np.concatenate([y, self.unpaired[1]])
 
-    def _tables(self, rows: Array | None = None) -> tuple[FloatArray, FloatArray]:
+    def tables(self, rows: Array | None = None) -> tuple[FloatArray, FloatArray]:
         """Some rows of the tables, or all, as NumPy arrays."""
         if self.pairs is None:
             raise ValueError(

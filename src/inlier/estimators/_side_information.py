@@ -87,7 +87,7 @@ def read_side_information(
     n = int(tables[0].shape[0])
     trust = relative_weights(sample_weight, n)
     trust = None if trust is None or (trust == 1).all() else trust
-    rest = None if unpaired is None else _filled(read_unpaired(unpaired, tables))
+    rest = None if unpaired is None else filled_tables(read_unpaired(unpaired, tables))
     rest = None if rest is None or not len(rest[0]) + len(rest[1]) else rest
     columns = _read_columns(given, tables, same_columns)
     for name, value in (("sample_weight", trust), ("unpaired", rest), ("same_columns=True", columns)):
@@ -122,7 +122,8 @@ def read_labels(n: int, groups: Any, strata: Any, fewest_groups: int, most: int)
     return groups, strata
 
 
-def _filled(tables: tuple[Array, Array]) -> tuple[FloatArray, FloatArray]:
+def filled_tables(tables: tuple[Array, Array]) -> tuple[FloatArray, FloatArray]:
+    """Rows of both sides in float64, their gaps filled."""
     x, y = (np.asarray(fill_gaps(table).values, dtype=np.float64) for table in tables)
     return x, y
 

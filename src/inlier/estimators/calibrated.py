@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, Self
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from inlier._checks import check_choice, check_count, check_flag, check_number, warn
+from inlier._checks import check_count, check_flag, check_number, warn
 from inlier._typing import Array, Mask
 from inlier.calibration.checks import chosen_by_nearness
 from inlier.calibration.checks.copied_columns import copied_columns, warning_of, without_columns
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.models.learner import PreparedPairs, prepared_rows
 from inlier.calibration.p_values import evenly_spaced
-from inlier.calibration.partner_sets import MOST_COMPARED, PartnerSets, look_for_others
 from inlier.calibration.sampled_fit import sampled_fit
 from inlier.calibration.verdict import Verdict
-from inlier.estimators._base import ModelPairs, RowNames, prepare_model_pairs
-from inlier.estimators._learned import Learned
+from inlier.estimators._base import ModelPairs, Preparation, RowNames, prepare_model_pairs
+from inlier.estimators._learned import Compared, Learned
 from inlier.estimators._new_pairs import LearnedMap
-from inlier.estimators._repairing import Stacked, repair_pairs
+from inlier.estimators._repairing import repair_pairs
 from inlier.estimators._side_information import (
     SideInformation,
+    filled_tables,
     labels_of_both,
     labels_with_rest,
     read_labels,
     read_side_information,
     read_unpaired,
 )
-from inlier.estimators.repair import Repair
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
+from inlier.repair.answer import Repair
+from inlier.repair.odds import MOST_COMPARED, Odds
+from inlier.repair.partner_sets import PartnerSets, look_for_others
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
-from inlier.rows.gaps import Filled, crossed, gap_classes, is_skewed, without_gaps
+from inlier.rows.gaps import Filled, crossed, gap_classes, is_skewed, number_of_gaps, without_gaps
 from inlier.rows.null_pairs import pair_labels
 
 _LITTLE_FOUND = 0.5  # share of accepted pairs below which a table of raw counts is pointed out
@@ -214,7 +215,14 @@ class CalibratedMatcher(LearnedMap):
         if kept is not None:
             groups, strata, null_strata = (None if of is None else of[kept] for of in (groups, strata, null_strata))
             side = side.of(kept)
-        self._judge(pairs, copied, groups, (strata, null_strata), side, kept)
+        gaps = number_of_gaps(filled) if kept is None else number_of_gaps(filled)[kept]
+        rng = check_random_state(self.random_state)
+        later, fit, verdict, odds = self._judge(pairs, copied, groups, (strata, null_strata), side, rng)
+        if verdict.said:
+            warn(" ".join(verdict.said), DependenceWarning)
+        compared, seed = Compared.of(odds, fit, (groups, strata), gaps), rng.randint(2**31 - 1)
+        self._learned = Learned.of(pairs, later, fit, verdict, self, side, copied, kept, seed, compared)
+        self._answer(verdict, fit, pairs, kept)
         for table, name in zip(filled, ("X", "y"), strict=True):
             self._hint_at_logarithms(table.values, name)
         return self
@@ -226,34 +234,25 @@ class CalibratedMatcher(LearnedMap):
         groups: Array | None,
         strata: tuple[Array | None, Array | None],
         side: SideInformation,
-        kept: Mask | None,
-    ) -> None:
+        rng: np.random.RandomState,
+    ) -> tuple[Preparation, CrossFit, Verdict, Odds | None]:
         """The whole method: prepare, choose a model, cross-fit, judge by chance, look for other partners, check.
 
         ``strata`` are those that were given, and these crossed with gaps, inside which pairs are re-paired.
         """
-        rng = check_random_state(self.random_state)
         if pairs.n_pairs > MOST_ONE_BY_ONE:
             prepared = self.prepare(pairs.X, pairs.Y)
             fit: CrossFit = sampled_fit(prepared, self.n_folds, rng)
-            verdict = Verdict.by_chance(fit)
-        else:
-            near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, once
-            X, Y = (without_columns(to_host(table), some) for table, some in zip((near.X, near.Y), copied, strict=True))
-            prepared = self.prepare(X, Y)
-            data = PreparedPairs(
-                prepared, pair_labels(X, Y, groups, strata[1]), prepared_rows(prepared, slice(0, len(X)))
-            )
-            helped = side.helper(prepared, data.labels, rng)
-            fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
-            verdict = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)
-            verdict = chosen_by_nearness.check(verdict, X, Y, rng)
-        if verdict.said:
-            warn(" ".join(verdict.said), DependenceWarning)
-        self._learned = Learned.of(
-            pairs, prepared.later, fit, verdict, self, side, copied, kept, rng.randint(2**31 - 1)
-        )
-        self._answer(verdict, fit, pairs, kept)
+            return prepared.later, fit, Verdict.by_chance(fit), None
+        near = pairs.near(slice(0, pairs.n_pairs))  # few enough to bring here, once
+        X, Y = (without_columns(to_host(table), some) for table, some in zip((near.X, near.Y), copied, strict=True))
+        prepared = self.prepare(X, Y)
+        labels = pair_labels(X, Y, groups, strata[1])
+        data = PreparedPairs(prepared, labels, prepared_rows(prepared, slice(0, len(X))))
+        helped = side.helper(prepared, labels, rng)
+        fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
+        verdict, odds = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)
+        return prepared.later, fit, chosen_by_nearness.check(verdict, X, Y, rng), odds
 
     def _answer(self, verdict: Verdict, fit: CrossFit, pairs: PairedRows, kept: Mask | None) -> None:
         """Set what the verdict says of every pair that was given, where the pairs live."""
@@ -359,32 +358,20 @@ class CalibratedMatcher(LearnedMap):
             )
         return PartnerSets(n) if self.verdict_.sets is None else self.verdict_.sets
 
-    def repair(
-        self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        strata: Any = None,
-        alpha: float | None = None,
-        unpaired: Any = None,
-        candidates: str = "auto",
-    ) -> Repair:
+    def repair(self, X: Any = None, y: Any = None, alpha: float | None = None, unpaired: Any = None) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
-        Give the tables again, as to `fit`.
+        Looked at are the rows that were not accepted, by the judges, the groups and the strata of the fit.
 
         Parameters
         ----------
-        X, y, groups, strata : as in `fit`
-            The same tables and labels.
+        X, y : as in `fit`, optional
+            The same tables, to be sure; by default those of the fit.
         alpha : float, optional
             Largest expected share of wrong names among those given; that of the matcher by default.
         unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
             Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
             them, and for them, too. They are counted behind the others. Not together with groups or strata.
-        candidates : {"auto", "all"}, default="auto"
-            Whose y may be named as partners. "auto": those of all rows of up to 5,000 pairs; of more, those of rows
-            that may be wrong themselves. "all": those of all rows, of up to 20,000 pairs.
 
         Returns
         -------
@@ -392,13 +379,12 @@ class CalibratedMatcher(LearnedMap):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from inlier import CalibratedMatcher
         >>> from inlier.datasets import make_gaussian_pairs
         >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
         >>> y = data.Y.copy()
         >>> y[[3, 7]] = y[[7, 3]]
-        >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
+        >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair()
         >>> repaired.kind[[3, 7]].tolist(), repaired.partner[[3, 7]].tolist()
         (['swapped', 'swapped'], [7, 3])
         >>> bool((repaired.apply(y) == data.Y).all())
@@ -406,36 +392,26 @@ class CalibratedMatcher(LearnedMap):
         """
         check_is_fitted(self, "q_values_")
         alpha = self.alpha if alpha is None else check_number(alpha, "alpha", low=0, high=0.5)
-        check_choice(candidates, ("auto", "all"), "candidates")
-        labels, given = labels_of_both(X, y), (X, y)
-        X, Y = self._read_again(X, y)
-        n = X.shape[0]
-        groups, strata = self._read_labels(n, groups, strata)
-        side = read_side_information(given, (X, Y), self.same_columns, None, None, MOST_ONE_BY_ONE)
-        stacked = Stacked(n)
+        if (X is None) != (y is None):
+            raise ParameterError("X" if X is None else "y", "is missing. Give both tables of the fit, or none.")
+        labels = (self._labels, self._names_y.labels) if X is None else labels_of_both(X, y)
+        if X is not None and y is not None:
+            self._read_again(X, y)
+        learned, rest = self._learned, None
         if unpaired is not None:
-            if groups is not None or strata is not None:
-                raise ParameterError("unpaired", "rows have no group and no stratum: leave these out, or the rows.")
-            rest = read_unpaired(unpaired, (X, Y))
-            stacked = Stacked(n, *map(len, rest))
-            X, Y = stacked.tables(X, Y, rest)
+            if learned.has_labels:
+                raise ParameterError("unpaired", "rows have no group and no stratum: fit without these.")
+            rest = read_unpaired(unpaired, learned.tables(np.arange(1)))
             labels = labels_with_rest(labels, unpaired)
-        with catch_warnings():  # of what `fit` has said already
-            simplefilter("ignore")
-            filled_x, filled_y = without_gaps(X, "X"), without_gaps(Y, "y")
-        gaps = np.zeros(stacked.n_all, dtype=np.int64)
-        for filled in (filled_x, filled_y):
-            gaps += 0 if filled.missing is None else filled.missing.sum(axis=1)
-        pairs = self.prepare(filled_x.values, filled_y.values)  # gaps make no strata here: they moved with their rows
-
-        def common(some: Array) -> Array:
-            near = pairs.near(some)
-            found = pair_labels(near.X, near.Y, *(None if of is None else of[some] for of in (groups, strata)))
-            return stacked.set_apart(found, some)
-
-        wants_all = candidates == "all"
-        found = repair_pairs(self, pairs, stacked, common, gaps, alpha, labels, side, wants_all=wants_all)
-        return replace(found, within_strata=strata is not None)
+            rest = filled_tables(rest)
+        q = np.asarray(to_host(self.q_values_))
+        kept = np.arange(q.size) if learned.numbers is None else learned.numbers
+        found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
+        if learned.numbers is not None:
+            found = found.among(kept, q.size)
+        within = learned.compared is not None and learned.compared.strata is not None
+        has_all = labels is not None and all(of is not None for of in labels)
+        return replace(found, labels=labels if has_all else None, within_strata=within)
 
     def _hint_at_logarithms(self, table: Any, name: str) -> None:
         """Say so where little was found in a table that looks like raw counts or amounts."""

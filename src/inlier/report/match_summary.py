@@ -22,8 +22,8 @@ from inlier.result import MatchResult
 
 if TYPE_CHECKING:
     from inlier.estimators._base import PairMatcher
-    from inlier.estimators.repair import Repair
     from inlier.estimators.streaming import FittedFiles
+    from inlier.repair.answer import Repair
 
 _CONFIDENCE = 0.95  # of the bounds on the number of wrong pairs, and on the share of real ones
 _MANY_NEEDED = 0.1  # share of the pairs that must be real for alpha to be in reach, from which it is worth a word

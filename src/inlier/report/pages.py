@@ -14,8 +14,8 @@ import numpy as np
 from inlier._typing import Array
 from inlier.estimators._base import PairMatcher
 from inlier.estimators.registration import Registration
-from inlier.estimators.repair import Repair
 from inlier.io import write_file
+from inlier.repair.answer import Repair
 from inlier.report.charts import q_chart, residual_chart, score_chart
 from inlier.report.match_summary import MatchSummary, summarise, versions
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration

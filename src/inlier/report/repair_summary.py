@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inlier.estimators.repair import Repair
+from inlier.repair.answer import Repair
 
 REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
     "swapped": "its partner stands in another row, and the partner of that row in this one",

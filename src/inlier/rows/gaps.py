@@ -54,6 +54,12 @@ class Filled:
         return None if self.missing is None else self.missing.mean(axis=1)
 
 
+def number_of_gaps(tables: Sequence[Filled]) -> Array:
+    """How many values of each pair were missing, on both sides."""
+    counts = [table.missing.sum(axis=1) for table in tables if table.missing is not None]
+    return np.sum(counts, axis=0) if counts else np.zeros(tables[0].values.shape[0], dtype=np.int64)
+
+
 def without_gaps(table: Any, name: str) -> Filled:
     """Fill the gaps of a table in memory; values that cannot be meant count as gaps, with a note.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.rows import PairedRows
 
 _NEARLY = 0.5  # of the distance that only a hundredth of right rows have to their nearest: then rows are nearly equal
 _RARE = 0.01
@@ -13,16 +12,18 @@ _MOST_RIGHT = 2_000  # right rows whose nearest neighbours are looked for
 _ROWS_AT_ONCE = 500
 
 
-def nearly_equal(pairs: PairedRows, rows: Array, is_right: Mask) -> Array:
-    """Return for each row the right pair whose y is nearly equal to its own, -1 where there is none."""
-    none, right = np.full(rows.size, -1), np.flatnonzero(is_right)
+def nearly_equal(tables: tuple[FloatArray, FloatArray], rows: Array, is_right: Mask) -> Array:
+    """Return of all rows the right pair whose y, or whose x, these nearly repeat; -1 where they repeat none."""
+    copy_of, right = np.full(is_right.size, -1), np.flatnonzero(is_right)
     some = right[:: max(1, right.size // _MOST_RIGHT)]
     if some.size < 2 or not rows.size:
-        return none
-    y = np.asarray(pairs.take(np.arange(pairs.n_pairs))[1], dtype=np.float64)
-    typical = np.quantile(_nearest(y[some], y[some], skip_own=True)[0], _RARE)
-    distance, nearest = _nearest(y[rows], y[right])
-    return np.where(distance < _NEARLY * typical, right[nearest], none)
+        return copy_of
+    for table in tables:
+        typical = np.quantile(_nearest(table[some], table[some], skip_own=True)[0], _RARE)
+        distance, nearest = _nearest(table[rows], table[right])
+        repeats = distance < _NEARLY * typical
+        copy_of[rows[repeats]] = right[nearest[repeats]]
+    return copy_of
 
 
 def _nearest(rows: FloatArray, others: FloatArray, *, skip_own: bool = False) -> tuple[FloatArray, Array]:

@@ -1,9 +1,9 @@
-"""Repair, the answer: which rows are wrong, and with whom they belong instead. How it is found is in `_repairing`."""
+"""Repair, the answer: which rows are with a wrong partner, and with whom they belong instead."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from inlier._typing import Array, FloatArray, Mask
 from inlier.rows.backend import to_host
 
-KINDS = ("kept", "swapped", "moved", "copy", "lost", "poor", "doubtful")
-MORE_LIKELY = 0.5  # chance from which a row is a suspect, or lost
+KINDS = KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR = "kept", "swapped", "moved", "copy", "lost", "not clear"
+_MORE_AT = (0.02, 0.05, 0.1, 0.2)  # rates at which more partners might be named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,32 +22,31 @@ class Repair:
     Attributes
     ----------
     kind : ndarray of str, shape (n,)
-        ``kept``; ``swapped`` (with its partner's pair); ``moved`` (in a chain or a cycle of more than two); ``copy``
-        (its y, or its x, is a near-copy of that of the pair ``copy_of``); ``lost`` (its partner is not here); ``poor``
-        (fits badly, but is hardly with a wrong partner: a bad sample); ``doubtful``.
+        ``kept``: an accepted pair. ``swapped``: its partner stands in another row, and the partner of that row in this
+        one. ``moved``: its partner stands in another row, in a chain or a ring. ``copy``: its y, or its x, nearly
+        repeats that of the pair ``copy_of``. ``lost``: its y belongs to another row, and no y here fits it. ``not
+        clear``: with a wrong partner, or badly measured; the scores do not tell which.
     partner : ndarray of int, shape (n,)
-        Row of y that belongs to each row of X; -1 where it is not here, or cannot be told. Rows that were given without
-        a partner are counted behind the others, of X as of y.
+        Row of y that belongs to each row of X; -1 where it is not known. Rows that were given without a partner are
+        counted behind the others, of X as of y.
     q_values : ndarray of shape (n,)
-        Smallest ``alpha`` at which the partner is named; of kept rows, that of the pair.
-    probability : ndarray of shape (n,)
-        Chance that what is said of the row is right: that this is its partner, or that it has none here.
+        Of kept rows that of the pair; of others the smallest ``alpha`` at which their partner is named, 1 where it is
+        never.
     chance_wrong : ndarray of shape (n,)
-        Chance that the row is not with its partner as the tables are; NaN where it was given without one.
+        Bound on the chance that a kept row is with a wrong partner; of rows that lost their partner or their y to
+        another, how sure that is. NaN where it is not clear.
+    candidates, chances : ndarray of shape (n, 3)
+        Of rows that are not kept the likeliest partners, and how likely each is; what is left is none of these. -1
+        where there are no more.
     own_rank : ndarray of int, shape (n,)
-        Place of the row's own partner among the y that fit its x, and of its x among those that fit its y, on average;
-        1 if none fits better, counted among all rows looked at; 0 if not compared.
-    runner_up : ndarray of int, shape (n,)
-        Row of y that comes next; -1 where there is none.
+        Place of the row's own partner among all y for its x, and of its x for its y, on average; 1 if none fits
+        better. 0 for kept rows.
     copy_of : ndarray of int, shape (n,)
         Pair that the row repeats; -1 where it repeats none.
     gaps : ndarray of int, shape (n,)
         How many of the pair's values were missing and had to be filled in.
     alpha : float
         Largest expected share of wrong names among those given.
-    tells_innocent : bool
-        Whether scores part right pairs from wrong ones so far that `n_innocent` is to be relied on. Where the share of
-        real pairs has no upper end near its estimate, right pairs look like wrong ones, and it is a bound from below.
 
     Notes
     -----
@@ -60,24 +59,23 @@ class Repair:
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
     >>> y = data.Y.copy()
     >>> y[[3, 7]] = y[[7, 3]]
-    >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y)
-    >>> int(repaired.suspects.sum()), repaired.kind[3].item(), repaired.partner[3].item(), repaired.chains
-    (2, 'swapped', 7, ['3 ↔ 7'])
+    >>> repaired = CalibratedMatcher(random_state=0).fit(data.X, y).repair()
+    >>> repaired.kind[3].item(), repaired.partner[3].item(), repaired.chains
+    ('swapped', 7, ['3 ↔ 7'])
     """
 
     kind: Array
     partner: Array
     q_values: FloatArray
-    probability: FloatArray
     chance_wrong: FloatArray
+    candidates: Array
+    chances: FloatArray
     own_rank: Array
-    runner_up: Array
     copy_of: Array
     gaps: Array
     alpha: float
     labels: tuple[Any, Any] | None = None  # of the rows of X and y, where they have any
     n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
-    tells_innocent: bool = True
     within_strata: bool = False  # whether partners were looked for in the same stratum alone
 
     @property
@@ -86,19 +84,14 @@ class Repair:
         return int(self.partner.size - self.n_unpaired[0] + self.n_unpaired[1])
 
     @property
+    def named(self) -> Mask:
+        """Rows whose partner is named."""
+        return np.isin(self.kind, (SWAPPED, MOVED))
+
+    @property
     def suspects(self) -> Mask:
-        """Rows that are more likely wrong than right as the tables are."""
-        return self.chance_wrong > MORE_LIKELY
-
-    @property
-    def n_innocent(self) -> float:
-        """How many of the suspects are expected to be right."""
-        return float(np.sum(1 - self.chance_wrong[self.suspects]))
-
-    @property
-    def suspects_error_rate(self) -> float:
-        """Expected share of right pairs among the suspects."""
-        return self.n_innocent / max(int(self.suspects.sum()), 1)
+        """Rows that are said to be with a wrong partner."""
+        return np.isin(self.kind, (SWAPPED, MOVED, COPY, LOST)) | (self.chance_wrong >= 0.5)
 
     @property
     def left_over(self) -> Array:
@@ -110,7 +103,7 @@ class Repair:
         """Whose partner is with whom, with arrows: after each row the one that has its partner, or a row of y alone."""
         n_pairs = self.kind.size - self.n_unpaired[0]
         of_x, of_y = (range(self.kind.size), range(self.n_rows_y)) if self.labels is None else self.labels
-        named = np.isin(self.kind, ("swapped", "moved"))
+        named = self.named
         left, chains = set(np.flatnonzero(named).tolist()), []
         ends = set(left) - set(self.partner[named & (self.partner < n_pairs)].tolist())
         for start in [*sorted(ends), *sorted(left - ends)]:
@@ -127,49 +120,71 @@ class Repair:
         return chains
 
     @property
-    def innocent_in_words(self) -> str:
-        """How many of the suspects are innocent, and how well that is known."""
-        if not self.tells_innocent:
-            why = "many right pairs look like wrong ones here"
-            return f"at least {self.n_innocent:.1f} are innocent, perhaps far more: {why}"
-        return f"about {self.n_innocent:.1f} are innocent" if self.n_innocent >= 0.05 else "hardly any is innocent"
-
-    @property
     def answer(self) -> str:
         """What was found, in a few sentences."""
         n_pairs = self.kind.size - self.n_unpaired[0]
         pairs, others = (Counter(part.tolist()) for part in np.split(self.kind, [n_pairs]))
-        suspects, named = int(self.suspects.sum()), pairs["swapped"] + pairs["moved"]
-        if not suspects + named + pairs["kept"] + others["moved"]:
+        suspects, named = int(self.suspects[:n_pairs].sum()), pairs[SWAPPED] + pairs[MOVED]
+        if not suspects + pairs[KEPT] + others[MOVED]:
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
-        if suspects or named:
-            seem = ("looks" if suspects == 1 else "look") + " mispaired"
-            if self.tells_innocent:
-                seem = ("is" if suspects == 1 else "are") + " more likely with a wrong partner than not"
-            text = f"{suspects:,} of {n_pairs:,} rows {seem}; of these {self.innocent_in_words}. "
-            names = f"{_count(named, 'partner is', 'partners are')} named"
-            how = f"{pairs['swapped']:,} swapped, {pairs['moved']:,} in chains or cycles"
-            text += f"{names}: {how}." if named else "No partner could be named."
+        if suspects:
+            text = f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
+            how = f"{pairs[SWAPPED]:,} swapped, {pairs[MOVED]:,} in chains or rings"
+            text += f"{_count(named, 'partner is', 'partners are')} named: {how}." if named else "No partner is named."
         else:
-            text = f"None of the {n_pairs:,} rows is more likely with a wrong partner than not."
+            text = f"None of the {n_pairs:,} rows can be said to be with a wrong partner."
         if self.n_unpaired[0]:
-            have = "has one" if others["moved"] == 1 else "have one"
+            have = "has one" if others[MOVED] == 1 else "have one"
             rows = _count(self.n_unpaired[0], "row", "rows")
-            text += f" Of the {rows} given without a partner, {others['moved']:,} {have} now."
+            text += f" Of the {rows} given without a partner, {others[MOVED]:,} {have} now."
         where = "in the same stratum" if self.within_strata else "here"
-        rest = {
-            _count(pairs["copy"], "copy", "copies"): pairs["copy"],
-            f"{pairs['lost']:,} whose partner was not found {where}": pairs["lost"],
-            f"{pairs['poor']:,} poor (bad rather than wrongly paired)": pairs["poor"],
-            f"{pairs['doubtful']:,} doubtful": pairs["doubtful"],
-        }
-        if any(rest.values()):
-            kept = [] if suspects or named else [f"{pairs['kept']:,} kept"]
-            text += f" {', '.join(kept + [words for words, number in rest.items() if number])}."
+        if pairs[LOST]:
+            text += f" Of {pairs[LOST]:,} more the partner is not {where}."
+        if pairs[COPY]:
+            text += f" {_count(pairs[COPY], 'is a copy', 'are copies')} of another row."
+        if pairs[NOT_CLEAR]:
+            what = "it is" if pairs[NOT_CLEAR] == 1 else "they are"
+            text += f" {pairs[NOT_CLEAR]:,} not clear: {what} with a wrong partner, or badly measured."
+        if self._named_later:
+            text += " {:,} more would be named at alpha = {:g}.".format(*self._named_later)
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
         if with_gaps:
-            text += f" {_count(with_gaps, 'suspect has', 'of the suspects have')} gaps that were filled in."
+            text += f" {_count(with_gaps, 'wrong row has', 'wrong rows have')} gaps that were filled in."
         return text
+
+    @property
+    def _named_later(self) -> tuple[int, float] | None:
+        """How many more partners would be named at a larger alpha, the smallest of some."""
+        rest = self.q_values[~self.named & (self.kind != KEPT) & (self.candidates[:, 0] >= 0)]
+        for alpha in _MORE_AT:
+            if alpha > self.alpha and (rest <= alpha).any():
+                return int((rest <= alpha).sum()), alpha
+        return None
+
+    def among(self, kept: Array, n: int) -> Repair:
+        """The same where these are some of n rows that were given; of the others nothing is known."""
+        n_pairs = kept.size
+        of_x = np.append(kept, n + np.arange(self.kind.size - n_pairs))
+        of_y = np.concatenate([kept, n + np.arange(self.n_rows_y - n_pairs), [-1]])
+        size = n + self.kind.size - n_pairs
+
+        def spread(values: Array, fill: Any) -> Array:
+            whole = np.full((size, *values.shape[1:]), fill, dtype=values.dtype)
+            whole[of_x] = values
+            return whole
+
+        return replace(
+            self,
+            kind=spread(self.kind, NOT_CLEAR),
+            partner=spread(of_y[self.partner], -1),
+            q_values=spread(self.q_values, 1.0),
+            chance_wrong=spread(self.chance_wrong, np.nan),
+            candidates=spread(of_y[self.candidates], -1),
+            chances=spread(self.chances, 0.0),
+            own_rank=spread(self.own_rank, 0),
+            copy_of=spread(np.append(of_x, -1)[self.copy_of], -1),
+            gaps=spread(self.gaps, 0),
+        )
 
     def __repr__(self) -> str:
         return f"<Repair: {self.answer}>"
@@ -212,14 +227,15 @@ class Repair:
 
     def columns(self) -> dict[str, Array]:
         """Everything there is per row of X, by name."""
+        several = range(self.candidates.shape[1])
         return {
             "kind": self.kind,
             "partner": self.partner,
             "q_value": self.q_values,
-            "probability": self.probability,
             "chance_wrong": self.chance_wrong,
+            **{f"candidate_{k + 1}": self.candidates[:, k] for k in several},
+            **{f"chance_{k + 1}": self.chances[:, k] for k in several},
             "own_rank": self.own_rank,
-            "runner_up": self.runner_up,
             "copy_of": self.copy_of,
             "gaps": self.gaps,
         }
@@ -234,8 +250,10 @@ class Repair:
             return pandas.DataFrame(self.columns(), index=pandas.RangeIndex(self.kind.size, name="row"))
         of_x, of_y = (np.asarray(labels, dtype=object) for labels in self.labels)
         columns = self.columns()
-        for name, labels in (("partner", of_y), ("runner_up", of_y), ("copy_of", of_x)):
-            found = labels[columns[name]]
+        for name in columns:
+            if name != "partner" and name != "copy_of" and not name.startswith("candidate"):
+                continue
+            found = (of_x if name == "copy_of" else of_y)[columns[name]]
             found[columns[name] < 0] = None
             columns[name] = found
         return pandas.DataFrame(columns, index=self.labels[0])

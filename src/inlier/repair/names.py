@@ -1,0 +1,283 @@
+"""With whom? Names for rows that no pair was accepted of, from the odds of any x with any y.
+
+    tried       rows that are not accepted: with a wrong partner, or badly measured, or alone
+    candidates  y of tried rows; who would take the partner of an accepted pair is looked for among its copies
+    m           how many candidates there are
+
+*Evidence.* Let lambda(r) be how much more often a pair has odds r than strangers do, in logarithms and rising. Who
+belongs to y_j left y_i to somebody: to x_j, in an exchange, which is every other case beforehand. So the evidence for
+x_i with y_j counts both ways,
+
+    t_ij = lambda(r_ij) + log( 1/2 + 1/2 m P ),    P = chance that x_j belongs to y_i = expit(lambda(r_ji) - log m).
+
+*What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
+tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
+tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
+too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
+over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
+different rows, so the way back is drawn anew.
+
+A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
+exchange have the smaller evidence of both: they are given together or not at all.
+
+*Chances.* With a share h of tried rows whose partner is among the candidates, it is y_j with the chance
+
+    (h / m) exp(t_ij) / (1 - h + (h / m) sum_k exp(t_ik)),
+
+and h is what makes the tried rows likeliest. What is left is none of these: not here, or not to be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import false_discovery_control
+from sklearn.isotonic import IsotonicRegression
+
+from inlier._typing import Array, FloatArray, Mask
+from inlier.repair.odds import Odds, in_parts
+from inlier.rows.null_pairs import may_be_re_paired
+
+N_CANDIDATES = 3  # that are told of each row
+_LOOKED_AT = 8  # candidates of each row, and rows for each candidate, whose way back is looked at
+_STRANGERS = 500_000  # pairs of tried rows with what belongs to others, at most, either way
+_LOWEST = -60.0  # odds below which nothing is told apart
+_TABLE = 500  # steps that odds are told apart in
+_SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the order of their odds
+_ROUNDS = 50
+_FIRST = 0.05  # rate of wrong names in the first stage
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What is said of rows that are tried; nobody is row -1.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Which rows of x were tried.
+    partner, q_values : ndarray
+        The best candidate of each, and the smallest rate of wrong names at which it is named; 1 where it never is.
+    candidates, chances : ndarray of shape (m, 3)
+        The likeliest partners, and the chance of each.
+    own_rank : ndarray of int
+        Place of the row's own partner among all y for its x, and of its x for its y, on average; 1 if none fits better.
+    of_partners : ndarray
+        Evidence that pairs would have with their partner, were they tried, in rising order.
+    evidence : ndarray
+        Of the names, as high as it is for the less sure way of an exchange.
+    """
+
+    rows: Array
+    partner: Array
+    q_values: FloatArray
+    candidates: Array
+    chances: FloatArray
+    own_rank: Array
+    evidence: FloatArray
+    of_partners: FloatArray
+
+    @staticmethod
+    def nobody(rows: Array) -> Names:
+        """The names of rows of which nothing can be said."""
+        none, ones = np.full(rows.size, -1), np.ones(rows.size)
+        several = np.full((rows.size, N_CANDIDATES), -1)
+        return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, -np.inf * ones, np.empty(0))
+
+    def would_be_found(self, alpha: float) -> float:
+        """Share of pairs like the accepted ones whose partner would be named at this rate, were they tried."""
+        named = self.q_values <= alpha
+        if not named.any() or not self.of_partners.size:
+            return 0.0
+        return float(np.mean(self.of_partners >= self.evidence[named].min()))
+
+
+def find_names(
+    odds: Odds, labels: Array, tried: Mask, has: tuple[Mask, Mask], sure: FloatArray, rng: np.random.RandomState
+) -> Names:
+    """Look for the partners of tried rows; ``has`` says which have an x, and a y, and ``sure`` how sure each pair is.
+
+    ``labels`` are those of `inlier.rows.null_pairs`.
+    """
+    rows, candidates = np.flatnonzero(tried & has[0]), np.flatnonzero(tried & has[1])
+    right = np.flatnonzero(~tried)
+    if not rows.size or not candidates.size or not right.size:
+        return Names.nobody(rows)
+    strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
+    if not strangers.size:
+        return Names.nobody(rows)
+    is_pair = has[0] & has[1]
+    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), candidates.size)
+    edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
+    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
+    partner, best = edges.names(odds, is_pair)
+    above = by_chance.size - np.searchsorted(by_chance, best)
+    p = np.where(partner >= 0, np.minimum(candidates.size * (above + 1) / by_chance.size, 1.0), 1.0)
+    of_partners = np.sort(evidence(odds.own[right], np.full(right.size, -np.inf)))
+    return Names(
+        rows,
+        partner,
+        _q_values(p),
+        *edges.likeliest(candidates.size),
+        _own_ranks(odds, rows, has[1]),
+        best,
+        of_partners,
+    )
+
+
+def _q_values(p: FloatArray) -> FloatArray:
+    """Benjamini and Hochberg's, in two stages: rows that are named at first have no wrong name (Benjamini et al. 2006)."""
+    first = false_discovery_control(p)
+    q_values: FloatArray = first * (1 - (1 - _FIRST) * float(np.mean(first <= _FIRST / (1 + _FIRST))))
+    return q_values
+
+
+def _odds_of_strangers(
+    odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
+) -> FloatArray:
+    """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
+    found = []
+    for side, some in enumerate((rows, candidates)):
+        size = some.size * right.size
+        at = np.arange(size) if size <= _STRANGERS else rng.randint(size, size=_STRANGERS)
+        one, other = some[at // right.size], right[at % right.size]
+        i, j = (one, other) if side == 0 else (other, one)
+        apart = may_be_re_paired(labels, i, j)
+        i, j = i[apart], j[apart]
+        beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
+        beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
+        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _LogRatio:
+    """lambda: how much more often pairs have odds r than strangers do, in logarithms; rising, kept as a table."""
+
+    highest: float
+    values: FloatArray
+
+    @staticmethod
+    def of(pairs: FloatArray, weights: FloatArray, strangers: FloatArray) -> _LogRatio:
+        """Estimate it: the best rising ratio, as if one more of the strangers were on top."""
+        highest = max(float(pairs.max()), float(strangers.max()))
+        table = _LogRatio(highest, np.empty(0))
+        of_pairs = np.bincount(table.place(pairs), weights, minlength=_TABLE) / max(weights.sum(), 1e-9)
+        of_strangers = np.bincount(table.place(strangers), minlength=_TABLE) / strangers.size
+        of_strangers[-1] += 1 / strangers.size
+        met = np.flatnonzero(of_pairs + of_strangers)
+        weight = (of_pairs + of_strangers)[met]
+        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9).fit(met, of_pairs[met] / weight, sample_weight=weight)
+        return _LogRatio(highest, logit(rising.predict(np.arange(_TABLE))))
+
+    def place(self, odds: FloatArray) -> Array:
+        """Where odds stand in the table."""
+        width = max(self.highest - _LOWEST, 1e-9)
+        return np.clip((np.maximum(odds, _LOWEST) - _LOWEST) / width * _TABLE, 0, _TABLE - 1).astype(np.int64)
+
+    def __call__(self, odds: FloatArray) -> FloatArray:
+        return self.values[self.place(odds)] + _SLOPE * np.clip(odds, _LOWEST, -_LOWEST)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """t, from the odds of x_i with y_j and of x_j with y_i, which are -inf where there is no way back."""
+
+    log_ratio: _LogRatio
+    m: int
+
+    def __call__(self, onward: FloatArray, back: FloatArray) -> FloatArray:
+        returned = np.where(back > -np.inf, expit(self.log_ratio(back) - np.log(self.m)), 0.0)
+        evidence: FloatArray = self.log_ratio(onward) + np.log(0.5 + 0.5 * self.m * returned)
+        return evidence
+
+
+@dataclass(frozen=True, eq=False)
+class _Edges:
+    """Candidates that are looked at, sorted by row and from the best: x of ``row`` with y of ``column``."""
+
+    rows: Array
+    row: Array
+    column: Array
+    onward: FloatArray
+    evidence: FloatArray
+
+    @staticmethod
+    def of(odds: Odds, labels: Array, rows: Array, candidates: Array, is_pair: Mask, evidence: _Evidence) -> _Edges:
+        """The candidates that fit each x best, and the x that fit each candidate best, with what speaks for them."""
+        found = np.unique(np.concatenate(list(_best_both_ways(odds, rows, candidates)), axis=1), axis=1)
+        i, j = found[:, (found[0] != found[1])]
+        i, j = (side[may_be_re_paired(labels, i, j)] for side in (i, j))
+        onward, back = odds.pairs(i, j), np.full(i.size, -np.inf)
+        both = is_pair[i] & is_pair[j]
+        back[both] = odds.pairs(j[both], i[both])
+        possible = onward > -np.inf
+        i, j, onward, t = i[possible], j[possible], onward[possible], evidence(onward, back)[possible]
+        order = np.lexsort((-t, i))
+        return _Edges(rows, i[order], j[order], onward[order], t[order])
+
+    def names(self, odds: Odds, is_pair: Mask) -> tuple[Array, FloatArray]:
+        """The name of each row, -1 where it has none, and its evidence."""
+        n, every = odds.n, np.arange(self.row.size)
+        first = np.append(True, self.row[1:] != self.row[:-1])[: self.row.size]
+        of_column = np.full(n, -np.inf)
+        np.maximum.at(of_column, self.column, self.evidence)
+        own = np.where(is_pair, odds.own, -np.inf)
+        is_name = first & (self.evidence >= of_column[self.column])
+        is_name &= self.onward > np.maximum(own[self.row], own[self.column])
+        partner, best = np.full(n, -1), np.full(n, -np.inf)
+        some = every[is_name]
+        partner[self.row[some]], best[self.row[some]] = self.column[some], self.evidence[some]
+        exchanged = np.flatnonzero((partner >= 0) & (partner[partner] == np.arange(n)))
+        best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
+        return partner[self.rows], best[self.rows]
+
+    def likeliest(self, m: int) -> tuple[Array, FloatArray]:
+        """The likeliest partners of each row, and the chance of each."""
+        place = np.searchsorted(self.rows, self.row)
+        likelihood = np.exp(np.minimum(self.evidence, 50.0)) / m
+        total = np.bincount(place, likelihood, minlength=self.rows.size)
+        here = 0.5
+        for _ in range(_ROUNDS):
+            here = float(np.clip(np.mean(here * total / (1 - here + here * total)), 1e-6, 1 - 1e-6))
+        chance = here * likelihood / (1 - here + here * total)[place]
+        rank = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
+        told = rank < N_CANDIDATES
+        candidates, chances = np.full((self.rows.size, N_CANDIDATES), -1), np.zeros((self.rows.size, N_CANDIDATES))
+        candidates[place[told], rank[told]], chances[place[told], rank[told]] = self.column[told], chance[told]
+        return candidates, chances
+
+
+def _best_both_ways(odds: Odds, rows: Array, candidates: Array) -> Iterator[Array]:
+    """Some candidates of each x, and some x for each candidate, the best by their odds."""
+    of_candidates: list[tuple[FloatArray, Array]] = []
+    for part in in_parts(rows, candidates.size):
+        block = odds.block(part, candidates)
+        block[part[:, None] == candidates] = -np.inf
+        best = _best(block, axis=1)
+        yield np.stack([np.repeat(part, best.shape[1]), candidates[best].ravel()])
+        best = _best(block, axis=0)
+        of_candidates.append((np.take_along_axis(block, best, axis=0), part[best]))
+    values, owners = (np.concatenate(side) for side in zip(*of_candidates, strict=True))
+    owners = np.take_along_axis(owners, _best(values, axis=0), axis=0)
+    yield np.stack([owners.ravel(), np.tile(candidates, len(owners))])
+
+
+def _best(block: FloatArray, axis: int) -> Array:
+    """Where the largest values along an axis stand."""
+    k = min(_LOOKED_AT, block.shape[axis])
+    return np.take(np.argpartition(-block, k - 1, axis=axis), np.arange(k), axis=axis)
+
+
+def _own_ranks(odds: Odds, rows: Array, has_y: Mask) -> Array:
+    """Place of each row's own partner, on average over both sides; 0 where it has none."""
+    every, ranks = np.flatnonzero(has_y), np.zeros(rows.size)
+    for part in in_parts(np.arange(rows.size), odds.n):
+        some = rows[part]
+        own = odds.own[some]
+        better = (odds.block(some, every) > own[:, None]).sum(axis=1) + (odds.block(every, some) > own).sum(axis=0)
+        ranks[part] = np.where(has_y[some], 1 + better / 2, 0)
+    return np.rint(ranks).astype(np.int64)
