@@ -248,8 +248,7 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     most : int, default=40
-        Rows that are drawn at most: those that are neither kept nor poor, the surest first; doubtful ones that stay
-        where they are in grey.
+        Rows that are drawn at most: those that are not kept, the surest first; those that are not clear in grey.
 
     Returns
     -------
@@ -263,13 +262,13 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
     >>> y = data.Y.copy()
     >>> y[[3, 7]] = y[[7, 3]]
-    >>> ax = plot_repair(CalibratedMatcher(random_state=0).fit(data.X, y).repair(data.X, y))
+    >>> ax = plot_repair(CalibratedMatcher(random_state=0).fit(data.X, y).repair())
     >>> len(ax.lines)
     2
     """
     if not hasattr(repair, "partner"):
         raise TypeError(f"plot_repair draws what `CalibratedMatcher.repair` returns; got {type(repair).__name__}.")
-    moved = np.flatnonzero(~np.isin(repair.kind, ("kept", "poor")))
+    moved = np.flatnonzero(repair.kind != "kept")
     moved = moved[np.argsort(repair.q_values[moved], kind="stable")][:most]
     rows = np.union1d(moved, repair.partner[moved][repair.partner[moved] >= 0])
     place = {int(row): -height for height, row in enumerate(rows)}
@@ -282,7 +281,7 @@ def plot_repair(repair: Any, ax: Any = None, most: int = 40) -> Any:
     for row in moved.tolist():
         partner = int(repair.partner[row])
         if partner >= 0:
-            stays = partner == row and repair.kind[row] == "doubtful"
+            stays = partner == row
             ax.plot([0, 1], [place[row], place[partner]], color=QUIET if stays else WRONG, linewidth=1.4)
         else:
             ax.annotate(repair.kind[row], (0.02, place[row]), va="center", fontsize=7, color="#555555")

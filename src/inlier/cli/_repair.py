@@ -25,17 +25,17 @@ def repair_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options on what becomes of wrong rows."""
     for option in (
         click.option(
-            "--candidates",
-            type=click.Choice(["auto", "all"]),
-            default="auto",
-            show_default=True,
-            help="With --repair: whose Y may be named. auto: those of all rows of up to 5,000 pairs; of more, those of "
-            "rows that may be wrong themselves. all: those of all rows, of up to 20,000 pairs.",
+            "--suspects",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Write a list for the laboratory: every row that is not kept, what to check first on top, with its "
+            "three likeliest partners and their chances (calibrated).",
         ),
         click.option(
             "--unmatched",
             is_flag=True,
-            help="With --repair and --key: look for partners among rows whose id only one file has, too, and for them.",
+            help="With --repair or --suspects, and --key: look for partners among rows whose id only one file has, "
+            "too, and for them.",
         ),
         click.option(
             "--repair",
@@ -54,40 +54,38 @@ class RepairWanted:
     """Whether and how to say with whom wrong rows belong."""
 
     fixed: Path | None
+    suspects: Path | None
     unmatched: bool
-    candidates: str
+
+    def __bool__(self) -> bool:
+        return self.fixed is not None or self.suspects is not None
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """The file that will be written."""
-        return () if self.fixed is None else (Output("--repair", "Repaired", self.fixed, _is_repaired),)
+        """The files that will be written."""
+        files = (
+            ("--repair", "Repaired", self.fixed, _is_repaired),
+            ("--suspects", "Suspects", self.suspects, _is_list),
+        )
+        return tuple(Output(option, name, path, is_ours) for option, name, path, is_ours in files if path is not None)
 
     def check(self, is_calibrated: bool, how: Reading) -> None:
         """Refuse, before the work is done, a repair that could not be made or written."""
-        if self.unmatched and (self.fixed is None or not (how.keys or how.transpose) or how.labels):
+        if self.unmatched and (not self or not (how.keys or how.transpose) or how.labels):
             raise BadInput(
-                "--unmatched belongs to --repair, with ids to join on (--key), without --group and --stratum."
+                "--unmatched belongs to --repair or --suspects, with ids to join on (--key), without --group and "
+                "--stratum."
             )
-        if self.fixed is None:
-            if self.candidates != "auto":
-                raise BadInput("--candidates belongs to --repair.")
+        if not self:
             return
         from inlier.io import check_can_hold_columns
 
+        option = "--suspects" if self.fixed is None else "--repair"
         if not is_calibrated or how.pairs is not None:
-            raise BadInput("--repair belongs to --method calibrated without --splits and --pairs.")
-        check_can_hold_columns(self.fixed)
-
-    def check_candidates(self, n_pairs: int) -> None:
-        """Refuse, before the work is done, more candidates than there may be."""
-        if self.candidates != "all":
-            return
-        from inlier.estimators._repairing import MOST_FOR_ALL
-
-        if n_pairs > MOST_FOR_ALL:
-            raise BadInput(
-                f"--candidates all is for up to {MOST_FOR_ALL:,} pairs, and there are {n_pairs:,}. Leave it out."
-            )
+            raise BadInput(f"{option} belongs to --method calibrated without --splits and --pairs.")
+        for path in (self.fixed, self.suspects):
+            if path is not None:
+                check_can_hold_columns(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +102,6 @@ class Repairing:
         matcher: Any,
         tables: tuple[Table, Table],
         pairing: Pairing,
-        given: dict[str, Any],
         wanted: RepairWanted,
         id_name: str | None,
     ) -> Repairing:
@@ -116,8 +113,7 @@ class Repairing:
             (others, X_rest), (others_y, Y_rest) = others_of(tables[0], rows), others_of(tables[1], rows_y)
             rest = X_rest, Y_rest
             rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])
-        labels = given.get("groups"), given.get("strata")
-        repair = matcher.repair(pairing.X, pairing.Y, *labels, unpaired=rest, candidates=wanted.candidates)
+        repair = matcher.repair(unpaired=rest)
         if pairing.keys is not None:
             assert tables[0].keys is not None
             assert tables[1].keys is not None
@@ -137,7 +133,7 @@ class Repairing:
             yield f"{rows} of {source} {'is' if left_over.size == 1 else 'are'} nobody's partner in {path}: {some}."
 
     def write(self, path: Path, of_y: dict[str, Array]) -> None:
-        """Write id, verdict, partner, q-value and probability per row of X, as in its file; its partner's columns."""
+        """Write id, verdict, partner and q-value per row of X, as in its file; its partner's columns."""
         import numpy as np
 
         from inlier.io import write_table
@@ -150,12 +146,37 @@ class Repairing:
         else:
             columns[self.id_name], ids = repair.labels
             of_partner = np.where(partner >= 0, ids[partner], "")
-        said = (self.rows, repair.kind, of_partner, repair.q_values, repair.probability)
+        said = (self.rows, repair.kind, of_partner, repair.q_values)
         columns |= dict(zip(REPAIR_COLUMNS, said, strict=True))
         for name, column in of_y.items():
             columns[f"{name} of y" if name in columns else name] = repair.apply(column[self.rows_y])
         order = np.argsort(self.rows, kind="stable")
         write_table(path, {name: column[order] for name, column in columns.items()})
+
+    def write_suspects(self, path: Path) -> None:
+        """Write the rows that are not kept, those first of whom most is known; candidates by their ids."""
+        import numpy as np
+
+        from inlier.io import write_table
+        from inlier.report.repair_summary import REPAIRED
+
+        repair, order = self.repair, list(REPAIRED)
+        rows = np.flatnonzero(repair.kind != "kept")
+        place = np.array([order.index(kind) for kind in repair.kind[rows]], dtype=int)
+        rows = rows[np.lexsort((-repair.chances[rows, 0], place))]
+        of_x, of_y = (self.rows, self.rows_y) if repair.labels is None else repair.labels
+
+        def names(labels: Array, numbers: Array) -> Array:
+            return np.where(numbers >= 0, np.asarray(labels)[numbers].astype(str), "")
+
+        columns = {self.id_name: names(of_x, rows), "verdict": repair.kind[rows]}
+        columns["belongs_with"] = np.where(repair.named[rows], names(of_y, repair.partner[rows]), "")
+        for k in range(repair.candidates.shape[1]):
+            columns[f"candidate_{k + 1}"] = names(of_y, repair.candidates[rows, k])
+            columns[f"chance_{k + 1}"] = repair.chances[rows, k].round(4)
+        columns["none_of_these"] = (1 - repair.chances[rows].sum(axis=1)).clip(0, 1).round(4)
+        columns["own_rank"], columns["copy_of"] = repair.own_rank[rows], names(of_x, repair.copy_of[rows])
+        write_table(path, columns)
 
 
 def columns_of_file(table: Table, source: str, key: str | None) -> dict[str, Array]:
@@ -171,6 +192,13 @@ def columns_of_file(table: Table, source: str, key: str | None) -> dict[str, Arr
     others = read_columns(source, [name for name in headings if name not in compared and name not in (key, "")])
     whole = compared | {name: column for name, column in others.items() if len(column) == len(table)}
     return {name: whole[name] for name in headings if name in whole}
+
+
+def _is_list(path: Path) -> bool:
+    """Whether it is a list of suspects."""
+    from inlier.io import column_names
+
+    return {"verdict", "candidate_1", "none_of_these"} < set(column_names(path))
 
 
 def _is_repaired(path: Path) -> bool:

@@ -142,7 +142,7 @@ def match(
     missing: str | None,
     repair: Path | None,
     unmatched: bool,
-    candidates: str,
+    suspects: Path | None,
     map_file: Path | None,
     new_file: Path | None,
     clean_file: Path | None,
@@ -177,14 +177,14 @@ def match(
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
     with answering(), standard_input((x, y), format_of_stdin) as sources:
         wanted = Wanted(map_file, new_file, clean_file, same_columns)
-        repairs = RepairWanted(repair, unmatched, candidates)
+        repairs = RepairWanted(repair, suspects, unmatched)
         job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *repairs.outputs))
         how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
         repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
         wanted.check(chosen.is_calibrated, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
-        stored = None if how.needs_all or wanted or repair else _stored_tables(chosen, job, columns)
+        stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
@@ -205,7 +205,6 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
-        repairs.check_candidates(len(pairing))
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)
         stage(f"matching {len(pairing):,} pairs")
@@ -217,12 +216,15 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
             stage("looking for new partners")
         findings = tuple(wanted.write(matcher, first, second, pairing))
         repairing = None
-        if repairs.fixed is not None:
+        if repairs:
             stage("looking for partners")
             id_name = how.keys[0] if how.keys else None
-            repairing = Repairing.of(matcher, (first, second), pairing, given, repairs, id_name)
-            job.notes.extend(repairing.notes(repairs.fixed, job.sources[1]))
-            repairing.write(repairs.fixed, columns_of_file(tables[1], job.sources[1], how.key_of_y))
+            repairing = Repairing.of(matcher, (first, second), pairing, repairs, id_name)
+            if repairs.fixed is not None:
+                job.notes.extend(repairing.notes(repairs.fixed, job.sources[1]))
+                repairing.write(repairs.fixed, columns_of_file(tables[1], job.sources[1], how.key_of_y))
+            if repairs.suspects is not None:
+                repairing.write_suspects(repairs.suspects)
     facts: dict[str, Any] = {"rows": pairing.rows, "rows_y": pairing.rows_y, "keys": pairing.keys}
     if pairing.ends is not None:  # named by a table of their own: the rows are its lines
         facts = {"rows": pairing.lines, "ends": pairing.ends}

@@ -132,8 +132,9 @@ def _odds(
     compared = learned.compared
     assert compared is not None
     strata = None if compared.strata is None else compared.strata[looked_at]
-    is_known = compared.scores is not None and looked_at.size == compared.scores.shape[0]
-    known = (compared.unit, compared.scores) if is_known else None
+    known = None
+    if compared.scores is not None and looked_at.size == compared.scores.shape[0]:
+        known = compared.unit, compared.scores
     fit = _among(learned.judges, stacked.n_pairs, looked_at)
     return Odds.of(fit, tables, labels, strata, weights, rng, known)
 
@@ -155,7 +156,8 @@ def _outcome(
     numbers, rows = np.append(looked_at, -1), looked_at[names.rows]
     as_given: Callable[[Array], Array] = lambda partner: np.where(partner >= n_x, partner - stacked.n_x, partner)  # noqa: E731
     named = (names.q_values <= alpha) & (names.partner >= 0)
-    partner, copies = np.where(q <= alpha, np.arange(q.size), -1), np.full(q.size, -1)
+    partner, copies = np.arange(q.size), np.full(q.size, -1)
+    partner[stacked.n_pairs :] = -1
     partner[rows[named]] = numbers[names.partner[named]]
     copies[looked_at] = numbers[copy_of]
     given_away = np.zeros(q.size, dtype=bool)
@@ -164,6 +166,7 @@ def _outcome(
     if names.would_be_found(alpha) >= _FOUND:
         kind[given_away] = LOST  # its y belongs to another, and its partner would stand out if it were here
     kind[copies >= 0] = COPY
+    partner[(given_away | (copies >= 0)) & (partner == np.arange(q.size))] = -1
     is_exchange = partner[partner[rows[named]]] == rows[named]
     kind[rows[named]] = np.where(is_exchange, SWAPPED, MOVED)
     surest = np.ones(q.size)  # smallest rate at which its x, or its y, is said to belong to another

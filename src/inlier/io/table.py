@@ -16,7 +16,7 @@ _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "u
 _MOST_LISTED = 12  # names in a sentence
 _NAMED = 3  # ids that are named in a sentence
 # what a repair says of each row, beside the columns of the table that it puts right: no part of that table
-REPAIR_COLUMNS = ("inlier_row", "inlier_verdict", "inlier_partner", "inlier_q_value", "inlier_probability")
+REPAIR_COLUMNS = ("inlier_row", "inlier_verdict", "inlier_partner", "inlier_q_value")
 
 Content = Array | Mapping[str, Array]  # one array, or columns by name
 

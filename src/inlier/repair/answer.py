@@ -27,8 +27,8 @@ class Repair:
         repeats that of the pair ``copy_of``. ``lost``: its y belongs to another row, and no y here fits it. ``not
         clear``: with a wrong partner, or badly measured; the scores do not tell which.
     partner : ndarray of int, shape (n,)
-        Row of y that belongs to each row of X; -1 where it is not known. Rows that were given without a partner are
-        counted behind the others, of X as of y.
+        Row of y that belongs to each row of X; its own where it is not clear, and -1 where that belongs to another
+        and nobody is named. Rows that were given without a partner are counted behind the others, of X as of y.
     q_values : ndarray of shape (n,)
         Of kept rows that of the pair; of others the smallest ``alpha`` at which their partner is named, 1 where it is
         never.
@@ -125,7 +125,7 @@ class Repair:
         n_pairs = self.kind.size - self.n_unpaired[0]
         pairs, others = (Counter(part.tolist()) for part in np.split(self.kind, [n_pairs]))
         suspects, named = int(self.suspects[:n_pairs].sum()), pairs[SWAPPED] + pairs[MOVED]
-        if not suspects + pairs[KEPT] + others[MOVED]:
+        if not suspects + pairs[KEPT] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
         if suspects:
             text = f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "

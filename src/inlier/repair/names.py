@@ -48,6 +48,7 @@ _LOWEST = -60.0  # odds below which nothing is told apart
 _TABLE = 500  # steps that odds are told apart in
 _SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the order of their odds
 _ROUNDS = 50
+_WORTH_TELLING = 1e-3  # chance of a candidate
 _FIRST = 0.05  # rate of wrong names in the first stage
 
 
@@ -129,7 +130,7 @@ def find_names(
 
 
 def _q_values(p: FloatArray) -> FloatArray:
-    """Benjamini and Hochberg's, in two stages: rows that are named at first have no wrong name (Benjamini et al. 2006)."""
+    """Benjamini and Hochberg's, in two stages: rows named in the first have no wrong name (Benjamini et al. 2006)."""
     first = false_discovery_control(p)
     q_values: FloatArray = first * (1 - (1 - _FIRST) * float(np.mean(first <= _FIRST / (1 + _FIRST))))
     return q_values
@@ -245,7 +246,7 @@ class _Edges:
             here = float(np.clip(np.mean(here * total / (1 - here + here * total)), 1e-6, 1 - 1e-6))
         chance = here * likelihood / (1 - here + here * total)[place]
         rank = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
-        told = rank < N_CANDIDATES
+        told = (rank < N_CANDIDATES) & (chance >= _WORTH_TELLING)
         candidates, chances = np.full((self.rows.size, N_CANDIDATES), -1), np.zeros((self.rows.size, N_CANDIDATES))
         candidates[place[told], rank[told]], chances[place[told], rank[told]] = self.column[told], chance[told]
         return candidates, chances

@@ -87,7 +87,7 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
     charts = [score_chart(summary), q_chart(summary)]
     judged_by = "agreement" if summary.alpha is None else "score"
     found = summary.repair
-    says_something = found is not None and np.any(found.suspects | ~np.isin(found.kind, ("kept", "doubtful")))
+    says_something = found is not None and bool(found.suspects.any() or (found.chances > 0).any())
     repair = [Part("repair.html", _repair_table(found))] if found is not None and says_something else []
     answer = _answer(summary, _WHICH, summary.details, summary.counts)
     return [answer, *repair, *_evidence_parts(summary, charts, judged_by)]
@@ -102,8 +102,7 @@ def _repair_table(repair: Repair) -> dict[str, Any]:
         "chains": said["chains"][:_REPAIRED_SHOWN],
         "kinds": {kind: words for kind, words in REPAIRED.items() if (repair.kind == kind).any()},
         "has": {name for row in said["rows"] for name, value in row.items() if value},  # columns that say something
-        "has_names": bool(np.isin(repair.kind, ("swapped", "moved")).any()),
-        "innocent": repair.innocent_in_words,
+        "has_names": bool(repair.named.any()),
     }
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from inlier.repair.answer import Repair
+from inlier.repair.answer import COPY, LOST, MOVED, NOT_CLEAR, SWAPPED, Repair
 
 REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
-    "swapped": "its partner stands in another row, and the partner of that row in this one",
-    "moved": "its partner stands in another row, in a chain or a cycle, or in one that had none",
-    "copy": "nearly equal to another row",
-    "lost": "looks wrongly paired, and no row here looks like its partner",
-    "doubtful": "cannot be told",
-    "poor": "not accepted, but hardly with a wrong partner: a bad sample",
+    SWAPPED: "its partner stands in another row, and the partner of that row in this one",
+    MOVED: "its partner stands in another row, in a chain or a ring, or in one that had none",
+    COPY: "nearly equal to another row",
+    LOST: "what stands beside it belongs to another row, and no row here fits it",
+    NOT_CLEAR: "with a wrong partner, or badly measured: measure it again before it is moved or left out",
 }
 
 
@@ -26,7 +25,7 @@ def repair_to_dict(repair: Repair) -> dict[str, Any]:
     order = {kind: place for place, kind in enumerate(REPAIRED)}
     rows = np.flatnonzero(repair.kind != "kept")
     kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
-    rows = rows[np.lexsort((repair.q_values[rows], ~repair.suspects[rows], kinds))]
+    rows = rows[np.lexsort((-repair.chances[rows, 0], repair.q_values[rows], kinds))]
     of_x, of_y = repair.labels or (np.arange(repair.kind.size), np.arange(repair.n_rows_y))
 
     def name(labels: Any, row: int) -> str | None:
@@ -36,19 +35,20 @@ def repair_to_dict(repair: Repair) -> dict[str, Any]:
         "answer": repair.answer,
         "alpha": repair.alpha,
         "n_suspects": int(repair.suspects.sum()),
-        "n_innocent": repair.n_innocent,
-        "tells_innocent": repair.tells_innocent,
         "chains": repair.chains,
         "left_over": [str(of_y[row]) for row in repair.left_over],
         "rows": [
             {
                 "row": str(of_x[row]),
                 "verdict": str(repair.kind[row]),
-                "partner": name(of_y, repair.partner[row]),
+                "partner": name(of_y, repair.partner[row]) if repair.named[row] else None,
                 "q_value": float(repair.q_values[row]),
-                "probability": float(repair.probability[row]),
+                "candidates": [
+                    {"row": name(of_y, candidate), "chance": float(chance)}
+                    for candidate, chance in zip(repair.candidates[row], repair.chances[row], strict=True)
+                    if candidate >= 0
+                ],
                 "own_rank": int(repair.own_rank[row]) or None,
-                "runner_up": name(of_y, repair.runner_up[row]),
                 "copy_of": name(of_x, repair.copy_of[row]),
                 "gaps": int(repair.gaps[row]),
             }
