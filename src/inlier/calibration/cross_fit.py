@@ -182,8 +182,11 @@ def all_pairings(fit: CrossFit, x: Any, y: Any, rows: Array, columns: Array) -> 
     for fold in fit.folds:
         own = fold.rows[place[fold.rows] >= 0]
         if own.size:
-            scores = fold.standardised(fold.judge.scores_of_all_pairings(take_rows(x, own), some_y))
-            if own.size == rows.size and not count.any():  # nothing to be added up yet
+            scores = fold.judge.scores_of_all_pairings(take_rows(x, own), some_y, single=True)
+            scores = fold.standardised(scores).astype(np.float32, copy=False)
+            if np.array_equal(own, rows) and not count.any():  # nothing to be added up yet, and nothing to be moved
+                total = scores
+            elif own.size == rows.size and not count.any():
                 total[place[own]] = scores
             else:
                 total[place[own]] += scores

@@ -26,7 +26,7 @@ _UNITS = 2.0 ** np.arange(-7, 2.5, 0.5)  # b, that are tried
 _ROWS_FOR_UNIT, _RIVALS_FOR_UNIT = 300, 1_000
 _AT_ONCE = 5_000_000  # odds that are held at a time
 MOST_COMPARED = 20_000  # pairs, each with each; of more, each is compared with a sample
-_SAMPLED, _FEWEST_SAMPLED = 100_000_000, 500  # pairings with rivals, about; of each
+_SAMPLED, _FEWEST_SAMPLED = 40_000_000, 500  # pairings with rivals, about; of each
 _KEPT = 25_000_000  # scores that are kept between two passes
 _FITS_IN_SINGLE = 75.0  # logarithm of what can be added up in single precision
 
@@ -168,12 +168,14 @@ class Odds:
         likely = likely if likely.size else np.arange(n)
         rows = rng.permutation(likely)[:_ROWS_FOR_UNIT]
         others = np.union1d(rows, rng.permutation(n)[:_RIVALS_FOR_UNIT])
-        scores = self.scores(rows, others).astype(np.float64)
-        own = scores[np.arange(rows.size), np.searchsorted(others, rows)]
+        scores = self.scores(rows, others)
+        top = scores.max(axis=1)
+        own = (scores[np.arange(rows.size), np.searchsorted(others, rows)] - top).astype(np.float64)
+        scale = max(float(np.median(np.abs(own + top))), 1e-12)
+        scores -= top[:, None]
         w, best, highest = weights[rows], 1.0, -np.inf
-        scale = max(float(np.median(np.abs(own))), 1e-12)
         for unit in _UNITS * 8 / scale:
-            found = unit * own - logsumexp(unit * scores, axis=1)
+            found = unit * own - np.log(np.exp(np.float32(unit) * scores).sum(axis=1))
             likelihood = float(w @ np.logaddexp(np.log(0.5) + found, np.log(0.5 / others.size)))
             if likelihood > highest:
                 best, highest = unit, likelihood

@@ -93,6 +93,14 @@ def beside(values: Any, like: Any) -> Any:
     return values
 
 
+def in_precision(tables: tuple[Any, Any], *, single: bool) -> tuple[Any, Any]:
+    """Return two tables as they are, or in single precision."""
+    if not single:
+        return tables
+    a, b = (namespace(table).astype(table, namespace(table).float32) for table in tables)
+    return a, b
+
+
 def take_rows(table: Any, rows: Any) -> Any:
     """Return some rows of a NumPy or device array, in kind: a slice, or numbers that are here or where the table is."""
     if is_host_array(table):

@@ -27,7 +27,7 @@ import numpy as np
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.linear_map import SHARP, Significance
 from inlier.rows import PairedRows, principal_directions, summarise_columns
-from inlier.rows.backend import from_host, namespace, take_rows
+from inlier.rows.backend import from_host, in_precision, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 
 MOST_ROWS = 1_000  # pairs that are compared each with each
@@ -99,9 +99,9 @@ class AnchorPairs:
         g, h = self._inner_products(x, y)
         return _log_likelihood_ratio(g, h, self.correlation) @ from_host(self.weights, x)
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
-        g, h = self._inner_products(x, y)
+        g, h = in_precision(self._inner_products(x, y), single=single)
         total = 0.0
         for k, weight in enumerate(self.weights):
             total = total + float(weight) * _log_likelihood_ratio(g[:, k][:, None], h[:, k][None, :], self.correlation)

@@ -55,8 +55,8 @@ class PairScorer(Protocol):
     def scores(self, x: Any, y: Any) -> Any:
         """Score each pair of prepared rows."""
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
-        """Score x_i with y_j, for all i and j."""
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
+        """Score x_i with y_j, for all i and j; in single precision, if wanted."""
 
     def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
         """What scores x_i with y_j, given numbers i and j."""

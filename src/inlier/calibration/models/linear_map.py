@@ -32,7 +32,7 @@ from scipy.special import rel_entr
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import p_value_density, p_values
 from inlier.rows import RowMap
-from inlier.rows.backend import beside, from_host, namespace, ridge_solver, take_rows, to_host
+from inlier.rows.backend import beside, from_host, in_precision, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
 from inlier.rows.threads import pieces, pieces_of_many
 
@@ -71,9 +71,9 @@ class LinearMap:
         noise, parts = _Noise(self.variance, y), [(take_rows(x, k), take_rows(y, k)) for k in pieces_of_many(x)]
         return namespace(y).concat([noise.log_likelihood_ratio(some, self._predicted(of)) for of, some in parts])
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
         """Log likelihood ratio of x_i with y_j, for all i and j."""
-        of_x, of_y = self.factors(x, y)
+        of_x, of_y = in_precision(self.factors(x, y), single=single)
         return of_x @ of_y.T
 
     def factors(self, x: Any, y: Any) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from inlier._typing import Array
 from inlier.calibration.models.anchors import unit
 from inlier.calibration.models.linear_map import SHARP, Significance
-from inlier.rows.backend import beside, from_host, namespace, take_rows
+from inlier.rows.backend import beside, from_host, in_precision, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 
 _FEWEST_PAIRS = 3
@@ -44,10 +44,11 @@ class RidgeMap:
         """Sum of the cosines of each pair."""
         return _cosines(_predicted(x, self.forward), y) + _cosines(_predicted(y, self.backward), x)
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
         """Sum of the cosines of x_i with y_j, for all i and j."""
-        forward = unit(_predicted(x, self.forward)) @ unit(y).T
-        return forward + unit(x) @ unit(_predicted(y, self.backward)).T
+        there, back = (unit(_predicted(x, self.forward)), unit(y)), (unit(x), unit(_predicted(y, self.backward)))
+        (a, b), (c, d) = (in_precision(sides, single=single) for sides in (there, back))
+        return a @ b.T + c @ d.T
 
     def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
         """What scores x_i with y_j, given numbers i and j."""

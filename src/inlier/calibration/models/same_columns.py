@@ -22,7 +22,7 @@ from inlier.calibration.models.learner import Learner, PairScorer, prepared_rows
 from inlier.calibration.models.linear_map import NOT_COMPARED, Significance
 from inlier.calibration.retrieval import unit_rows
 from inlier.rows import PairedRows
-from inlier.rows.backend import from_host, to_host
+from inlier.rows.backend import from_host, in_precision, to_host
 
 _RE_PAIRINGS = 20  # of each training pair, that a view is measured in
 _LEAST_P = 1e-6  # so that one pair does not decide what a view is worth
@@ -42,9 +42,9 @@ class ColumnAgreement:
         a, b = self._columns(x, y)
         return from_host(np.sum(a * b, axis=1), x)
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
         """Cosine of x_i with y_j, for all i and j."""
-        a, b = self._columns(x, y)
+        a, b = in_precision(self._columns(x, y), single=single)
         return from_host(a @ b.T, x)
 
     def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
@@ -69,9 +69,10 @@ class TwoViews:
         """Weighted sum over the views."""
         return sum(self._scaled(k, view.scores(x, y)) for k, view in enumerate(self.views))
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
         """Weighted sum over the views, of x_i with y_j."""
-        return sum(self._scaled(k, view.scores_of_all_pairings(x, y)) for k, view in enumerate(self.views))
+        views = (view.scores_of_all_pairings(x, y, single=single) for view in self.views)
+        return sum(self._scaled(k, scores) for k, scores in enumerate(views))
 
     def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
         """What scores x_i with y_j, given numbers i and j."""
