@@ -34,7 +34,7 @@ from sklearn.metrics import roc_auc_score
 from calibration import DISTRIBUTIONS, draw_pairs
 from inlier import CalibratedMatcher
 from inlier.exceptions import DependenceWarning
-from timing import seconds
+from timing import of_each, seconds
 
 REAL_TABLES = Path(__file__).parents[2] / "shared" / "data" / "tables"
 WRONG = 0.2  # of the pairs of a real table
@@ -267,7 +267,7 @@ def filled(table):
     return np.where(np.isnan(table), np.nanmean(table, axis=0), table)
 
 
-def real(seeds, names):
+def real(seeds, names, jobs):
     """Real tables, a fifth of the pairs swapped at random, then inside strata."""
     header()
     for name, X, Y, strata, _groups in real_tables(names):
@@ -276,43 +276,49 @@ def real(seeds, names):
             ("inside strata, not said", strata, {}),
             ("inside strata", strata, {"strata": strata}),
         ):
-            rows = []
-            for seed in range(seeds):
+
+            def drawn(seed, X=X, Y=Y, inside=inside, given=given):
                 partner = swapped(len(X), WRONG, np.random.default_rng(seed), inside)
-                rows.append(measures(fit(X, Y[partner], 0.05, seed, **given), partner == np.arange(len(X))))
-            line(f"{name}, {where}", rows)
+                return measures(fit(X, Y[partner], 0.05, seed, **given), partner == np.arange(len(X)))
+
+            line(f"{name}, {where}", of_each(drawn, range(seeds), jobs))
 
 
-def clumps(seeds, names, only_unsaid):
+def clumps(seeds, names, only_unsaid, jobs):
     """Mistakes that are not independent: as the data are, and with what belongs together said."""
     header((*MEASURES, "best"))
     for name, make in CLUMPS.items():
         if names and not any(part in name for part in names):
             continue
-        unsaid, said = [], []
-        for seed in range(seeds):
+
+        def drawn(seed, make=make):
             X, Y, truth, given = make(np.random.default_rng(seed))
             best = {"best": best_auc(X, Y, truth)}
-            unsaid.append(measures(fit(X, Y, 0.01, seed), truth) | best)
-            if given and not only_unsaid:
-                said.append(measures(fit(X, Y, 0.01, seed, **given), truth) | best)
+            unsaid = measures(fit(X, Y, 0.01, seed), truth) | best
+            if only_unsaid or not given:
+                return unsaid, None
+            return unsaid, (next(iter(given)), measures(fit(X, Y, 0.01, seed, **given), truth) | best)
+
+        unsaid, said = zip(*of_each(drawn, range(seeds), jobs), strict=True)
         line(name, unsaid)
-        if said:
-            line(f"{name}; {next(iter(given))} given", said)
+        if said[0]:
+            line(f"{name}; {said[0][0]} given", [found for _, found in said])
 
 
-def independent(seeds, names):
+def independent(seeds, names, jobs):
     """How often independent data, of the calibration grid, are warned of; what is accepted there."""
     header()
     for n, d, noise, distribution in itertools.product((200, 1000), (3, 20, 50), (0.05, 0.3), DISTRIBUTIONS):
         name = f"n {n}, d {d}, noise {noise}, {distribution}"
         if names and not any(part in name for part in names):
             continue
-        rows = []
-        for seed, fraction in itertools.product(range(seeds), (1.0, 0.5, 0.1)):
+
+        def drawn(of, n=n, d=d, noise=noise, distribution=distribution):
+            seed, fraction = of
             X, Y, truth = draw_pairs(n, d, fraction, noise, distribution, 500 + seed)
-            rows.append(measures(fit(X, Y, 0.01, seed), truth))
-        line(name, rows)
+            return measures(fit(X, Y, 0.01, seed), truth)
+
+        line(name, of_each(drawn, itertools.product(range(seeds), (1.0, 0.5, 0.1)), jobs))
 
 
 def shared_factors(rng, noise=0.3, n=500, rank=5, d_x=15, d_y=20, wrong=0.2):
@@ -345,25 +351,26 @@ def with_gaps(X, Y, share, kind, rng):
     return tables
 
 
-def gaps(seeds):
+def gaps(seeds, jobs):
     """Gaps of four kinds, up to 40 % of the cells."""
     header()
     for kind, share in itertools.product(("anywhere", "in blocks", "low values", "same rows"), (0.0, 0.1, 0.2, 0.4)):
-        rows = []
-        for seed in range(seeds):
+
+        def drawn(seed, kind=kind, share=share):
             rng = np.random.default_rng(seed)
             X, Y, truth = shared_factors(rng)
-            rows.append(measures(fit(*with_gaps(X, Y, share, kind, rng), 0.05, seed), truth))
-        line(f"{share:.0%} missing, {kind}", rows)
+            return measures(fit(*with_gaps(X, Y, share, kind, rng), 0.05, seed), truth)
+
+        line(f"{share:.0%} missing, {kind}", of_each(drawn, range(seeds), jobs))
 
 
-def copies(seeds):
+def copies(seeds, jobs):
     """A noisy copy of a row of y stands in another pair: are its owner and the copy accepted, and certain?"""
     heads = ("owner", "certain", "copy", "certain", "nearest")
     print(f"{'accepted, certain; is the owner the nearest?':48s} " + " ".join(f"{head:>8s}" for head in heads))
     for noise in (0.1, 0.3, 1.0):
-        rows = []
-        for seed in range(seeds):
+
+        def drawn(seed, noise=noise):
             rng = np.random.default_rng(seed)
             X = rng.normal(size=(300, 10))
             Y = X @ ortho_group.rvs(10, random_state=rng).T + 0.3 * rng.normal(size=(300, 10))
@@ -371,11 +378,12 @@ def copies(seeds):
             matcher = fit(X, Y, 0.01, seed)
             nearest = np.argsort(np.linalg.norm(Y - Y[87], axis=1))[1] == 12
             said = [mask[row] for row in (12, 87) for mask in (matcher.inlier_mask_, matcher.certain_mask_)]
-            rows.append(dict(enumerate([*said, nearest])))
-        line(f"copy with noise {noise} sd", rows)
+            return dict(enumerate([*said, nearest]))
+
+        line(f"copy with noise {noise} sd", of_each(drawn, range(seeds), jobs))
 
 
-def coverage(seeds):
+def coverage(seeds, jobs):
     """The lower bound on the share of real pairs, with noise of several kinds, clumps, and where nothing is found."""
     header()
     noises = {
@@ -385,20 +393,25 @@ def coverage(seeds):
         "so large that nothing is found": lambda rng, n: 20 * np.ones((n, 1)),
     }
     for (name, scale), share in itertools.product(noises.items(), (1.0, 0.7, 0.3)):
-        rows = []
-        for seed in range(seeds):
+
+        def drawn(seed, scale=scale, share=share):
             rng = np.random.default_rng(seed)
             X = rng.normal(size=(500, 10))
             Y = X @ ortho_group.rvs(10, random_state=rng).T + scale(rng, 500) * rng.normal(size=(500, 10))
             partner = swapped(500, 1 - share, rng)
-            rows.append(measures(fit(X, Y[partner], 0.01, seed), partner == np.arange(500)))
-        line(f"{name}, share {share}", rows)
+            return measures(fit(X, Y[partner], 0.01, seed), partner == np.arange(500))
+
+        line(f"{name}, share {share}", of_each(drawn, range(seeds), jobs))
     for name in ("S1 20 clusters, sep 5, noise .3", "S1 off by one, rho .8"):
-        problems = (CLUMPS[name](np.random.default_rng(seed)) for seed in range(seeds))
-        line(name, [measures(fit(X, Y, 0.01, seed), truth) for seed, (X, Y, truth, _) in enumerate(problems)])
+
+        def clumped(seed, name=name):
+            X, Y, truth, _ = CLUMPS[name](np.random.default_rng(seed))
+            return measures(fit(X, Y, 0.01, seed), truth)
+
+        line(name, of_each(clumped, range(seeds), jobs))
 
 
-def look_alikes(seeds, names):
+def look_alikes(seeds, names, jobs):
     """Real tables with a tenth of the rows swapped with the row whose y is most like theirs, none of it said.
 
     Of the accepted and of the certain so many are wrong; the partner sets hold so many partners, of the rows that were
@@ -406,24 +419,23 @@ def look_alikes(seeds, names):
     """
     header(("accepted", "FDP", "certain", "wrong", "warned", "sets", "swapped"))
     for name, X, Y, *_ in real_tables(names):
-        rows = []
-        for seed in range(seeds):
+
+        def drawn(seed, X=X, Y=Y):
             partner = beside_the_most_similar(Y, 0.1, np.random.default_rng(seed))
             home, is_real = np.argsort(partner), partner == np.arange(len(X))
             matcher = fit(X, Y[partner], 0.05, seed)
             found = measures(matcher, is_real)
-            rows.append(
-                {
-                    "accepted": matcher.inlier_mask_.mean(),
-                    "FDP": found["FDP"],
-                    "certain": matcher.certain_mask_.mean(),
-                    "wrong": found["wrong"],
-                    "warned": found["warned"],
-                    "sets": coverage_of_sets(matcher, X, Y[partner], home),
-                    "swapped": coverage_of_sets(matcher, X, Y[partner], np.where(is_real, -1, home)),
-                }
-            )
-        line(name, rows)
+            return {
+                "accepted": matcher.inlier_mask_.mean(),
+                "FDP": found["FDP"],
+                "certain": matcher.certain_mask_.mean(),
+                "wrong": found["wrong"],
+                "warned": found["warned"],
+                "sets": coverage_of_sets(matcher, X, Y[partner], home),
+                "swapped": coverage_of_sets(matcher, X, Y[partner], np.where(is_real, -1, home)),
+            }
+
+        line(name, of_each(drawn, range(seeds), jobs))
 
 
 def speed():
@@ -459,17 +471,18 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--only", nargs="*", default=(), help="problems whose name contains one of these")
+    parser.add_argument("--jobs", type=int, default=1, help="draws at a time")
     parser.add_argument("--unsaid", action="store_true", help="never say what belongs together")
     given = parser.parse_args()
     start = perf_counter()
     {
-        "real": lambda: real(given.seeds, given.only),
-        "clumps": lambda: clumps(given.seeds, given.only, given.unsaid),
-        "independent": lambda: independent(given.seeds, given.only),
-        "gaps": lambda: gaps(given.seeds),
-        "copies": lambda: copies(given.seeds),
-        "coverage": lambda: coverage(given.seeds),
-        "look-alikes": lambda: look_alikes(given.seeds, given.only),
+        "real": lambda: real(given.seeds, given.only, given.jobs),
+        "clumps": lambda: clumps(given.seeds, given.only, given.unsaid, given.jobs),
+        "independent": lambda: independent(given.seeds, given.only, given.jobs),
+        "gaps": lambda: gaps(given.seeds, given.jobs),
+        "copies": lambda: copies(given.seeds, given.jobs),
+        "coverage": lambda: coverage(given.seeds, given.jobs),
+        "look-alikes": lambda: look_alikes(given.seeds, given.only, given.jobs),
         "speed": speed,
         "large": large,
     }[given.what]()
