@@ -35,12 +35,10 @@ _LOWEST = np.finfo(np.float32).min  # odds of what could be a pair
 _SHARES = np.linspace(0.5, 0.98, 25)  # of strangers, below which own pairs are counted
 
 
-def _how_many(block: FloatArray, least: float, axis: int) -> Array:
-    """How many odds are high enough, in each column or row; a product is faster than a sum of truths."""
-    enough = (block >= least).astype(np.float32)
-    ones = np.ones(block.shape[axis], dtype=np.float32)
-    counts: Array = np.rint(ones @ enough if axis == 0 else enough @ ones).astype(np.int64)
-    return counts
+def _how_many(enough: Mask) -> tuple[Array, Array]:
+    """How many are true in each column, and in each row; mostly few are."""
+    row, column = np.divmod(np.flatnonzero(enough), enough.shape[1])
+    return np.bincount(column, minlength=enough.shape[1]), np.bincount(row, minlength=len(enough))
 
 
 def lowest_odds(own: FloatArray, null: FloatArray, n_wrong: float, misses: FloatArray) -> FloatArray:
@@ -149,11 +147,11 @@ class Partners:
             if columns.size == n:
                 of_y = odds.of_rivals(block, rows, columns, side=0)
                 np.maximum(rival, of_y.max(axis=0), out=rival)
-                counts[1] += _how_many(of_y, of_sets, axis=0)
+                counts[1] += _how_many(of_y >= of_sets)[0]
             of_x = odds.of_rivals(block, rows, columns, side=1)
             of_x = of_x if columns.size == odds.rivals.size else of_x[:, odds.rivals]
             rival[rows] = np.maximum(rival[rows], of_x.max(axis=1))
-            counts[0, rows] = _how_many(of_x, of_sets, axis=1)
+            counts[0, rows] = _how_many(of_x >= of_sets)[1]
         sets = PartnerSets(n, bits) if n_bytes else None
         n_rivals = np.rint(odds.scale * counts.max(axis=0)).astype(np.int64)
         return Partners(sets, own, rival, n_rivals, lowest[:-1], odds.scale)
