@@ -1,11 +1,10 @@
 """Were the pairs chosen because they are near each other in the very columns that judge them? Then nothing is told.
 
 Partners do not know who is nearest. So where another partner would do about as well, pairs that were not chosen win
-and lose such ties as smoothly as noise falls; chosen ones lose none (see `near_ties`). A chooser may have used the
-columns as they are, in units of their spread, after a rotation, some of them, or scores. What it used is what the
-chosen pairs share; so this is asked in their canonical coordinates, as far as these correlate beyond chance. These are
-blurred where pairs are few, which exchanges bear better than others; so where both tables have as many columns others
-are asked for in the columns, too.
+and lose such ties as smoothly as noise falls; chosen ones lose none (see `near_ties`). A chooser may have used some of
+the columns, or scores. What it used is what the chosen pairs share, so exchanges are tried in canonical coordinates, as
+far as these correlate beyond chance. Others are looked for, where both tables have as many columns, in the columns as
+they are, in units of their spread and after a rotation: canonical coordinates of few pairs are too blurred for that.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ _SURE = 0.02  # chance of so few ties lost, from which on it is said
 _MOST, _PAIRINGS = 2_000, 20_000_000  # likely pairs that are looked at, and these times all rows
 _FEWEST = 20
 _LIKELY = 0.5  # q-value up to which a pair is
+_MOST_SHARED = 10  # directions, in which it can be learned what is straight
 _PER_DIRECTION = 6  # pairs, of which canonical coordinates are learned
 _ROUNDED = 0.01  # of the spread of a column: the least step between its values, from which on they are taken as rounded
 CHOSEN = "chosen because they are near"
@@ -43,11 +43,11 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
     of_x, of_y, weights = shared_directions(x[some], y[some])
     found = []
-    for a, b in _as_chosen(x, y, some, of_x, of_y):
+    for a, b in _as_chosen(x, y, some):
         everyone, rows = np.unique(b, axis=0), some[:n_looked_at]
         if len(everyone) >= _FEWEST:
             found.append(others(a[rows], b[rows], everyone))
-    if weights.size:
+    if 0 < weights.size <= _MOST_SHARED:
         a, b = ((table[among] @ of) * weights for table, of in ((x, of_x), (y, of_y)))
         of_a, of_b = (spread(table[among], rng) @ of * weights for table, of in ((x, of_x), (y, of_y)))
         both = exchanges(a, of_b, n_looked_at), exchanges(b, of_a, n_looked_at)
@@ -59,9 +59,7 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     return ties._replace(chance=chance) if chance <= _SURE else None
 
 
-def _as_chosen(
-    x: FloatArray, y: FloatArray, some: Array, of_x: FloatArray, of_y: FloatArray
-) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _as_chosen(x: FloatArray, y: FloatArray, some: Array) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Both tables in the coordinates that a chooser may have used."""
     mean_x, mean_y = x[some].mean(axis=0), y[some].mean(axis=0)
     if x.shape[1] == y.shape[1]:
@@ -69,8 +67,6 @@ def _as_chosen(
         turn, _ = orthogonal_procrustes(x[some] - mean_x, y[some] - mean_y)
         yield (x - mean_x) @ turn + mean_y, y
         yield (x - mean_x) / _spread_of(x[some]), (y - mean_y) / _spread_of(y[some])
-    if of_x.size:
-        yield (x - mean_x) @ of_x, (y - mean_y) @ of_y
 
 
 def _spread_of(table: FloatArray) -> FloatArray:

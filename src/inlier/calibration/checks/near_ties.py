@@ -3,7 +3,9 @@
 *Exchanges.* For pairs i and j let D = (a_i - a_j).(b_i - b_j), in coordinates a and b that both tables share. Where
 D < 0 the two are nearer to each other after an exchange of partners; pairs that were assigned, or each taken as the
 nearest, leave none such. If partners are b = f(a) + noise instead, two rows with about the same a may as well have had
-each other's noise: that turns D into 2 m - D, m being what f alone gives, so D < 0 is as frequent as D > 2 m.
+each other's noise: that turns D into 2 m - D, m being what f alone gives, so D < 0 is as frequent as D > 2 m. f is
+taken as straight, and rows are left out beside which it is much steeper or flatter than elsewhere: a map without noise that
+bends everywhere in many directions, more than the rows around can show, looks like an assignment.
 
 *Others.* Let u be the distance of a row to its own partner over that to the nearest other. Pairs chosen by nearness
 end at u = 1, like off a cliff; where they keep each other away, as mutual nearest neighbours do, exchanges show little
@@ -28,9 +30,9 @@ _STRETCH = 2.0  # over the dimension: of log u
 _STEEPENING = 0.5
 _SAME = 1e-9  # difference that is none: such ties are won and lost by half
 _NEIGHBOURS = 8  # to exchange partners with
-_LOST = (
-    0.4  # of the exchanges counted, at least, by pairs that were not chosen: half, were noise of neighbours the same
-)
+_BENT = 2.0  # factor between what the map beside a row and the map of all rows give
+_AROUND, _PER_SLOPE = 40, 4  # neighbours from which the map beside a row is learned, at least, and for each column
+_LOST = 0.4  # at least, of the exchanges of pairs that were not chosen: half, if noise is the same nearby
 
 
 class NearTies(NamedTuple):
@@ -46,13 +48,22 @@ def exchanges(a: FloatArray, b: FloatArray, n_looked_at: int) -> NearTies:
 
     Each row counts once, with the nearest row of which the one or the other is true.
     """
-    near = NearestNeighbors(n_neighbors=min(_NEIGHBOURS + 1, len(a))).fit(a).kneighbors(a[:n_looked_at])[1]
-    i, j = np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+    d = a.shape[1]
+    n_around = min(max(_AROUND, _PER_SLOPE * d), len(a) - 1)
+    around = NearestNeighbors(n_neighbors=n_around + 1).fit(a).kneighbors(a[:n_looked_at])[1]
+    i, j = np.broadcast_arrays(np.arange(len(around))[:, None], around)
     by_a, by_b = a[i] - a[j], b[i] - b[j]
-    of_map = by_a @ np.linalg.lstsq(by_a, by_b)[0]
-    gain, expected = np.sum(by_a * by_b, axis=1), np.sum(by_a * of_map, axis=1)
+    squares = np.einsum("nki,nkj->nij", by_a, by_a)
+    squares += (1e-9 * np.trace(squares, axis1=1, axis2=2)[:, None, None] + 1e-300) * np.eye(d)
+    products = np.einsum("nki,nkj->nij", by_a, by_b)
+    beside, overall = np.linalg.solve(squares, products), np.linalg.solve(squares.sum(axis=0), products.sum(axis=0))
+    i, j, by_a, by_b = (of[:, : _NEIGHBOURS + 1] for of in (i, j, by_a, by_b))
+    by_overall, by_beside = np.sum(by_a @ overall * by_a, axis=2), np.einsum("nki,nij,nkj->nk", by_a, beside, by_a)
+    gain, expected = np.sum(by_a * by_b, axis=2).ravel(), np.maximum(by_overall, by_beside).ravel()
+    is_straight = expected < _BENT * np.minimum(by_overall, by_beside).ravel()
+    i, j, by_a, by_b = i.ravel(), j.ravel(), by_a.reshape(-1, d), by_b.reshape(-1, d)
     apart = np.all([np.abs(by).max(axis=1) > _SAME * np.abs(by).max() for by in (by_a, by_b)], axis=0)
-    lost, rows = gain < 0, np.flatnonzero(apart & (expected > 0) & ((gain < 0) | (gain > 2 * expected)))
+    lost, rows = gain < 0, np.flatnonzero(apart & is_straight & ((gain < 0) | (gain > 2 * expected)))
     is_used, n_lost = np.zeros(len(a), dtype=bool), 0
     for k in rows[np.argsort(np.linalg.norm(by_a[rows], axis=1), kind="stable")]:
         if not (is_used[i[k]] or is_used[j[k]]):
