@@ -81,7 +81,9 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
         return None
     tables = ((x[rows], y[rows], np.unique(y, axis=0)) for x, y in _as_chosen(X, Y, rows))
     found = [near_ties(*some) for some in tables if len(some[-1]) >= _FEWEST]
-    ties = min(found, key=lambda one: one.chance, default=NearTies(0, 0, 1.0))
+    if not found:
+        return None
+    ties = min(found, key=lambda one: one.chance)
     chance = min(1.0, len(found) * ties.chance)
     return ties._replace(chance=chance) if chance <= _SURE else None
 
