@@ -13,7 +13,6 @@ from inlier.calibration.p_values import (
     calibrate_distances,
     estimate_null_fraction,
     evenly_spaced,
-    has_heavy_tail,
     on_their_way,
     p_value_density,
     p_values,
@@ -290,32 +289,6 @@ def test_distances_of_any_precision_and_stride_are_judged_and_none_is_an_error()
         np.testing.assert_array_equal(calibrate_distances(same, null)[0].p_values, expected.p_values)
     with pytest.raises(ValueError, match="null_distances must be a list of at least one number"):
         calibrate_distances(distances, [])
-
-
-def test_heavy_tails_of_the_accepted_leave_a_bound_from_below():
-    rng = np.random.default_rng(0)
-    squares = np.sum(rng.normal(size=(2000, 5)) ** 2, axis=1)
-    assert not has_heavy_tail(-squares)
-    assert has_heavy_tail(-squares / rng.normal(size=2000) ** 2)
-    assert not has_heavy_tail(-squares[:3])
-    counts = np.ones(2000, dtype=int)
-    assert has_heavy_tail(-squares / rng.normal(size=2000) ** 2, counts)
-
-
-def test_interval_holds_the_share_and_is_one_sided_where_nothing_is_detected():
-    rng = np.random.default_rng(1)
-    null = rng.normal(size=100_000)
-    found = calibrate(np.concatenate([rng.normal(8, 1, 300), rng.normal(0, 1, 700)]), null)
-    low, high = found.interval()
-    assert 0.2 < low <= 0.3 <= high < 0.4
-    assert found.interval(None, (0.6, 0.01))[1] > 0.6
-    assert calibrate(np.linspace(-2, 2, 500), null).interval()[1] == 1.0
-
-
-def test_what_is_more_likely_wrong_by_other_evidence_is_not_accepted():
-    found = calibrate(np.array([9.0, 8.0, 7.0]), np.random.default_rng(2).normal(size=10_000))
-    doubted = found.doubting(np.array([0.9, 0.4, 0.0]))
-    assert doubted.q_values.tolist() == [0.9, found.q_values[1], found.q_values[2]]
 
 
 @pytest.mark.parametrize("n_real", [200, 2000, 3800])

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import numpy as np
 import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
-from inlier.calibration.cross_fit import deal_folds
 from inlier.calibration.models.learner import Learner, re_paired_scores
 from inlier.calibration.models.linear_map import LinearMap, Significance, learn_map
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.estimators._base import prepare_model_pairs
-from inlier.exceptions import DependenceWarning
 from inlier.metrics import error_rates
 from inlier.rows.null_pairs import point_numbers
 
@@ -156,7 +153,8 @@ def test_works_in_parts():
 def test_result_has_the_p_and_q_values():
     data = make_gaussian_pairs(100, 5, 0.5, rng=0)
     result = CalibratedMatcher(random_state=0).fit(data.X, data.Y).result_
-    assert list(result.to_frame().columns) == ["score", "p_value", "q_value", "inlier"]
+    columns = ["score", "p_value", "q_value", "inlier", "certain_q_value", "certain", "n_rivals"]
+    assert list(result.to_frame().columns) == columns
     assert json.loads(result.to_json())["q_value"] == result.q_values.tolist()
 
 
@@ -166,13 +164,6 @@ class TestRepeatedPoints:
         numbers = point_numbers(table)
         assert numbers[0] == numbers[2]
         assert len(set(numbers.tolist())) == 3
-
-    def test_equal_pairs_share_a_fold(self):
-        points = np.array([[0, 0, 1, 1, 2, 3, 4, 5], [0, 0, 1, 1, 0, 3, 4, 4]])
-        for seed in range(10):
-            fold = deal_folds(points, 3, np.random.RandomState(seed))
-            assert fold[0] == fold[1]
-            assert fold[2] == fold[3]
 
     @pytest.mark.parametrize("side", [0, 1])
     @pytest.mark.parametrize("per_pair", [10, 1000])
@@ -242,7 +233,7 @@ class _NameThePair(LinearMap):
 
 
 def test_large_tables_are_learned_from_a_part(monkeypatch):
-    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS", 300)
+    monkeypatch.setattr("inlier.calibration.models.learner._PILOT", 300)
     monkeypatch.setattr("inlier.calibration.cross_fit.RE_PAIRINGS", 5000)
     data = make_gaussian_pairs(3000, 5, 0.4, noise=0.05, rng=0)
     _, recall, false = judged(data)
@@ -251,8 +242,8 @@ def test_large_tables_are_learned_from_a_part(monkeypatch):
 
 
 def test_more_pairs_are_used_when_a_part_finds_nothing(monkeypatch):
-    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS", 50)
-    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS_PER_DIMENSION", 1)
+    monkeypatch.setattr("inlier.calibration.models.learner._PILOT", 50)
+    monkeypatch.setattr("inlier.calibration.models.learner._PILOT_PER_DIMENSION", 1)
     recalls = [judged(make_gaussian_pairs(4000, 20, 0.05, rng=draw))[1] for draw in range(7)]
     assert np.median(recalls) > 0.9  # now and then even the largest part finds nothing (draw 2)
 
@@ -315,8 +306,8 @@ def test_extreme_units_change_nothing(units, n, d, whiten):
 
 
 def test_looking_for_nothing_among_many_pairs_ends(monkeypatch):
-    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS", 100)
-    monkeypatch.setattr("inlier.calibration.models.learner._TRAINING_PAIRS_PER_DIMENSION", 1)
+    monkeypatch.setattr("inlier.calibration.models.learner._PILOT", 100)
+    monkeypatch.setattr("inlier.calibration.models.learner._PILOT_PER_DIMENSION", 1)
     sizes = []
     honest = learn_map
 
@@ -327,7 +318,7 @@ def test_looking_for_nothing_among_many_pairs_ends(monkeypatch):
     monkeypatch.setattr("inlier.calibration.models.learner.learn_map", record)
     matcher, _, _ = judged(make_gaussian_pairs(5000, 4, 0.0, rng=0))
     assert not matcher.inlier_mask_.any()
-    assert sizes.count(1600) <= 1  # one fold looks hard, and the others do not have to
+    assert sizes.count(1600) <= 1  # the pilot looks hard, and the folds do not have to
     assert max(sizes) <= 1600
 
 
@@ -363,38 +354,3 @@ def test_small_tables_are_answered(n):
         assert matcher.inlier_mask_.all()
     if n == 4:  # two folds of two: four re-pairings, too few to be sure of anything
         assert not matcher.inlier_mask_.any()
-
-
-def look_alikes(noise, n=300, d=12, seed=0):
-    """Rows in families of three, with so much noise beside what tells their members apart."""
-    rng = np.random.default_rng(seed)
-    latent = rng.normal(size=(n, d)) + 5 * rng.normal(size=(n // 3, d))[rng.permutation(n) % (n // 3)]
-    return latent, latent[:, ::-1] + noise * rng.normal(size=(n, d))
-
-
-@pytest.mark.parametrize(("noise", "lowest", "highest"), [(1e-3, 0.0, 0.05), (2.0, 0.8, 1.0)])
-def test_the_rate_of_look_alikes_says_whether_swaps_between_them_would_pass(noise, lowest, highest):
-    X, Y = look_alikes(noise)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DependenceWarning)
-        matcher = CalibratedMatcher(random_state=0).fit(X, Y)
-    assert lowest <= matcher.look_alike_rate_ <= highest
-    # and that is what becomes of such swaps
-    swapped = Y.copy()
-    columns, moved = Y / Y.std(axis=0), []
-    for i in range(0, 60, 2):
-        distance = np.linalg.norm(columns - columns[i], axis=1)
-        distance[[i, *moved]] = np.inf
-        other = int(np.argmin(distance))
-        if i not in moved:
-            swapped[[i, other]] = swapped[[other, i]]
-            moved += [i, other]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DependenceWarning)
-        accepted = CalibratedMatcher(random_state=0).fit(X, swapped).inlier_mask_[moved]
-    assert lowest - 0.1 <= accepted.mean() <= highest + 0.1
-
-
-def test_there_is_no_rate_of_look_alikes_where_nothing_is_accepted():
-    rng = np.random.default_rng(0)
-    assert np.isnan(CalibratedMatcher(random_state=0).fit(*rng.normal(size=(2, 60, 5))).look_alike_rate_)

@@ -88,7 +88,7 @@ def test_fewer_than_twenty_new_pairs_are_compared_with_rows_of_the_fit(fitted):
 def test_where_pairs_are_many_some_re_pairings_are_the_null(fitted):
     X = np.random.default_rng(3).normal(size=(700, 10))
     assert fitted.predict_pairs(X, X[::-1]).inlier_mask.sum() <= 2
-    null = null_of_new_pairs(lambda x, y: (x * y).sum(axis=1), X, X, np.ones(700), np.ones(1), np.random.RandomState(0))
+    null = null_of_new_pairs(lambda x, y: (x * y).sum(axis=1), X, X, np.random.RandomState(0))
     inner = np.sort((X @ X.T)[~np.eye(700, dtype=bool)])
     np.testing.assert_allclose(np.quantile(null, [0.1, 0.5, 0.9]), np.quantile(inner, [0.1, 0.5, 0.9]), atol=0.1)
 

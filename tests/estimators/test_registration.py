@@ -191,6 +191,8 @@ class TestManyDimensions:
         assert (registration.inlier_mask_ == data.inlier_mask).mean() > 0.98
         of_real = registration.residuals_[data.inlier_mask]
         assert of_real.max() < 0.5 * registration.residuals_[~data.inlier_mask].min()
+        share, error = registration.inlier_fraction_, registration.inlier_fraction_error_
+        assert abs(share - data.inlier_mask.mean()) < 2 * error < 0.15
 
     def test_wrong_pairs_that_spread_wider_are_searched_by_distances(self):
         rng = np.random.default_rng(3)

@@ -1,8 +1,8 @@
 """Folds: what is learned must not have seen the pair that it judges, nor anything that tells its answer.
 
 Pairs of one *unit* share a fold. Units are the groups that were given. Where none were, they are the equal rows of one
-table, of that which repeats itself more: a subject's row that was merged onto all visits is one witness, not many. Equal
-rows of the other table are kept apart by leaving out of the training whatever has a row in common with the fold
+table, of that which repeats itself more: a subject's row that was merged onto all visits is one witness, not many.
+Equal rows of the other table are kept apart by leaving out of the training whatever has a row in common with the fold
 (`training_without`); were they tied together too, matches of many to many would all be one unit.
 """
 

@@ -24,13 +24,9 @@ from inlier.rows.compiled import compiled
 KEPT_NULL_SCORES = 10_000  # that estimators keep: as many as draw the picture of all
 _LAMBDAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of Storey's estimate
 _ERROR_INFLATION = 2.0  # lambda is chosen from the data, and p-values share re-pairings: both add to the error
-_TWO_SIDED = 1.96  # standard errors, of a 95 % interval
+_TWO_SIDED = 1.96  # standard errors, beyond which chance goes once in twenty
 _NOT_SMALL, _MIDDLE = 0.01, 0.5  # p-values between which real pairs are on their way among the wrong ones
-# of the real pairs; where more are, scores hardly part real from wrong, and hide as many again
-_MOST_ON_THEIR_WAY = 1 / 3
 _FEW_ON_THEIR_WAY = 0.2  # of the real pairs; where more are, a pair that looks wrong may well be real
-_FAR_BELOW, _HEAVY = 10.0, 0.05  # typical distances below the median; share of accepted scores there: heavy tails
-_DETECTED = 0.05  # detection p-value up to which there is something whose share can be told
 _MOST_LIKELY_WRONG = 0.5  # a pair is not accepted if it is more likely wrong than real
 _TAIL_SHARE, _FEWEST_IN_TAIL = 0.02, 20  # the upper part of the null that its exponential tail is fitted to
 _QUANTILES = 50  # between which the rest of the null has a histogram
@@ -87,28 +83,6 @@ class Calibration:
         """Pairs called real, with a false discovery rate of at most ``alpha``."""
         return self.q_values <= alpha
 
-    def doubting(self, chance_wrong: FloatArray, q_values: FloatArray | None = None) -> Calibration:
-        """The same, but a pair that is more likely wrong than real, by what is known besides, is not accepted.
-
-        With ``q_values``, by what is known besides, it is where the rate of false discoveries allows for it.
-        """
-        doubtful = np.where(chance_wrong > _MOST_LIKELY_WRONG, chance_wrong if q_values is None else q_values, 0.0)
-        return replace(self, q_values=np.maximum(self.q_values, doubtful))
-
-    def interval(self, counts: Array | None = None, other: tuple[float, float] | None = None) -> tuple[float, float]:
-        """95 % interval of the share of real pairs, wide enough for another estimate with its error, if there is one.
-
-        Some real pairs may be hidden among the wrong ones: the upper end is raised by as many as are seen on their way
-        there, with p-values that are neither small nor those of wrong pairs. It is 1 where those are a large part of
-        the real pairs, or where nothing was detected: then the scores do not say how many there are.
-        """
-        estimates = [(self.inlier_fraction, self.inlier_fraction_error), *([] if other is None else [other])]
-        low = min(share - _TWO_SIDED * error for share, error in estimates)
-        high = max(share + _TWO_SIDED * error for share, error in estimates)
-        hidden = _share_hidden(float(np.average(on_their_way(self.p_values), weights=counts)), self.inlier_fraction)
-        tells = self.detection_p_value <= _DETECTED and hidden <= _MOST_ON_THEIR_WAY * self.inlier_fraction
-        return max(low, 0.0), min(high + hidden, 1.0) if tells else 1.0
-
     def at(self, entries: Array) -> Calibration:
         """What these entries are worth, each as often as it is named."""
         return replace(self, p_values=np.take(self.p_values, entries), q_values=np.take(self.q_values, entries))
@@ -139,22 +113,6 @@ def tells_wrong(n_on_their_way: int, n_pairs: int, inlier_fraction: float) -> bo
 def _share_hidden(on_their_way: float, inlier_fraction: float) -> float:
     """Share of the pairs that are on their way among the wrong ones, less the wrong ones that are there by chance."""
     return max(on_their_way - (1 - inlier_fraction) * (_MIDDLE - _NOT_SMALL), 0.0)
-
-
-def has_heavy_tail(scores: FloatArray, counts: Array | None = None) -> bool:
-    """Whether some accepted scores lie so far below the others that more, unseen, must be among the wrong ones.
-
-    With Gaussian noise a score is minus a sum of squares: hardly any is ten times as far off as is typical.
-    """
-    if scores.size < _FEWEST_CLEAR:
-        return False
-    times = np.ones(scores.size, dtype=np.int64) if counts is None else counts
-    order = np.argsort(scores)
-    middle = _median(scores[order], np.cumsum(times[order]))
-    off = np.abs(scores - middle)
-    order = np.argsort(off)
-    typical = _median(off[order], np.cumsum(times[order]))
-    return float(np.average(scores < middle - _FAR_BELOW * typical, weights=times)) > _HEAVY
 
 
 def calibrate(

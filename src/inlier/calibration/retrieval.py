@@ -233,10 +233,11 @@ class NeighbourScorer:
         a, b, around_a, around_b = self._placed(x, y)
         return from_host(2 * np.sum(a * b, axis=1, dtype=np.float64) - around_a - around_b, x)
 
-    def scores_of_all_pairings(self, x: Any, y: Any) -> Any:
-        """CSLS of x_i with y_j, for all i and j."""
+    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
+        """CSLS of x_i with y_j, for all i and j; in single precision, if wanted."""
         a, b, around_a, around_b = self._placed(x, y)
-        return from_host(2 * (a @ b.T).astype(np.float64) - around_a[:, None] - around_b, x)
+        scores = (a @ b.T).astype(np.float32 if single else np.float64, copy=False)
+        return from_host(2 * scores - around_a[:, None].astype(scores.dtype) - around_b.astype(scores.dtype), x)
 
     def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
         """What scores x_i with y_j, given numbers i and j."""

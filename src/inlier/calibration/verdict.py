@@ -120,7 +120,7 @@ class Verdict:
         return self.certain_q_values <= alpha
 
     def wrong_at_most(self, alpha: float, confidence: float) -> int:
-        """Bound on the number of wrong pairs among those accepted at ``alpha``, which holds for all of these at once."""
+        """Bound on the number of wrong pairs among those accepted at ``alpha``, for all of these at once."""
         accepted = self.accepted(alpha)
         return self.bounds.up_to(float(self.p_values[accepted].max()), confidence) if accepted.any() else 0
 

@@ -37,6 +37,7 @@ from inlier.repair.odds import MOST_COMPARED, Odds
 from inlier.repair.partner_sets import PartnerSets, look_for_others
 from inlier.rows import PairedRows
 from inlier.rows.backend import to_host
+from inlier.rows.columns import in_usual_units
 from inlier.rows.gaps import Filled, crossed, gap_classes, is_skewed, number_of_gaps, without_gaps
 from inlier.rows.null_pairs import pair_labels
 
@@ -95,8 +96,8 @@ class CalibratedMatcher(LearnedMap):
     detection_p_value_ : float
         Chance of evidence this strong if no pair at all were real.
     scores_ : ndarray of shape (n,)
-        By what has not seen the pair: the log likelihood ratio of "real" against "wrong" by a linear map; the sum of two
-        cosines by ridges; by inner products, 0 for the median re-pairing, 1 where the highest hundredth of them begins.
+        By what has not seen the pair: the log likelihood ratio of "real" against "wrong" by a linear map; the sum of
+        two cosines by ridges; by inner products, 0 for the median re-pairing, 1 where the highest hundredth begins.
     null_scores_ : ndarray
         Scores of re-pairings, which are wrong for sure, in rising order; of more than 10,000, evenly spaced ones.
     n_re_pairings_ : int
@@ -113,14 +114,14 @@ class CalibratedMatcher(LearnedMap):
 
     Notes
     -----
-    There are two promises. *Accepted*: better than a stranger's. The false discovery rate holds if the wrong pairs' x and
-    y are independent of each other and drawn like the others'; with ``strata``, inside a stratum; with ``groups``,
-    between groups. *Certain*: this one and no other, which holds whatever the mistakes are, as long as the partner is in
-    the table. Pairs that were chosen because they are near each other in the columns that judge them are refused.
+    There are two promises. *Accepted*: better than a stranger's. The false discovery rate holds if the wrong pairs' x
+    and y are independent of each other and drawn like the others'; with ``strata``, inside a stratum; with ``groups``,
+    between groups. *Certain*: this one and no other, which holds whatever the mistakes are, as long as the partner is
+    in the table. Pairs that were chosen because they are near each other in the columns that judge them are refused.
 
     Rows with an equal x, or an equal y, count as one: none is judged by what was learned from another. If each of them
-    was measured by itself, say so with ``groups=np.arange(n)``. A column that is the same in both tables in every row is
-    left out.
+    was measured by itself, say so with ``groups=np.arange(n)``. A column that is the same in both tables in every row
+    is left out.
 
     Missing values (NaN) of tables in memory are filled in from the other columns of the same table.
 
@@ -211,7 +212,8 @@ class CalibratedMatcher(LearnedMap):
         filled, copied = (without_gaps(X, "X"), without_gaps(Y, "y")), self._copied(X, Y)
         kept = self._with_values(*filled)
         null_strata = crossed(strata, gap_classes(*(table.share_missing for table in filled)))
-        pairs = PairedRows(*(table.values if kept is None else table.values[kept] for table in filled))
+        x, y = (table.values if kept is None else table.values[kept] for table in filled)
+        pairs = PairedRows(x, y)
         if kept is not None:
             groups, strata, null_strata = (None if of is None else of[kept] for of in (groups, strata, null_strata))
             side = side.of(kept)
@@ -252,7 +254,7 @@ class CalibratedMatcher(LearnedMap):
         helped = side.helper(prepared, labels, rng)
         fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
         verdict, odds = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)
-        return prepared.later, fit, chosen_by_nearness.check(verdict, X, Y, rng), odds
+        return prepared.later, fit, chosen_by_nearness.check(verdict, in_usual_units(X), in_usual_units(Y), rng), odds
 
     def _answer(self, verdict: Verdict, fit: CrossFit, pairs: PairedRows, kept: Mask | None) -> None:
         """Set what the verdict says of every pair that was given, where the pairs live."""
@@ -282,8 +284,11 @@ class CalibratedMatcher(LearnedMap):
 
     def _copied(self, X: Array, Y: Array) -> tuple[Array, Array]:
         """Columns that stand in both tables, which are left out, with a word."""
+        nothing = np.empty(0, dtype=np.int64)
         if not all(isinstance(table, np.ndarray) for table in (X, Y)) or len(X) > MOST_ONE_BY_ONE:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+            return nothing, nothing
+        if any(np.isinf(table).any() for table in (X, Y)):  # which are refused when they are prepared
+            return nothing, nothing
         copied = copied_columns(X, Y)
         if copied[0].size:
             names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
@@ -305,7 +310,7 @@ class CalibratedMatcher(LearnedMap):
     def wrong_at_most(self, alpha: float | None = None, confidence: float = 0.95) -> int:
         """Bound how many of the accepted pairs are wrong: at most so many, with this confidence.
 
-        It holds for all ``alpha`` at once, so that one may be chosen after looking; like the q-values, beside strangers.
+        It holds for all ``alpha`` at once, so that one may be chosen after looking; like q-values, beside strangers.
 
         Parameters
         ----------
@@ -326,8 +331,8 @@ class CalibratedMatcher(LearnedMap):
     def partner_sets(self, X: Any, y: Any) -> PartnerSets:
         """For each row of ``X`` of the fit, the rows of ``y`` that fit it as a partner would.
 
-        The set of a row holds its partner with a chance of 95 %, wherever that stands, as long as it is in the table. It
-        is everything rather than wrong: where nothing was found, all rows of y are in each.
+        The set of a row holds its partner with a chance of 95 %, wherever that stands, as long as it is in the table.
+        It is everything rather than wrong: where nothing was found, all rows of y are in each.
 
         Parameters
         ----------

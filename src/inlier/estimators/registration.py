@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _FEW_COLUMNS = 8  # up to which residuals say enough; with more, a linear map may find what they do not
 _WIDEST_SEARCH = 100  # columns up to which a search by distances comes first
 _AMPLE = 2  # supporting pairs a column that leave no doubt
+_ONE_SIDED = 1.645  # standard errors to the end of a one-sided 95 % interval
 
 
 class Registration(NewPairs):
@@ -96,7 +97,8 @@ class Registration(NewPairs):
         Chance that a wrong pair lies as near, and the smallest ``alpha`` at which the pair is accepted.
     inlier_fraction_, inlier_fraction_error_ : float
         Estimated share of real pairs, accepted or not, among the different ones, and its standard error. Where there
-        are near misses, the share within the bound beyond what they and chance give.
+        are near misses, the share within the bound beyond what they and chance give. Where a matcher judged the pairs,
+        the error is such that the lower end of a one-sided interval is `CalibratedMatcher.inlier_fraction_at_least_`.
     detection_p_value_ : float
         Bound on the chance of so much agreement, anywhere, if no pair were real; for mistakes that come in clumps (a
         patch matched to a patch) as well as for independent ones. 1 where the transformation is not found again among
@@ -416,7 +418,7 @@ class Registration(NewPairs):
             inlier_mask_=matcher.inlier_mask_,
             near_miss_mask_=np.zeros(len(X), dtype=bool),
             inlier_fraction_=matcher.inlier_fraction_,
-            inlier_fraction_error_=matcher.inlier_fraction_error_,
+            inlier_fraction_error_=(matcher.inlier_fraction_ - matcher.inlier_fraction_at_least_) / _ONE_SIDED,
             detection_p_value_=matcher.detection_p_value_,
             null_scores_=null_scores,
             n_re_pairings_=matcher.n_re_pairings_,

@@ -26,6 +26,7 @@ _SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth p
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _WEAK = 0.01  # of the median variance: directions that are looked at for how many rows vary in them
 _A_HANDFUL = 5.0  # rows
+_USUAL_EXPONENTS = 100  # of two, with which squares and their squares can be computed
 _ROUNDING_SLACK = 8.0 * np.finfo(np.float64).eps
 
 
@@ -410,10 +411,16 @@ def _of_many_rows(
     return np.delete(variances, few), np.delete(directions, few, axis=1)
 
 
+def in_usual_units(table: Array) -> Array:
+    """Return the table as it is, or where its units are extreme times a power of two: its squares can be computed."""
+    exponent = int(np.frexp(np.abs(table).max())[1])
+    return table if abs(exponent) < _USUAL_EXPONENTS else np.ldexp(table.astype(np.float64, copy=False), -exponent)
+
+
 def _safe_scale(summary: ColumnSummary) -> float:
     """1, or for data in extreme units the power of two that keeps squares from over- or underflowing."""
     exponent = int(np.frexp(summary.spread.max())[1])
-    return 1.0 if abs(exponent) < 100 else float(np.ldexp(1.0, -exponent))
+    return 1.0 if abs(exponent) < _USUAL_EXPONENTS else float(np.ldexp(1.0, -exponent))
 
 
 def _column_scale(summary: ColumnSummary) -> FloatArray:

@@ -27,7 +27,6 @@ _MOST_SET_ASIDE_CELLS = 2_000_000  # in tables with more cells, the directions a
 _TRIAL_STEPS, _STEPS = 6, 20
 _SETTLED = 1e-3  # relative change of the filled values that ends the iteration
 _SHARED = 4.0  # standard errors of the correlation of the two tables' gaps, from which they are shared
-_MOSTLY_MISSING = 0.5  # of a row's values: a real pair with such a row may look like any other
 _FEWEST_OBSERVED = 20  # values of a table below which there are only column means
 _CODES = (-9999, -999, 9999, 99999, -99999, 999999, -32768, 1e20, 1e30, -1e30, 1e36, 1e38)  # of other programs
 _CODE_BEYOND = 10.0  # median deviations from which such a number is taken for a code, if it occurs more than once
@@ -169,12 +168,6 @@ def gap_classes(of_x: FloatArray | None, of_y: FloatArray | None) -> Array | Non
         edges = np.unique(np.quantile(share[share > 0], (0.5,)))
         classes = 3 * classes + np.where(share > 0, 1 + np.searchsorted(edges, share, side="right"), 0)
     return np.unique(classes, return_inverse=True)[1].reshape(-1)
-
-
-def mostly_missing(*shares: FloatArray | None) -> Mask | None:
-    """Pairs that have a row with hardly any value, by the share of each row that is missing; None without gaps."""
-    given = [share > _MOSTLY_MISSING for share in shares if share is not None]
-    return np.any(given, axis=0) if given else None
 
 
 def crossed(strata: Array | None, classes: Array | None) -> Array | None:

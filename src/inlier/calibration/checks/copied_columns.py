@@ -1,7 +1,7 @@
 """Columns that stand in both tables: they make any pair look real, and say nothing of whether it is.
 
 Two tables that were joined by age hold the same ages in every row, whoever the people are; in years or in months, with
-or without decimals. Such a column is left out on both sides. Tables that have no other columns are compared as they are.
+or without decimals. Such a column is left out on both sides. Tables without other columns are compared as they are.
 
 A column is the same as another if the values of one rise, or fall, wherever those of the other do, in all rows: the
 coarser is then a step function of the finer. Let r and s be their centred mean ranks. The sum of r s is largest where
@@ -30,8 +30,7 @@ def copied_columns(X: Array, Y: Array) -> tuple[Array, Array]:
         in_x, in_y = _same(X[:, of_x], Y[:, of_y])
         of_x, of_y = of_x[in_x], of_y[in_y]
     leaves_some = all(
-        (np.nanmax(table, axis=0) > np.nanmin(table, axis=0)).sum() > found.size
-        for table, found in ((X, of_x), (Y, of_y))
+        (np.fmax.reduce(table) > np.fmin.reduce(table)).sum() > found.size for table, found in ((X, of_x), (Y, of_y))
     )
     nothing = np.empty(0, dtype=np.int64)
     return (of_x, of_y) if leaves_some else (nothing, nothing)

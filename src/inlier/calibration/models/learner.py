@@ -117,7 +117,8 @@ def _learn_ridge(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -
 
 def _learn_anchors(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> PairScorer | None:
     rows = rows[:MOST_ROWS]
-    return find_anchors(*map(to_host, data.take(rows)), data.coordinates, rng, data.labels[:, rows])
+    x, y = map(to_host, data.take(rows))
+    return find_anchors(x, y, data.coordinates, rng, data.labels[:, rows])
 
 
 KINDS: dict[str, Callable[[PreparedPairs, Array, np.random.RandomState], PairScorer | None]] = {
@@ -150,12 +151,11 @@ def choose_learner(data: PreparedPairs, rng: np.random.RandomState, kinds: tuple
         kind, found = _most_significant(data, shuffled[:size], rng, kinds)
         if size >= data.n:
             return Learner(data, rng, kind, size)
-        confirmed = found is not None and _is_confirmed(found, data, shuffled[size : 2 * size], rng)
-        if confirmed and (
-            found.support >= min(_AMPLE * max(data.dimensions), size / 2) or size >= _MOST_GROWTH * smallest
-        ):
-            return Learner(data, rng, kind, size)
-        if size >= _MOST_GROWTH * smallest:  # nothing to be found: the folds need not look as hard
+        is_last, ample = size >= _MOST_GROWTH * smallest, min(_AMPLE * max(data.dimensions), size / 2)
+        if found is not None and _is_confirmed(found, data, shuffled[size : 2 * size], rng):
+            if found.support >= ample or is_last:
+                return Learner(data, rng, kind, size)
+        elif is_last:  # nothing to be found: the folds need not look as hard
             return Learner(data, rng, kind, smallest)
         size *= _GROWTH
 
@@ -165,10 +165,9 @@ def _most_significant(
 ) -> tuple[str, PairScorer | None]:
     """The kind whose held-out pairs stand out most beside their re-pairings; a map, where that leaves no doubt."""
     found = _learn_map(data, rows, rng)
-    ample = found is not None and found.support >= min(
-        _WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * rows.size
-    )
-    if ample and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size and not data.are_few:
+    enough = min(_WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * rows.size)
+    is_a_good_judge = found is not None and found.support >= enough and not data.are_few
+    if found is not None and is_a_good_judge and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size:
         return "map", found
     worth_trying = [kind for kind in kinds if kind == "map" or min(data.dimensions) >= _NARROWEST]
     if len(worth_trying) == 1:
