@@ -24,6 +24,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from inlier.report import summarise
 from inlier.report.match_summary import VERDICTS
+from repair import named_and_falsely
 from tables import fit, header, line, measures, swapped
 
 ALPHA = 0.05
@@ -88,25 +89,31 @@ def match(seeds, names):
 
 
 def repair(seeds, names, jobs):
-    """A tenth of the pairs wrong: which partners are named, how many suspects are innocent beside what is stated."""
-    print(f"{'sums over the seeds':36s}   wrong suspects innocent  stated   named   wrong")
-    total = {True: np.zeros(6), False: np.zeros(6)}
+    """A tenth of the pairs wrong, all partners here: who is named, lost, not clear."""
+    print(f"{'sums over the seeds':36s}   wrong   named falsely    lost  copies unclear   right")
+    total = np.zeros(7)
     for name, X, Y in textbook_tables(names):
-        counts = np.zeros(6)
-        for told, here in Parallel(jobs)(delayed(_repaired)(X, Y, seed) for seed in range(seeds)):
-            total[told] += here
-            counts += here
+        counts = np.sum(Parallel(jobs)(delayed(_repaired)(X, Y, seed) for seed in range(seeds)), axis=0)
+        total += counts
         show(f"{name}, {len(X)} x ({X.shape[1]}, {Y.shape[1]})", counts)
-    show("all where innocent ones are told", total[True])
-    show("all where they are bounded", total[False])
+    show("all", total)
 
 
 def _repaired(X, Y, seed):
     partner = swapped(len(X), 0.1, np.random.default_rng(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = fit(X, Y[partner], ALPHA, seed).repair(X, Y[partner])
-    return found.tells_innocent, counted(found, partner)
+        found = fit(X, Y[partner], ALPHA, seed).repair()
+    is_wrong, unclear = partner != np.arange(len(X)), found.kind == "not clear"
+    named = named_and_falsely(found, np.argsort(partner))
+    return [
+        is_wrong.sum(),
+        *named,
+        (found.kind == "lost").sum(),
+        (found.kind == "copy").sum(),
+        unclear.sum(),
+        (unclear & ~is_wrong).sum(),
+    ]
 
 
 def verdicts(seeds, names):
@@ -126,24 +133,6 @@ def verdicts(seeds, names):
                 sums = [each.sum() for each in (is_wrong, look, look & is_wrong, called, called & is_wrong)]
                 counts += [*sums, called.any(), sums[4] < sums[3] / 2]
         show(what, counts)
-
-
-def counted(found, partner):
-    """Wrong pairs, suspects, innocent ones and how many are stated, names and wrong ones."""
-    row = np.arange(partner.size)
-    home = np.argsort(partner)  # where the partner of each row stands now
-    named, is_wrong = (found.partner >= 0) & (found.partner != row), partner != row
-    suspects = found.suspects
-    return np.array(
-        [
-            is_wrong.sum(),
-            suspects.sum(),
-            (suspects & ~is_wrong).sum(),
-            found.n_innocent,
-            named.sum(),
-            (named & (found.partner != home)).sum(),
-        ]
-    )
 
 
 def show(name, counts):

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from inlier import CalibratedMatcher
-from repair import quiet
+from repair import named_and_falsely, quiet
 
 
 def turned(X, noise, rng):
@@ -185,7 +185,7 @@ VERDICTS = (even_noise, uneven_noise, heavy_tails, rotated_plate, families, with
 
 def verdicts(first, seeds, alpha, jobs):
     """What is said of wrong and of right rows."""
-    heads = "wrong named falsely suspects innocent stated lost and-are right poor and-wrong warned"
+    heads = "wrong named falsely lost falsely copies unclear right warned"
     print(f"{'sums over the seeds':20s}" + "".join(f"{head:>9s}" for head in heads.split()))
     for case in VERDICTS:
         lines = Parallel(jobs)(delayed(_verdicts)(case, alpha, seed) for seed in range(first, first + seeds))
@@ -199,21 +199,16 @@ def _verdicts(case, alpha, seed):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         matcher = CalibratedMatcher(alpha=alpha, random_state=seed).fit(X, y)
-    found = quiet(matcher.repair, X, y)
-    wrong, named = truth != np.arange(len(X)), np.isin(found.kind, ("swapped", "moved"))
-    lost, poor = found.kind == "lost", found.kind == "poor"
+    found, own = quiet(matcher.repair), np.arange(len(X))
+    lost, unclear = found.kind == "lost", found.kind == "not clear"
     return [
-        wrong.sum(),
-        named.sum(),
-        (named & (found.partner != truth)).sum(),
-        found.suspects.sum(),
-        (found.suspects & ~wrong).sum(),
-        found.n_innocent,
+        (truth != own).sum(),
+        *named_and_falsely(found, truth),
         lost.sum(),
-        (lost & (truth < 0)).sum(),
-        (lost & ~wrong).sum(),
-        poor.sum(),
-        (poor & wrong).sum(),
+        (lost & (truth >= 0)).sum(),
+        (found.kind == "copy").sum(),
+        unclear.sum(),
+        (unclear & (truth == own)).sum(),
         any("Wrong partners seem to resemble" in str(warning.message) for warning in said),
     ]
 

@@ -90,8 +90,9 @@ class Repair:
 
     @property
     def suspects(self) -> Mask:
-        """Rows that are said to be with a wrong partner."""
-        return np.isin(self.kind, (SWAPPED, MOVED, COPY, LOST)) | (self.chance_wrong >= 0.5)
+        """Rows that are said to be with a wrong partner; not those that were given without one."""
+        is_pair = np.arange(self.kind.size) < self.kind.size - self.n_unpaired[0]
+        return is_pair & (np.isin(self.kind, (SWAPPED, MOVED, COPY, LOST)) | (self.chance_wrong >= 0.5))
 
     @property
     def left_over(self) -> Array:
@@ -124,7 +125,7 @@ class Repair:
         """What was found, in a few sentences."""
         n_pairs = self.kind.size - self.n_unpaired[0]
         pairs, others = (Counter(part.tolist()) for part in np.split(self.kind, [n_pairs]))
-        suspects, named = int(self.suspects[:n_pairs].sum()), pairs[SWAPPED] + pairs[MOVED]
+        suspects, named = int(self.suspects.sum()), pairs[SWAPPED] + pairs[MOVED]
         if not suspects + pairs[KEPT] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
         if suspects:

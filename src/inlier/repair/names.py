@@ -67,7 +67,7 @@ class Names:
     own_rank : ndarray of int
         Place of the row's own partner among all y for its x, and of its x for its y, on average; 1 if none fits better.
     of_partners : ndarray
-        Evidence that pairs would have with their partner, were they tried, in rising order.
+        Evidence that pairs would have with their partner, were they tried in a chain, in rising order.
     evidence : ndarray
         Of the names, as high as it is for the less sure way of an exchange.
     """
@@ -117,7 +117,7 @@ def find_names(
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
     p = np.where(partner >= 0, np.minimum(candidates.size * (above + 1) / by_chance.size, 1.0), 1.0)
-    of_partners = np.sort(evidence(odds.own[right], np.full(right.size, -np.inf)))
+    of_partners = np.sort(evidence(odds.own[right], rng.choice(strangers, right.size)))
     return Names(
         rows,
         partner,
