@@ -23,13 +23,15 @@ import numpy as np
 from PIL import Image
 from scipy import fft, ndimage
 
-from inlier._typing import FloatArray
+from inlier._typing import Array, FloatArray
 from inlier.estimators.registration import Registration
 from inlier.images.rasters import (
     GRID,
     WORKING_SIZE,
     Field,
+    Frame,
     Photo,
+    by_channel,
     comparable,
     gaussian,
     gradient_power,
@@ -53,7 +55,8 @@ _OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirro
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
 _GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
 
-_STAY = np.eye(3)
+STAY = np.eye(3)
+_WHOLLY = 0.999  # of a shrunk pixel: nothing transparent is mixed in
 _MOST_FEATURES = 4000  # of a photo: seconds, not minutes
 _CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
 _FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
@@ -105,15 +108,13 @@ class Alignment:
         """Where the nodes of a frame of that size lie in ``before``."""
         return _mapped(nodes, (height, width), self.matrix, self.lens) + self.bend
 
-    def apply(self, before: Photo) -> Photo:
+    def apply(self, before: Array) -> Array:
         """Move ``before`` onto ``after``; what lies outside of it is black."""
-        return np.asarray(self._transformed(Image.fromarray(before))) if self.moved else before
+        return by_channel(before, self._transformed) if self.moved else before
 
     def inside(self, height: int, width: int) -> Field:
         """1 where ``before`` has something to show, 0 outside of its frame."""
-        white = Image.new("L", (width, height), 255)
-        seen = np.asarray(self._transformed(white) if self.moved else white)
-        return (seen > 0).astype(np.float32)
+        return (self.apply(np.full((height, width), 255, np.uint8)) > 0).astype(np.float32)
 
     def scaled(self, factor: float) -> Alignment:
         """Return the same movement for photos ``factor`` times as large."""
@@ -142,7 +143,7 @@ class Alignment:
         return np.stack(np.meshgrid(across, down), axis=-1)
 
 
-def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:
+def align_photos(before: Any, after: Any, random_state: int = 0) -> Alignment:
     """Find the movement of the camera between two photos.
 
     Shifts, small turns and small bends need nothing else; photos that are far turned need OpenCV
@@ -150,7 +151,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
 
     Parameters
     ----------
-    before, after : ndarray of uint8, shape (height, width, 3)
+    before, after : array-like of shape (height, width, 3) or (height, width)
         The photos.
     random_state : int, default=0
         Deals the folds of the robust fit to matched features.
@@ -167,29 +168,33 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     >>> align_photos(photo[3:403, 2:602], photo[:400, :600]).matrix.round(1)[:2, 2].tolist()
     [-2.0, -3.0]
     """
-    before, after = comparable(before, after)
-    x, y = _even_brightness(shrunk(before)), _even_brightness(shrunk(after))
-    scale = after.shape[0] / y.shape[0]
-    larger_x, larger_y = (_even_brightness(shrunk(photo, _FINE_SIZE)) for photo in (before, after))
+    return aligned(*comparable(before, after)[:2], random_state)
+
+
+def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
+    """The same for photos that were made comparable."""
+    x, y = _even_brightness(before), _even_brightness(after)
+    scale = after.there.shape[0] / y.shape[0]
+    larger_x, larger_y = (_even_brightness(photo, _FINE_SIZE) for photo in (before, after))
     shift = _scaled(_translation(larger_x, larger_y), y.shape[0] / larger_y.shape[0])
-    best = max((_refine(x, y, start) for start in (_STAY, shift)), key=_by_agreement)
+    best = max((_refine(x, y, start) for start in (STAY, shift)), key=_by_agreement)
     if best.agreement < _SAME_VIEW:
         with suppress(NoFeaturesError):
-            start = _scaled(map_by_features(before, after, _FINE_SIZE, random_state), 1 / scale)
+            start = _scaled(map_by_features(before.picture, after.picture, _FINE_SIZE, random_state), 1 / scale)
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
     if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
-        return Alignment(_STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
+        return Alignment(STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
     if best.moved and larger_y.shape > y.shape:
         finer = larger_y.shape[0] / y.shape[0]
         best = _settled(larger_x, larger_y, best.scaled(finer)).scaled(1 / finer)
     return _bent(x, y, best).scaled(scale)
 
 
-def as_they_are(before: Photo, after: Photo) -> Alignment:
+def as_they_are(before: Frame, after: Frame) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
+    x, y = (_even_brightness(photo) for photo in (before, after))
     agreement = _agreement(x, y)
-    return Alignment(_STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
+    return Alignment(STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
 
 
 def _by_agreement(found: Alignment) -> float:
@@ -205,11 +210,16 @@ def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Fi
     return agreement > _OVER_DECOYS * highest
 
 
-def _even_brightness(photo: Field) -> Field:
-    """Brightness with mean 0 and spread 1 around each pixel."""
-    grey: Field = photo.mean(axis=-1)
-    centred = grey - gaussian(grey, _EVENING)
-    spread = np.sqrt(gaussian(centred * centred, _EVENING))
+def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
+    """Brightness with mean 0 and spread 1 around each pixel; 0 where the photo is transparent."""
+    grey: Field = shrunk(photo.colours, longest).mean(axis=-1)
+    if photo.there.all():
+        there, nearby = np.float32(1), np.float32(1)
+    else:
+        there = (resample(photo.there.astype(np.float32), *grey.shape) > _WHOLLY).astype(np.float32)
+        nearby = np.maximum(gaussian(there, _EVENING), 1e-3)
+    centred = (grey - gaussian(grey * there, _EVENING) / nearby) * there
+    spread = np.sqrt(gaussian(centred * centred, _EVENING) / nearby)
     return (centred / (spread + np.float32(_LEAST_CONTRAST))).astype(np.float32)
 
 
@@ -223,7 +233,7 @@ def _refine(x: Field, y: Field, start: FloatArray) -> Alignment:
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
     before, after = _agreement(x, y), _agreement(_warp(x, found), y)
     if after <= before + _GAIN_WORTH_TAKING * (1 - before):
-        return Alignment(_STAY, before, "none")
+        return Alignment(STAY, before, "none")
     return replace(found, agreement=after)
 
 
@@ -378,8 +388,8 @@ def map_by_features(before: Photo, after: Photo, longest: int, random_state: int
         import cv2
     except ImportError as error:
         raise ImportError(
-            "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
-            "pip install opencv-python-headless, or pass --no-align (align=False) to compare them as they are."
+            "The photos look shifted or turned by a lot, or do not show one scene; to tell needs OpenCV. Install it "
+            "with: pip install opencv-python-headless. Or pass --no-align (align=False) to compare them as they are."
         ) from error
     (places, vectors), (other_places, other_vectors) = (_features(cv2, photo, longest) for photo in (after, before))
     if vectors is None or other_vectors is None or min(len(vectors), len(other_vectors)) < _FEWEST_MATCHES:

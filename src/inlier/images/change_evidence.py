@@ -27,8 +27,8 @@ where the highest fifth of the twins' peaks does. Evidence is a logarithm of pow
 are some times as noisy as the twins, as they are where they differ in ways that twins do not, the evidence is higher by
 a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
-generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
-scale falls with the start. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
+generalised Pareto distribution of shape 0. Photos without noise differ by rounding all the same: the tail starts no
+lower than where evidence is of that. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
 bound the share of accidents among what is reported.
 """
 
@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import ndimage
@@ -58,7 +59,7 @@ _BORDER = 5  # working pixels around the edge of the frame that the other photo 
 _SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
 _GAP = 0.15  # widest gap that is filled, as a share of the longer side
 _FILLED = 0.5  # how far: half way; with 0.25 real rooms lose .018 of average precision, and thin traces gain .006
-_WHITE = 0.97  # values above it are overexposed
+_CLIPPED = 0.02  # of a working pixel: more may not be overexposed, or its mean is wrong by as much
 _TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
 
 # how colours follow from light
@@ -88,23 +89,36 @@ _PLACE = 0.05  # of the longer side: the highest evidence within such a square i
 _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
-_SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
-_NO_NOISE = 0.05  # evidence where there is nothing, not even noise
+_OF_ROUNDING = len(_EDGE_SCALES) * float(np.log(2))  # evidence where things differ as much as rounding may
+
+
+class View(NamedTuple):
+    """A photo at working size: values in 0 .. 1, the share that is clipped, and what values are rounded to."""
+
+    values: Field
+    clipped: Field
+    step: float
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Two aligned photos at working size, in log colours, and how the second follows from the first by light.
 
-    ``before`` and ``after`` have values in 0 .. 1; ``valid`` is 1 where both show the scene, 0 elsewhere.
+    ``valid`` is 1 where both show the scene, 0 elsewhere; ``seen`` also is 0 where a channel of either is clipped.
     """
 
-    before: Field
-    after: Field
+    before: View
+    after: View
     valid: Field
+    seen: Field
     x: Field
     y: Field
     prediction: Field
+
+    @property
+    def rounding(self) -> float:
+        """Variance of the difference of two values that are rounded: no noise is less, and neighbours share it."""
+        return (self.before.step**2 + self.after.step**2) / 12
 
     @property
     def unit(self) -> float:
@@ -114,23 +128,27 @@ class Comparison:
     @property
     def light(self) -> float:
         """How much light varies: what brightness differs by beyond one map of the colours; a fifth is higher."""
-        unexplained = (self.y - self.prediction).mean(axis=-1) * self.valid
+        unexplained = (self.y - self.prediction).mean(axis=-1) * self.seen
         varies = np.abs(gaussian(unexplained, _GRAIN * max(self.valid.shape)))
         return float(np.quantile(varies, _LIGHT_RANK))
 
     def residual(self, window: float) -> Field:
         """Differences that light does not explain, even if it varies from window to window."""
-        rest = local_residual(self.x, self.y, self.prediction, self.valid, window * max(self.valid.shape))
-        return within_range(rest, self.before, self.after)
+        rest = local_residual(self.x, self.y, self.prediction, self.seen, window * max(self.valid.shape))
+        return within_range(rest * self.valid[..., None], self.before, self.after)
 
 
-def compare(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Comparison:
+def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -> Comparison:
     """Find how one photo's colours follow from the other's; ``rng`` draws the pixels that the map is fitted to."""
     smoothing = _ANTIALIAS * max(valid.shape) / WORKING_SIZE
-    before, after = gaussian(before, smoothing), gaussian(after, smoothing)
+    before, after = (
+        View(gaussian(view.values, smoothing), gaussian(view.clipped, smoothing), view.step) for view in (before, after)
+    )
     valid = ndimage.minimum_filter(valid, _BORDER, mode="constant")  # nor is the edge of either frame clean
-    x, y = log_colour(before), log_colour(after)
-    return Comparison(before, after, valid, x, y, global_prediction(x, y, valid, rng))
+    x, y = log_colour(before.values), log_colour(after.values)
+    seen = valid * (np.maximum(before.clipped, after.clipped).max(axis=-1) < _CLIPPED)
+    seen = seen if seen.any() else valid  # maps of the light would be bent by what is clipped
+    return Comparison(before, after, valid, seen, x, y, global_prediction(x, y, seen, rng))
 
 
 def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
@@ -181,7 +199,7 @@ def over_scales(
     residual: Field, predicted: Field, pair: Comparison, scales: Sequence[tuple[float, int]], rng: np.random.Generator
 ) -> Field:
     """Sum over scales of log(1 + power of the standardised residual); large scales on coarser grids."""
-    brightness = np.maximum(pair.before.mean(axis=-1), pair.after.mean(axis=-1))
+    brightness = np.maximum(pair.before.values.mean(axis=-1), pair.after.values.mean(axis=-1))
     height, width = brightness.shape
     total = np.zeros((height, width), np.float32)
     for scale, step in scales:
@@ -191,15 +209,16 @@ def over_scales(
         smooth, expected, light = (gaussian(resample(field, *grid), sigma) for field in fields)
         texture = gradient_power(expected) / np.float32(step**2)
         darkness = np.square(1 / (light + np.float32(DARKNESS)))
-        power = standardised_power(smooth, texture, darkness, rng)
+        seen = resample(pair.seen, *grid)
+        power = standardised_power(smooth, texture, darkness, seen, pair.rounding, rng)
         total += resample(np.log1p(power), height, width)
     return total
 
 
-def within_range(residual: Field, before: Field, after: Field) -> Field:
-    """Take away residuals that overexposure explains: a white pixel may have been any amount brighter."""
-    cut_after = (after > _WHITE) & (residual < 0)
-    cut_before = (before > _WHITE) & (residual > 0)
+def within_range(residual: Field, before: View, after: View) -> Field:
+    """Take away residuals that overexposure explains: a clipped value may have been any amount brighter."""
+    cut_after = (after.clipped >= _CLIPPED) & (residual < 0)
+    cut_before = (before.clipped >= _CLIPPED) & (residual > 0)
     return np.where(cut_after | cut_before, np.float32(0), residual)
 
 
@@ -236,20 +255,20 @@ def global_prediction(x: Field, y: Field, valid: Field, rng: np.random.Generator
     return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
 
 
-def local_residual(x: Field, y: Field, prediction: Field, valid: Field, sigma: float) -> Field:
+def local_residual(x: Field, y: Field, prediction: Field, seen: Field, sigma: float) -> Field:
     """What is left of y - prediction after an affine map of x around each pixel (Gaussian window, ``sigma``)."""
     height, width = x.shape[:2]
     step = GRID if min(height, width) >= 16 * GRID else 1
     size = height // step, width // step
-    x_coarse, rest, seen = (resample(field, *size) for field in (x, y - prediction, valid))
+    x_coarse, rest, counted = (resample(field, *size) for field in (x, y - prediction, seen))
     fitted = np.zeros_like(rest)
     for _ in range(_LOCAL_ROUNDS + 1):
         distance = np.sqrt(((rest - fitted) ** 2).sum(axis=-1))
-        weights = _falling(distance, _LOCAL_TOLERANCE).astype(np.float32) * seen
+        weights = _falling(distance, _LOCAL_TOLERANCE).astype(np.float32) * counted
         slope, offset = _affine_around(x_coarse, rest, weights, sigma / step)
         fitted = np.einsum("hwi,hwio->hwo", x_coarse, slope) + offset
     slope, offset = resample(slope, height, width), resample(offset, height, width)
-    return (y - prediction - np.einsum("hwi,hwio->hwo", x, slope) - offset) * valid[..., None]
+    return np.asarray(y - prediction - np.einsum("hwi,hwio->hwo", x, slope) - offset)
 
 
 def _affine_around(x: Field, y: Field, weights: Field, sigma: float) -> tuple[Field, Field]:
@@ -277,21 +296,27 @@ def _falling(distance: FloatArray | Field, tolerance: float) -> FloatArray:
     return 1 / (1 + (distance / scale) ** 2) ** 2
 
 
-def standardised_power(residual: Field, texture: Field, darkness: Field, rng: np.random.Generator) -> Field:
+def standardised_power(
+    residual: Field, texture: Field, darkness: Field, seen: Field, rounding: float, rng: np.random.Generator
+) -> Field:
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
-    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels, may grow with ``texture``, the
-    squared gradient, and with ``darkness``, 1 / (c + value)^2.
+    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with ``texture``, the
+    squared gradient, and with ``darkness``, 1 / (c + value)^2. To it the variance of ``rounding`` is added, which
+    photos without noise have, and which the pixels nearby share where these are plain.
     """
     height, width = residual.shape[:2]
-    sample = rng.choice(height * width, min(_SAMPLE, height * width), replace=False)
+    places = np.flatnonzero(seen.ravel() > 0)
+    sample = rng.choice(places, min(_SAMPLE, places.size), replace=False)
     rows = residual.reshape(-1, 3)
     power = _mahalanobis(rows, _robust_covariance(rows[sample])) / np.float32(3)
     causes = np.stack([np.ones(height * width, np.float32), texture.ravel(), darkness.ravel()], axis=1)
     variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
     even = rows / np.sqrt(variance)[:, None]
     standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
-    return standardised.reshape(height, width)
+    in_steps = np.square(rows).mean(axis=1) / (np.float32(rounding) * darkness.ravel())
+    both: Field = standardised * in_steps / (standardised + in_steps + np.float32(_TINY))
+    return both.reshape(height, width)
 
 
 def _robust_covariance(rows: Field) -> FloatArray:
@@ -332,20 +357,21 @@ def _causes_of_variance(power: Field, causes: Field) -> FloatArray:
 
 
 def unchanged_pairs(
-    before: Field, after: Field, light: float, rng: np.random.Generator
-) -> Iterator[tuple[Field, Field]]:
-    """Yield each photo with its twin, in values of 0 .. 1; ``light`` is how much light varies between the photos."""
-    noise = noise_between(before, after)
+    before: View, after: View, pair: Comparison, rng: np.random.Generator
+) -> Iterator[tuple[View, View]]:
+    """Yield each photo with its twin, in light that varies as much as between the photos."""
+    noise = noise_between(before.values, after.values, pair.seen)
     for photo in (before, after):
-        yield photo, _twin(photo, noise, max(_LEAST_LIGHT, light), rng)
+        yield photo, _twin(photo, noise, max(_LEAST_LIGHT, pair.light), rng)
 
 
-def noise_between(before: Field, after: Field) -> float:
-    """Standard deviation of the noise of the difference, read off its fine grain where the photos are plain."""
+def noise_between(before: Field, after: Field, seen: Field) -> float:
+    """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
     grain = (after - before) - gaussian(after - before, 1.0)
     kept = np.sqrt((1 - _CENTRE) ** 2 + _CENTRE_POWER - _CENTRE**2)  # of white noise, by the filter above
     texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
-    plain = texture <= np.median(texture)
+    texture = np.where(seen > 0, texture, np.inf)
+    plain = texture <= np.median(texture[seen > 0])
     return _spread(grain[plain]) / kept
 
 
@@ -355,15 +381,16 @@ _CENTRE = float(gaussian(_IMPULSE, 1.0)[7, 7])
 _CENTRE_POWER = float(np.square(gaussian(_IMPULSE, 1.0)).sum())
 
 
-def _twin(photo: Field, noise: float, light: float, rng: np.random.Generator) -> Field:
-    height, width = photo.shape[:2]
+def _twin(photo: View, noise: float, light: float, rng: np.random.Generator) -> View:
+    height, width = photo.values.shape[:2]
     reach = _CLOUDS * max(height, width)
     smooth, shape = (_cloud(height, width, reach, rng) for _ in range(2))
     shade = np.tanh(shape / (np.sqrt(gradient_power(shape).mean()) * rng.uniform(*_SOFTNESS)))
-    lit = photo * np.exp(light * (smooth + shade))[..., None]
+    lit = photo.values * np.exp(light * (smooth + shade))[..., None]
     moved = ndimage.shift(lit, (*(_MISALIGNED * rng.standard_normal(2)), 0), order=1, mode="nearest")
-    noisy = moved + noise * rng.standard_normal(photo.shape)
-    return np.clip(noisy, 0, 1).astype(np.float32)
+    noisy = moved + noise * rng.standard_normal(moved.shape)
+    rounded = np.clip(np.round(noisy / photo.step) * photo.step, 0, 1).astype(np.float32)
+    return View(rounded, np.maximum(photo.clipped, rounded >= 1), photo.step)
 
 
 def _cloud(height: int, width: int, reach: float, rng: np.random.Generator) -> Field:
@@ -386,27 +413,26 @@ class AccidentTail:
 
     def p_values(self, peaks: FloatArray) -> FloatArray:
         """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
-        scale = min(_SCALE, _SCALE_OF_START * self.start)
-        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
+        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / _SCALE))
 
 
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:
     """Return the evidence of the places that have the highest around them.
 
     About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
-    such places count with the least evidence there is.
+    such places count without any.
     """
     width = max(3, round(_PLACE * max(evidence.shape)))
     highest = ndimage.maximum_filter(evidence, width)
-    peaks = evidence[(evidence == highest) & (evidence > _NO_NOISE) & (valid > 0)].astype(np.float64)
+    peaks = evidence[(evidence == highest) & (evidence > 0) & (valid > 0)].astype(np.float64)
     level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
-    return np.append(peaks, np.full(max(1, level), _NO_NOISE))
+    return np.append(peaks, np.zeros(max(1, level)))
 
 
 def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
     """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are."""
     moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
-    return AccidentTail(max(_NO_NOISE, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
+    return AccidentTail(max(_OF_ROUNDING, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,12 @@ _WRITTEN = {
     help="Largest expected share of regions by accident (calibrated only).",
 )
 @click.option("--align/--no-align", default=True, show_default=True, help="First lay BEFORE over AFTER.")
+@click.option("--same-scene", is_flag=True, help="You promise that both show one scene: it is not asked whether they do.")
+@click.option(
+    "--bits",
+    type=click.IntRange(1, 32),
+    help="Bits of whole numbers, of which white is the largest; by default as many as the numbers in the files need.",
+)
 @click.option(
     "-o",
     "--out",
@@ -68,6 +76,8 @@ def diff(
     method: str,
     alpha: float,
     align: bool,
+    same_scene: bool,
+    bits: int | None,
     out: Path,
     seed: int,
     force: bool,
@@ -79,7 +89,8 @@ def diff(
     Other light, shadows, noise and small movements of the camera do not count. Writes overlay.png, mask.png,
     scores.png (the evidence per pixel, 16 bits), regions.json, and report.html to look at.
 
-    Exit code: 0 something has changed, 1 nothing has, or the photos do not show one scene, 2 bad input.
+    Exit code: 0 something has changed, 1 nothing has, or the photos do not show one scene ("verdict" in the JSON
+    tells these apart: changed, unchanged, different scenes), 2 bad input.
 
     \b
     Example:
@@ -88,7 +99,7 @@ def diff(
       inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.01
     """
     from inlier.cli._progress import stages
-    from inlier.images import detect_changes, read_photos
+    from inlier.images import detect_changes, read_photo
 
     with answering():
         check_folder(out)
@@ -96,9 +107,15 @@ def diff(
         check_outputs(written, (before, after), force=force)
         with stages(quiet=quiet) as stage:
             stage(f"reading {before} and {after}")
-            photos = read_photos(before, after)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                photos = [read_photo(path) for path in (before, after)]
             stage("comparing them")
-            changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # what it says is the sentence of the answer
+                options = {"align": align, "same_scene": same_scene, "bits": bits}
+                changes = detect_changes(*photos, method=method, alpha=alpha, random_state=seed, **options)
+            changes = replace(changes, notes=(*(str(said.message) for said in caught), *changes.notes))
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
             stage(f"writing to {out}")
             page = _write(changes, content, out)
@@ -108,7 +125,7 @@ def diff(
         _print(changes)
     if not quiet:
         _say(changes, align, out, page)
-    if not changes.mask.any():
+    if changes.verdict != "changed":
         raise click.exceptions.Exit(NOTHING_FOUND)
 
 
@@ -136,6 +153,8 @@ def _print(changes: Changes) -> None:
     console.print(changes.sentence)
     if not changes.regions:
         return
+    if changes.caution:
+        console.print(changes.caution)
     table = Table("", "left", "top", "width", "height", "pixels", "evidence", "q-value")
     for column in table.columns:
         column.justify = "right"
@@ -149,6 +168,8 @@ def _print(changes: Changes) -> None:
 
 
 def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
+    for note in changes.notes:
+        say(f"Note: {note}")
     height, width = changes.mask.shape
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)
