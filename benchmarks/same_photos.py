@@ -30,7 +30,7 @@ from inlier.io import write_table
 from photo_pairs import DATA
 
 HALVES = ("development", "aside")
-_LONGEST = 720  # pixels: the middle of larger ones
+_LONGEST = 400  # pixels: the middle of larger ones
 _VISIBLE = 12 / 255  # of the range, by which a patch differs from what it covers, in the mean
 _SCIKIT_IMAGE = (
     "astronaut brick camera cell chelsea clock_motion coffee coins color grass gravel hubble_deep_field ihc logo moon "
@@ -94,7 +94,7 @@ def _whole_pictures() -> Iterator[tuple[str, np.ndarray | None]]:
     yield "jacksboro_fault_dem", _heights(np.load(sample / "jacksboro_fault_dem.npz")["elevation"])
     yield "topobathy", _heights(np.load(sample / "topobathy.npz")["topo"])
     with gzip.open(sample / "s1045.ima.gz") as file:
-        yield "s1045", np.frombuffer(file.read(), np.uint16).reshape(256, 256).byteswap()
+        yield "s1045", np.frombuffer(file.read(), ">u2").reshape(256, 256).astype(np.uint8)
     for path in sorted([*DATA.glob("change/*/*"), *DATA.glob("sky/*.jpg")]):
         if "mask" not in path.name:
             yield path.stem, _stored(path)

@@ -27,8 +27,9 @@ where the highest fifth of the twins' peaks does. Evidence is a logarithm of pow
 are some times as noisy as the twins, as they are where they differ in ways that twins do not, the evidence is higher by
 a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
-generalised Pareto distribution of shape 0. Photos without noise differ by rounding all the same: the tail starts no
-lower than where evidence is of that. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
+generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
+scale falls with the start. Photos without noise differ by rounding all the same: the tail starts no lower than the
+evidence of that. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
 bound the share of accidents among what is reported.
 """
 
@@ -36,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +91,8 @@ _PLACE = 0.05  # of the longer side: the highest evidence within such a square i
 _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
-_OF_ROUNDING = len(_EDGE_SCALES) * float(np.log(2))  # evidence where things differ as much as rounding may
+_SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
+_OF_ROUNDING = float(np.log(2))  # evidence, log(1 + power), of a difference at one scale that is as large as rounding
 
 
 class View(NamedTuple):
@@ -129,13 +132,25 @@ class Comparison:
     def light(self) -> float:
         """How much light varies: what brightness differs by beyond one map of the colours; a fifth is higher."""
         unexplained = (self.y - self.prediction).mean(axis=-1) * self.seen
-        varies = np.abs(gaussian(unexplained, _GRAIN * max(self.valid.shape)))
-        return float(np.quantile(varies, _LIGHT_RANK))
+        nearby = _GRAIN * max(self.valid.shape)
+        varies = np.abs(gaussian(unexplained, nearby)) / np.maximum(gaussian(self.seen, nearby), np.float32(_TINY))
+        return float(np.quantile(varies[self.seen > 0], _LIGHT_RANK))
+
+    @cached_property
+    def shape_in_common(self) -> Field:
+        """How far the photos have a shape in common around each pixel, 0 .. 1."""
+        return common_shape(self.x.mean(axis=-1), self.y.mean(axis=-1), self.unit)
+
+    @cached_property
+    def widely(self) -> Field:
+        """The residual of the wide window, which edges and surfaces are both read off."""
+        return self.residual(_WINDOWS[-1])
 
     def residual(self, window: float) -> Field:
         """Differences that light does not explain, even if it varies from window to window."""
-        rest = local_residual(self.x, self.y, self.prediction, self.seen, window * max(self.valid.shape))
-        return within_range(rest * self.valid[..., None], self.before, self.after)
+        x, rest = self.x, self.y - self.prediction
+        rest = local_residual(x, rest, self.valid, self.before.clipped, self.after.clipped, window * max(x.shape))
+        return within_range(rest * self.valid[..., None], self.before.clipped, self.after.clipped)
 
 
 def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -> Comparison:
@@ -147,13 +162,13 @@ def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -
     valid = ndimage.minimum_filter(valid, _BORDER, mode="constant")  # nor is the edge of either frame clean
     x, y = log_colour(before.values), log_colour(after.values)
     seen = valid * (np.maximum(before.clipped, after.clipped).max(axis=-1) < _CLIPPED)
-    seen = seen if seen.any() else valid  # maps of the light would be bent by what is clipped
-    return Comparison(before, after, valid, seen, x, y, global_prediction(x, y, seen, rng))
+    prediction = global_prediction(x, y, valid, before.clipped, after.clipped, rng)
+    return Comparison(before, after, valid, seen if seen.any() else valid, x, y, prediction)
 
 
 def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
     """Evidence per pixel of outlines and textures that only one of the photos has."""
-    residual = pair.residual(_WINDOWS[-1])
+    residual = pair.widely
     evenly_lit = without_shadows(residual, _SHADOW_WIDTH * pair.unit, _SHADOW_DEPTH * pair.light)
     beyond = evenly_lit - gaussian(evenly_lit, _EDGE_REACH * pair.unit)
     return _lowered(over_scales(beyond, pair.y - residual, pair, _EDGE_SCALES, rng), pair)
@@ -173,15 +188,14 @@ def surface_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
     """Evidence per pixel that something other than light has changed."""
     evidence = np.zeros(pair.valid.shape, np.float32)
     for window in _WINDOWS:
-        residual = pair.residual(window)
+        residual = pair.widely if window == _WINDOWS[-1] else pair.residual(window)
         evidence += over_scales(residual, pair.y - residual, pair, _SCALES, rng) / len(_WINDOWS)
     return _lowered(evidence, pair)
 
 
 def _lowered(evidence: Field, pair: Comparison) -> Field:
     """Where the photos have a shape in common it is lowered, and where one of them shows nothing there is none."""
-    shape = common_shape(pair.x.mean(axis=-1), pair.y.mean(axis=-1), pair.unit)
-    return evidence * (1 - np.float32(_TRUST_IN_SHAPE) * shape) * pair.valid
+    return evidence * (1 - np.float32(_TRUST_IN_SHAPE) * pair.shape_in_common) * pair.valid
 
 
 def with_gaps_filled(evidence: Field) -> Field:
@@ -215,10 +229,10 @@ def over_scales(
     return total
 
 
-def within_range(residual: Field, before: View, after: View) -> Field:
+def within_range(residual: Field, clipped_before: Field, clipped_after: Field) -> Field:
     """Take away residuals that overexposure explains: a clipped value may have been any amount brighter."""
-    cut_after = (after.clipped >= _CLIPPED) & (residual < 0)
-    cut_before = (before.clipped >= _CLIPPED) & (residual > 0)
+    cut_after = (clipped_after >= _CLIPPED) & (residual < 0)
+    cut_before = (clipped_before >= _CLIPPED) & (residual > 0)
     return np.where(cut_after | cut_before, np.float32(0), residual)
 
 
@@ -240,35 +254,46 @@ def log_colour(photo: Field) -> Field:
     return np.log(photo + DARKNESS)
 
 
-def global_prediction(x: Field, y: Field, valid: Field, rng: np.random.Generator) -> Field:
-    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights."""
+def global_prediction(
+    x: Field, y: Field, valid: Field, clipped_before: Field, clipped_after: Field, rng: np.random.Generator
+) -> Field:
+    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights.
+
+    Clipped values count as far as they contradict the map: what overexposure explains is taken to follow it.
+    """
     places = np.flatnonzero(valid.ravel() > 0)
     chosen = rng.choice(places, min(_SAMPLE, places.size), replace=False)
     terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), y.reshape(-1, 3)[chosen]
+    clipped = [share.reshape(-1, 3)[chosen] for share in (clipped_before, clipped_after)]
     weights: FloatArray = np.ones(len(chosen))
     ridge = _RIDGE * len(chosen) * np.eye(terms.shape[1])
+    followed = target
     for _ in range(_ROUNDS):
         weighted = terms * weights[:, None]
-        coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ target)
-        distance = np.abs(target - terms @ coefficients).sum(axis=1)
-        weights = _falling(distance, _GLOBAL_TOLERANCE)
+        coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ followed)
+        rest = within_range(target - terms @ coefficients, *clipped)
+        followed = terms @ coefficients + rest
+        weights = _falling(np.abs(rest).sum(axis=1), _GLOBAL_TOLERANCE)
     return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
 
 
-def local_residual(x: Field, y: Field, prediction: Field, seen: Field, sigma: float) -> Field:
-    """What is left of y - prediction after an affine map of x around each pixel (Gaussian window, ``sigma``)."""
+def local_residual(
+    x: Field, rest: Field, valid: Field, clipped_before: Field, clipped_after: Field, sigma: float
+) -> Field:
+    """What is left of ``rest`` after an affine map of x around each pixel (Gaussian window, ``sigma``)."""
     height, width = x.shape[:2]
     step = GRID if min(height, width) >= 16 * GRID else 1
     size = height // step, width // step
-    x_coarse, rest, counted = (resample(field, *size) for field in (x, y - prediction, seen))
-    fitted = np.zeros_like(rest)
+    x_coarse, target, counted = (resample(field, *size) for field in (x, rest, valid))
+    clipped = [resample(share, *size) for share in (clipped_before, clipped_after)]
+    fitted = np.zeros_like(target)
     for _ in range(_LOCAL_ROUNDS + 1):
-        distance = np.sqrt(((rest - fitted) ** 2).sum(axis=-1))
-        weights = _falling(distance, _LOCAL_TOLERANCE).astype(np.float32) * counted
-        slope, offset = _affine_around(x_coarse, rest, weights, sigma / step)
+        left = within_range(target - fitted, *clipped)
+        weights = _falling(np.sqrt((left**2).sum(axis=-1)), _LOCAL_TOLERANCE).astype(np.float32) * counted
+        slope, offset = _affine_around(x_coarse, fitted + left, weights, sigma / step)
         fitted = np.einsum("hwi,hwio->hwo", x_coarse, slope) + offset
     slope, offset = resample(slope, height, width), resample(offset, height, width)
-    return np.asarray(y - prediction - np.einsum("hwi,hwio->hwo", x, slope) - offset)
+    return np.asarray(rest - np.einsum("hwi,hwio->hwo", x, slope) - offset)
 
 
 def _affine_around(x: Field, y: Field, weights: Field, sigma: float) -> tuple[Field, Field]:
@@ -413,7 +438,8 @@ class AccidentTail:
 
     def p_values(self, peaks: FloatArray) -> FloatArray:
         """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
-        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / _SCALE))
+        scale = min(_SCALE, _SCALE_OF_START * self.start)
+        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
 
 
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:

@@ -115,7 +115,8 @@ def diff(
                 warnings.simplefilter("ignore", UserWarning)  # what it says is the sentence of the answer
                 options = {"align": align, "same_scene": same_scene, "bits": bits}
                 changes = detect_changes(*photos, method=method, alpha=alpha, random_state=seed, **options)
-            changes = replace(changes, notes=(*(str(said.message) for said in caught), *changes.notes))
+            read = dict.fromkeys(str(said.message) for said in caught)
+            changes = replace(changes, notes=(*read, *changes.notes))
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
             stage(f"writing to {out}")
             page = _write(changes, content, out)
