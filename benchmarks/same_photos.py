@@ -153,9 +153,7 @@ def clothes(picture: Picture, rng: np.random.Generator) -> Iterator[tuple[str, C
         return values
 
     def noisy(strength: float) -> Callable:
-        return lambda values: picture.rounded(
-            values + strength / 255 * picture.top * rng.standard_normal(values.shape)
-        )
+        return lambda values: picture.rounded(values + strength / 255 * picture.top * rng.standard_normal(values.shape))
 
     yield "itself", same, same, "png"
     yield "itself, as tiff, planes apart", same, same, "tif planar"

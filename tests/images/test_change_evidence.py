@@ -76,7 +76,9 @@ def test_overexposure_explains_a_white_pixel():
     before, after = np.full((1, 4, 3), 0.5, np.float32), np.full((1, 4, 3), 0.5, np.float32)
     after[0, :2], before[0, 2] = 1.0, 1.0
     residual = np.array([-0.4, 0.4, 0.4, -0.4], np.float32)[None, :, None] * np.ones(3, np.float32)
-    assert within_range(residual, view(before).clipped, view(after).clipped)[0, :, 0].tolist() == pytest.approx([0, 0.4, 0, -0.4])
+    assert within_range(residual, view(before).clipped, view(after).clipped)[0, :, 0].tolist() == pytest.approx(
+        [0, 0.4, 0, -0.4]
+    )
 
 
 def test_a_soft_shade_has_no_edges_and_an_object_has(camera, rng):

@@ -112,7 +112,11 @@ def test_the_bits_of_the_camera_do_not_matter(camera, truth, bits, shift):
 
 def test_fractions_and_heights_have_their_own_range(camera, truth):
     eight = [camera(seed, thing=thing) for seed, thing in ((0, None), (1, RED))]
-    for made in (lambda photo: photo / 255, lambda photo: photo * 37.5 - 1000.25, lambda photo: photo.astype(np.int16) - 99):
+    for made in (
+        lambda photo: photo / 255,
+        lambda photo: photo * 37.5 - 1000.25,
+        lambda photo: photo.astype(np.int16) - 99,
+    ):
         changes = detect_changes(*map(made, eight))
         assert len(changes.regions) == 1
         assert changes.mask[truth].mean() > 0.8

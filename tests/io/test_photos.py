@@ -17,7 +17,11 @@ SHAPES = {"grey": (40, 50), "colour": (40, 50, 3), "opacity": (40, 50, 4)}
 
 def numbers(shape, dtype):
     values = RNG.integers(0, 2**16, shape)
-    return (values >> 8).astype(dtype) if dtype == np.uint8 else (values / 2**16 if dtype == np.float32 else values).astype(dtype)
+    return (
+        (values >> 8).astype(dtype)
+        if dtype == np.uint8
+        else (values / 2**16 if dtype == np.float32 else values).astype(dtype)
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])

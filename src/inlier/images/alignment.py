@@ -213,11 +213,10 @@ def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Fi
 def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
     """Brightness with mean 0 and spread 1 around each pixel; 0 where the photo is transparent."""
     grey: Field = shrunk(photo.colours, longest).mean(axis=-1)
-    if photo.there.all():
-        there, nearby = np.float32(1), np.float32(1)
-    else:
+    there, nearby = np.ones_like(grey), np.ones_like(grey)
+    if not photo.there.all():
         there = (resample(photo.there.astype(np.float32), *grey.shape) > _WHOLLY).astype(np.float32)
-        nearby = np.maximum(gaussian(there, _EVENING), 1e-3)
+        nearby = np.maximum(gaussian(there, _EVENING), np.float32(1e-3))
     centred = (grey - gaussian(grey * there, _EVENING) / nearby) * there
     spread = np.sqrt(gaussian(centred * centred, _EVENING) / nearby)
     return (centred / (spread + np.float32(_LEAST_CONTRAST))).astype(np.float32)

@@ -92,7 +92,7 @@ _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
-_OF_ROUNDING = float(np.log(2))  # evidence, log(1 + power), of a difference at one scale that is as large as rounding
+_OF_ROUNDING = float(np.log(2))  # evidence, log(1 + power), where one scale differs by as much as rounding
 
 
 class View(NamedTuple):
@@ -326,9 +326,9 @@ def standardised_power(
 ) -> Field:
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
-    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with ``texture``, the
-    squared gradient, and with ``darkness``, 1 / (c + value)^2. To it the variance of ``rounding`` is added, which
-    photos without noise have, and which the pixels nearby share where these are plain.
+    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with
+    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. To it the variance of ``rounding`` is
+    added, which photos without noise have, and which the pixels nearby share where these are plain.
     """
     height, width = residual.shape[:2]
     places = np.flatnonzero(seen.ravel() > 0)

@@ -52,7 +52,9 @@ _WRITTEN = {
     help="Largest expected share of regions by accident (calibrated only).",
 )
 @click.option("--align/--no-align", default=True, show_default=True, help="First lay BEFORE over AFTER.")
-@click.option("--same-scene", is_flag=True, help="You promise that both show one scene: it is not asked whether they do.")
+@click.option(
+    "--same-scene", is_flag=True, help="You promise that both show one scene: it is not asked whether they do."
+)
 @click.option(
     "--bits",
     type=click.IntRange(1, 32),
@@ -109,12 +111,11 @@ def diff(
             stage(f"reading {before} and {after}")
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
-                photos = [read_photo(path) for path in (before, after)]
+                first, second = read_photo(before), read_photo(after)
             stage("comparing them")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # what it says is the sentence of the answer
-                options = {"align": align, "same_scene": same_scene, "bits": bits}
-                changes = detect_changes(*photos, method=method, alpha=alpha, random_state=seed, **options)
+                changes = detect_changes(first, second, method, alpha, align, seed, same_scene=same_scene, bits=bits)
             read = dict.fromkeys(str(said.message) for said in caught)
             changes = replace(changes, notes=(*read, *changes.notes))
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}

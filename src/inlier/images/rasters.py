@@ -117,7 +117,10 @@ def _opacity_apart(array: Array) -> tuple[Array, Mask]:
     there = np.ones(array.shape[:2], bool)
     if array.ndim == 3 and array.shape[2] in (2, 4):
         opacity = array[..., -1]
-        there, array = opacity > float(np.nanmax(opacity)) / 2, array[..., :-1] if array.shape[2] == 4 else array[..., 0]
+        there, array = (
+            opacity > float(np.nanmax(opacity)) / 2,
+            array[..., :-1] if array.shape[2] == 4 else array[..., 0],
+        )
     if array.dtype.kind == "f":
         finite = np.isfinite(array)
         there = there & (finite if array.ndim == 2 else finite.all(axis=2))
@@ -189,7 +192,9 @@ def _resampled(frame: Frame, like: Frame) -> Frame:
     size, kind = (wanted_width, wanted_height), Image.Resampling.LANCZOS
     planes = by_channel(frame.colours, lambda image: image.resize(size, kind))
     there = Image.fromarray(frame.there).resize(size, Image.Resampling.NEAREST)
-    return replace(frame, colours=np.clip(planes, 0, 1) if planes.dtype != np.uint8 else planes, there=np.asarray(there))
+    return replace(
+        frame, colours=np.clip(planes, 0, 1) if planes.dtype != np.uint8 else planes, there=np.asarray(there)
+    )
 
 
 def by_channel(values: Array, change: Any) -> Array:
