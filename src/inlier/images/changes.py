@@ -11,19 +11,9 @@ import numpy as np
 from inlier._checks import check_choice, check_count, check_flag, check_number, warn
 from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
+from inlier.images.accidents import AccidentTail, find_peaks, fit_tail, q_values, unchanged_pairs
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
-from inlier.images.change_evidence import (
-    AccidentTail,
-    View,
-    compare,
-    edge_evidence,
-    find_peaks,
-    fit_tail,
-    q_values,
-    surface_evidence,
-    unchanged_pairs,
-    with_gaps_filled,
-)
+from inlier.images.change_evidence import View, compare, edge_evidence, surface_evidence, with_gaps_filled
 from inlier.images.rasters import Field, Frame, Photo, comparable, gaussian, resample, shrunk
 from inlier.images.regions import MOST_LISTED, Region, describe, outline, without_specks
 
