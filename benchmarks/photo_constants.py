@@ -1,6 +1,6 @@
-"""What halving and doubling each constant of the photos does to what is found.
+"""What halving and doubling each constant of the photos does to what is found; or setting it to nothing.
 
-    python benchmarks/images.py --vary [words of names] [--size 320]
+    python benchmarks/images.py --vary [words of names] [--factors 0 0.5 2] [--size 240]
 
 A constant is a number, or numbers, with a name in capitals at the top of a module of ``inlier.images``. It is changed
 in the running package, in every module that knows it. Figures: pairs with a change in which a region meets it, pairs
@@ -120,8 +120,8 @@ def figures(pairs: list[PhotoPair]) -> dict[str, float]:
     return {"found": found, "reported": reported, "av.prec.": np.mean(precision), "IoU": np.mean(overlap)}
 
 
-def vary(words: list[str], size: int) -> None:
-    """Print a row per constant."""
+def vary(words: list[str], factors: list[float], size: int) -> None:
+    """Print a row per constant, a column per factor."""
     pairs = list(small_pairs(size))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,10 +130,8 @@ def vary(words: list[str], size: int) -> None:
         for constant in constants():
             if words and not any(word in constant.name for word in words):
                 continue
-            told = []
-            for factor in (0.5, 2):
-                told.append(_difference(constant, factor, pairs, as_it_is))
-            print(f"{constant.name:44} {told[0]:44} {told[1]}", flush=True)
+            told = [_difference(constant, factor, pairs, as_it_is) for factor in factors]
+            print(f"{constant.name:36}" + "".join(f"{one:44}" for one in told).rstrip(), flush=True)
 
 
 def _difference(constant: Constant, factor: float, pairs: list[PhotoPair], as_it_is: dict[str, float]) -> str:

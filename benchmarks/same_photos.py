@@ -197,12 +197,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, picture in enumerate(chosen):
             rng = np.random.default_rng([options.seed, number])
-            for kind, first, second, saved_as in clothes(picture, rng):
+            for way, (kind, first, second, saved_as) in enumerate(clothes(picture, rng)):
                 before = _saved(first(picture.values), "png", Path(folder), "before")
                 changes = detect_changes(before, _saved(second(picture.values), saved_as, Path(folder), "after"))
                 called[kind].append(bool(changes.regions) or not changes.alignment.same_scene)
                 if called[kind][-1] and options.every:
                     print(f"  {picture.name:40} {kind:32} {len(changes.regions)} regions, {changes.changed_share:.1%}")
+                if (number + way) % 3:  # every third way in turn: the rest costs time and says the same
+                    continue
                 changed, truth = with_patch(picture.values, picture.top, rng)
                 changes = detect_changes(before, _saved(second(changed), saved_as, Path(folder), "after"))
                 found[kind].append(bool((changes.mask & truth).any()))

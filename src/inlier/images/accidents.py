@@ -32,7 +32,6 @@ from inlier.images.rasters import Field, gaussian, gradient_power, resample
 
 # the twins
 _MISALIGNED = 0.25  # working pixels, standard deviation: what alignment leaves
-_LEAST_LIGHT = 0.02  # no two photos are lit alike
 _CLOUDS = 0.12  # of the longer side: how far shades and smooth light extend
 _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 
@@ -51,7 +50,7 @@ def unchanged_pairs(
     """Yield each photo with its twin, in light that varies as much as between the photos."""
     noise = noise_between(before.values, after.values, pair.seen)
     for photo in (before, after):
-        yield photo, _twin(photo, noise, max(_LEAST_LIGHT, pair.light), rng)
+        yield photo, _twin(photo, noise, pair.light, rng)
 
 
 def noise_between(before: Field, after: Field, seen: Field) -> float:

@@ -38,12 +38,9 @@ _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on
 _FINE_SIZE = 1024  # pixels of the longer side where phases and features are compared: thin lines are still there
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
-_DAMPING = np.repeat([1e-3, 1e-2], [2, 7])  # share of its own curvature that holds a shift, and the rest, where it is
 _SETTLED = 0.02  # pixels that a round moves a corner by when it may be the last
 _BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted on these grids, as shares of the longer side
 _BEND_ROUNDS = 6  # on each grid; a round moves by one of its pixels at most
-_BEND_TOLERANCE = 4.0  # robust standard deviations: where the bend is still to be found, little fits
-_BEND_HELD = 0.05  # of what an average window says, for no shift
 _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
 _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
 _OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
@@ -51,7 +48,6 @@ _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the phot
 _GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
 
 STAY = np.eye(3)
-_WHOLLY = 0.999  # of a shrunk pixel: nothing transparent is mixed in
 
 
 def _straight() -> FloatArray:
@@ -207,7 +203,7 @@ def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
     grey: Field = shrunk(photo.colours, longest).mean(axis=-1)
     there, nearby = np.ones_like(grey), np.ones_like(grey)
     if not photo.there.all():
-        there = (resample(photo.there.astype(np.float32), *grey.shape) > _WHOLLY).astype(np.float32)
+        there = np.floor(resample(photo.there.astype(np.float32), *grey.shape) + np.float32(1e-3))
         nearby = np.maximum(gaussian(there, _EVENING), np.float32(1e-3))
     centred = (grey - gaussian(grey * there, _EVENING) / nearby) * there
     spread = np.sqrt(gaussian(centred * centred, _EVENING) / nearby)
@@ -279,14 +275,15 @@ def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
     moved = np.where(np.isnan(moved), y, moved)
     by_row, by_column = np.gradient(moved)
     rest = y - moved
-    weights = _falling(rest, tolerance=_BEND_TOLERANCE)
+    weights = _falling(rest)
     terms = (by_column * by_column, by_column * by_row, by_row * by_row, by_column * rest, by_row * rest)
     products = np.stack([weights * term for term in terms], axis=-1)
     coarse = resample(products, max(1, height // GRID), max(1, width // GRID))
     xx, xy, yy, xr, yr = np.moveaxis(gaussian(coarse, sigma / GRID), -1, 0)
-    held = np.float32(_BEND_HELD) * (xx + yy).mean()
-    xx, yy = xx + held, yy + held
-    shifts = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1) / (xx * yy - xy * xy + 1e-12)[..., None]
+    shifts = (
+        np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1)
+        / (np.maximum(xx * yy - xy * xy, 0) + 1e-12)[..., None]
+    )
     return resample(np.clip(shifts, -1, 1).astype(np.float32), height, width)
 
 
@@ -331,15 +328,15 @@ def _newton_step(moved: Field, y: Field) -> Alignment:
     one_pixel = np.sqrt(gradient_power(moved))  # what a shift by a pixel explains is no outlier: edges of thin lines
     weighted = jacobian * _falling(rest, one_pixel).reshape(-1, 1)
     normal = (jacobian.T @ weighted).astype(np.float64)
-    damping = np.diag(normal.diagonal() * _DAMPING + 1e-6)
-    right, below, a, b, d, e, g, h, lens = np.linalg.solve(normal + damping, weighted.T @ rest.ravel())
+    held = 1e-6 * np.eye(9)  # of photos without structure
+    right, below, a, b, d, e, g, h, lens = np.linalg.solve(normal + held, weighted.T @ rest.ravel())
     update = np.array([[1 + a, b, right], [d, 1 + e, below], [g, h, 1]])
     return Alignment(np.linalg.inv(centred) @ update @ centred, 0.0, "update", lens=float(lens))
 
 
-def _falling(rest: Field, expected: Field | float = 0.0, tolerance: float = 1.0) -> Field:
-    """Weights that drop what does not follow the map by so many robust standard deviations, and what is expected."""
-    spread = tolerance * 1.4826 * float(np.median(np.abs(rest))) + 1e-3
+def _falling(rest: Field, expected: Field | float = 0.0) -> Field:
+    """Weights that drop what does not follow the map by a robust standard deviation, and what is expected."""
+    spread = 1.4826 * float(np.median(np.abs(rest))) + 1e-3
     return np.asarray(1 / (1 + rest**2 / (spread**2 + expected**2)) ** 2, np.float32)
 
 
