@@ -41,7 +41,7 @@ _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
-_OF_ROUNDING = float(np.log(2))  # evidence, log(1 + power), where one scale differs by as much as rounding
+_OF_ROUNDING = 0.693  # log(1 + 1): evidence where one scale differs by as much as rounding
 
 
 def unchanged_pairs(

@@ -116,7 +116,7 @@ def diff(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # what it says is the sentence of the answer
                 changes = detect_changes(first, second, method, alpha, align, seed, same_scene=same_scene, bits=bits)
-            read = dict.fromkeys(str(said.message) for said in caught)
+            read = dict.fromkeys(str(said.message) for said in caught if said.category is UserWarning)
             changes = replace(changes, notes=(*read, *changes.notes))
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
             stage(f"writing to {out}")
