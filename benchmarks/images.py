@@ -36,6 +36,7 @@ from photo_pairs import (
     real_light_pairs,
     real_pairs,
     real_unchanged_pairs,
+    season_pairs,
 )
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -103,6 +104,8 @@ _MATCH = 0.3  # intersection over union at which a region is taken for a thing t
 class Verdicts:
     """What `detect_changes` says of pairs of one kind."""
 
+    options: dict[str, bool] = field(default_factory=dict)
+    verdicts: list[str] = field(default_factory=list)
     found: list[bool] = field(default_factory=list)
     reported: list[bool] = field(default_factory=list)
     precision: list[float] = field(default_factory=list)
@@ -114,7 +117,8 @@ class Verdicts:
 
     def add(self, pair: PhotoPair) -> None:
         """Compare one pair."""
-        changes = detect_changes(pair.before, pair.after)
+        changes = detect_changes(pair.before, pair.after, **self.options)
+        self.verdicts.append(changes.verdict)
         if not pair.changed:
             self.reported.append(bool(changes.regions))
             return
@@ -148,13 +152,14 @@ def _matches(truth: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return good.any(axis=1), good.any(axis=0)
 
 
-def verdicts(title: str, *kinds: Iterable[PhotoPair]) -> None:
+def verdicts(title: str, *kinds: Iterable[PhotoPair], **options: bool) -> Verdicts:
     """Print one row."""
-    result = Verdicts()
+    result = Verdicts(options)
     for kind in kinds:
         for pair in kind:
             result.add(pair)
     print(result.line(title), flush=True)
+    return result
 
 
 def time_over_decoding(_: int = 0) -> None:
@@ -226,6 +231,16 @@ def held_verdicts(count: int) -> None:
     _of_photos_aside("held in the hand", held_pairs, count // 4)
 
 
+def season_verdicts(count: int) -> None:
+    """Two seasons, with and without the promise that the scene is one."""
+    photos = photos_of(ASIDE)
+    for promised in (False, True):
+        pairs = (season_pairs(photos, count // 4, seed, seed == _TEST_SEED) for seed in (_TEST_SEED, _TEST_SEED + 2))
+        title = f"two seasons{', --same-scene' if promised else ''}"
+        told = verdicts(title, *pairs, same_scene=promised).verdicts
+        print(f"  {told.count('different scenes')} of {len(told)} refused")
+
+
 def _of_photos_aside(title: str, pairs: Callable[..., Iterable[PhotoPair]], count: int) -> None:
     photos = photos_of(ASIDE)
     verdicts(title, pairs(photos, count, _TEST_SEED), pairs(photos, count, _TEST_SEED + 2, False))
@@ -235,9 +250,19 @@ def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer made pairs")
-    parser.add_argument("--only", choices=("real", "made", "boards", "hard", "held", "time"), help="one part of it")
+    parser.add_argument(
+        "--only", choices=("real", "made", "boards", "hard", "held", "seasons", "time"), help="one part of it"
+    )
     parser.add_argument("--photos", type=Path, help="a folder of other photos to make pairs of; nothing else is run")
+    parser.add_argument("--vary", nargs="*", metavar="WORD", help="halve and double constants, or those so named")
+    parser.add_argument("--factors", nargs="*", type=float, default=[0.5, 2], help="that --vary multiplies with")
+    parser.add_argument("--size", type=int, default=240, help="pixels of the longer side of the pairs for --vary")
     arguments = parser.parse_args()
+    if arguments.vary is not None:
+        from photo_constants import vary
+
+        vary(arguments.vary, arguments.factors, arguments.size)
+        return
     count = 6 if arguments.quick else 50
     warnings.simplefilter("ignore")
     columns = ("recall", "precis.", "av.prec.", "mask IoU")
@@ -252,6 +277,7 @@ def main() -> None:
         "boards": board_verdicts,
         "hard": hard_verdicts,
         "held": held_verdicts,
+        "seasons": season_verdicts,
         "time": time_over_decoding,
     }
     for name, part in parts.items():

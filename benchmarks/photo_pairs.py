@@ -172,6 +172,25 @@ def hard_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed
     return _taken_twice(_scenes(photos, count, seed, 9), _with_large_objects if changed else None, 6, retake)
 
 
+def season_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
+    """Registered, as satellites see a place in two seasons: each ground has another colour, haze, blur and noise."""
+
+    def retake(scene: _Scene, view: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        is_new = ndimage.binary_dilation(truth)[..., None]
+        cast = scene.rng.uniform(0.7, 1.2, 3)
+        hazy = np.where(is_new, view, _in_another_season(view, scene.rng)) * cast + scene.rng.uniform(0, 30)
+        return ndimage.gaussian_filter(hazy, (1.0, 1.0, 0)), truth
+
+    return _taken_twice(_scenes(photos, count, seed, 15), _with_objects if changed else None, 6, retake)
+
+
+def _in_another_season(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Pixels of like brightness are one kind of ground, and get a colour by chance; a third of the old one is left."""
+    grey = ndimage.gaussian_filter(view.mean(axis=-1), 1.5)
+    kinds = np.digitize(grey, np.quantile(grey, np.linspace(0, 1, 9)[1:-1]))
+    return view / 3 + rng.uniform(0, 255, (8, 3))[kinds] / 1.5
+
+
 def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
     """Drawn circuit boards with faults, or without: thin traces, shifted by up to three pixels."""
     for number in range(count):

@@ -132,6 +132,8 @@ DIFF = {
     "--out": ("page", "x.npy", ".", ""),
     "--align": (),
     "--no-align": (),
+    "--same-scene": (),
+    "--bits": NUMBERS,
     "--json": (),
     "--quiet": (),
     "--force": (),

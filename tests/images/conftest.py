@@ -9,6 +9,7 @@ import pytest
 from scipy import ndimage
 
 from inlier.datasets import load_sky
+from inlier.images.change_evidence import View
 
 BOX = np.s_[150:200, 300:370]
 
@@ -42,3 +43,9 @@ def truth(camera):
     mask = np.zeros(camera.scene.shape[:2], bool)
     mask[BOX] = True
     return mask
+
+
+def view(values, bits=8):
+    """A photo as the steps of the comparison see it."""
+    values = np.asarray(values, np.float32)
+    return View(values, (values >= 1).astype(np.float32), 1 / (2**bits - 1))

@@ -7,8 +7,6 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from inlier.images import METHODS, Alignment, detect_changes
-from inlier.images.changes import describe, outline, with_gaps_closed, without_specks
-from inlier.images.rasters import gaussian
 
 RED, GREY = (190, 50, 40), (60, 60, 60)
 HARD = {"gain": (0.75, 0.8, 0.95), "gamma": 1.15, "field": 0.15}
@@ -58,9 +56,92 @@ def test_photos_held_in_the_hand(camera, truth, seed):
     assert changes.mask[where].mean() > 0.8
 
 
-def test_equal_photos_are_unchanged(camera):
-    photo = camera(0)
-    assert detect_changes(photo, photo).regions == []
+def test_equal_photos_are_identical(camera):
+    changes = detect_changes(camera(0), camera(0))
+    assert changes.identical
+    assert changes.verdict == "unchanged"
+    assert changes.sentence == "The photos are identical: no pixel differs."
+    assert repr(changes) == "<Changes: The photos are identical: no pixel differs.>"
+
+
+RAMP = np.round(np.linspace(0, 120, 480) + np.linspace(0, 100, 320)[:, None]).astype(np.uint8)
+
+
+@pytest.mark.parametrize("gain", [0.9, 0.97, 1.03, 1.1])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_photos_without_noise_differ_by_rounding_and_are_unchanged(gain, noise):
+    before, after = (
+        np.clip(np.round(g * RAMP + noise * np.random.default_rng(s).normal(size=RAMP.shape)), 0, 255).astype(np.uint8)
+        for s, g in ((0, 1.0), (1, gain))
+    )
+    assert detect_changes(before, after).regions == []
+
+
+def test_a_patch_copied_in_an_edited_file_is_the_only_change():
+    edited = RAMP.copy()
+    edited[100:140, 100:150] = RAMP[270:310, 400:450]
+    (region,) = detect_changes(RAMP, edited).regions
+    assert (region.left + region.right) / 2 == pytest.approx(125, abs=8)
+    assert (region.top + region.bottom) / 2 == pytest.approx(120, abs=8)
+
+
+@pytest.mark.parametrize("gain", [0.8, 1.3, 1.6])
+def test_what_is_overexposed_has_not_changed(camera, truth, gain):
+    before = np.clip(1.3 * camera.scene, 0, 255).astype(np.uint8)
+    after = np.clip(gain * camera.scene, 0, 255).astype(np.uint8)
+    assert detect_changes(before, after).regions == []
+    after[150:200, 300:370] = RED
+    assert (detect_changes(before, after).mask & truth).any()
+
+
+@pytest.mark.parametrize("bits", [10, 12, 14, 16])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_the_bits_of_the_camera_do_not_matter(camera, truth, bits, shift):
+    """Shifted up: as files of 16 bits have it whose lowest bits are never set."""
+    eight = [camera(seed, thing=thing) for seed, thing in ((0, None), (1, RED))]
+    factor, up = (2**bits - 1) / 255, 2 ** (16 - bits) if shift else 1
+    deep = [(np.round(photo * factor) * up).astype(np.uint16) for photo in eight]
+    changes = detect_changes(*deep)
+    assert (changes.mask != detect_changes(*eight).mask).mean() < 0.01
+    assert any(f"{bits} bits" in note for note in changes.notes) == (bits < 16 and not shift)
+    assert changes.before.dtype == np.uint8
+    assert np.abs(changes.before.astype(int) - eight[0]).max() <= 3
+
+
+def test_fractions_and_heights_have_their_own_range(camera, truth):
+    eight = [camera(seed, thing=thing) for seed, thing in ((0, None), (1, RED))]
+    for made in (
+        lambda photo: photo / 255,
+        lambda photo: photo * 37.5 - 1000.25,
+        lambda photo: photo.astype(np.int16) - 99,
+    ):
+        changes = detect_changes(*map(made, eight))
+        assert len(changes.regions) == 1
+        assert changes.mask[truth].mean() > 0.8
+
+
+def test_one_range_for_both_photos(camera):
+    dark = (camera(0).astype(np.uint16) * 4, camera(1).astype(np.uint16))
+    changes = detect_changes(*dark)
+    assert changes.before.max() > 200
+    assert changes.after.max() < 70
+    assert "bits as asked for" in " ".join(detect_changes(*dark, bits=12).notes)
+
+
+def test_what_is_transparent_is_not_there(camera, truth):
+    before, after = camera(0), camera(1, thing=RED)
+    clear = np.dstack([before, np.full(truth.shape, 255, np.uint8)])
+    clear[:60, :, 3] = 0
+    assert detect_changes(clear, camera(1)).regions == []
+    changes = detect_changes(clear, after)
+    assert len(changes.regions) == 1
+    assert not changes.mask[:60].any()
+    clear[130:220, 280:390, 3] = 0
+    assert detect_changes(clear, after).regions == []
+    assert detect_changes(after, clear).regions == []
+    holes = before.astype(float)
+    holes[:60] = np.nan
+    assert len(detect_changes(holes, after.astype(float)).regions) == 1
 
 
 def test_flat_photos_with_noise_are_unchanged():
@@ -72,9 +153,15 @@ def test_flat_photos_with_noise_are_unchanged():
 def test_photos_with_nothing_in_common_are_not_called_unchanged():
     random = np.random.default_rng(0)
     before, after = random.integers(0, 255, (2, 200, 300, 3), dtype=np.uint8)
-    changes = detect_changes(before, after, align=False)
+    with pytest.warns(UserWarning, match="do not show the same scene"):
+        changes = detect_changes(before, after, align=False)
     assert changes.sentence.startswith("The photos do not show the same scene (their brightness correlates by 0.0")
     assert changes.regions == []
+    assert (changes.verdict, changes.to_dict()["verdict"]) == ("different scenes", "different scenes")
+    promised = detect_changes(before, after, align=False, same_scene=True)
+    assert promised.verdict != "different scenes"
+    assert not promised.alignment.same_scene
+    assert "because you say" in promised.notes[-1]
 
 
 def test_photos_without_any_noise_are_handled():
@@ -153,6 +240,7 @@ def test_the_papers_methods_judge_every_pixel_as_a_pair_of_colours(camera, metho
 def test_the_answer_is_ready_for_json(camera):
     content = json.loads(json.dumps(detect_changes(camera(0), camera(1, thing=RED)).to_dict()))
     assert (content["width"], content["height"]) == (480, 320)
+    assert (content["verdict"], content["identical"]) == ("changed", False)
     assert content["regions"][0]["area"] > 1000
     assert content["alignment"]["method"] in {"none", "small shift"}
 
@@ -164,10 +252,15 @@ def test_the_answer_is_ready_for_json(camera):
         ({"alpha": 2.0}, "alpha"),
         ({"align": "yes"}, "align"),
         ({"before": np.zeros((20, 50, 3), np.uint8)}, "at least 32 x 32"),
-        ({"before": np.zeros((50, 50, 4), np.uint8)}, "Drop an alpha channel"),
+        ({"before": np.zeros((50, 50, 5), np.uint8)}, "how opaque it is; got \\(50, 50, 5\\)"),
+        ({"before": np.zeros((320, 480, 4), np.uint8)}, "Hardly a pixel is shown by both"),
+        ({"same_scene": 1}, "same_scene"),
+        ({"bits": 0}, "bits"),
+        ({"bits": 7}, "at least, not 7"),
+        ({"before": np.linspace(0, 1, 2500).reshape(50, 50), "bits": 8}, "these photos hold fractions"),
         ({"before": np.zeros(50)}, "got \\(50,\\)"),
         ({"before": np.full((50, 50), "x")}, "must hold numbers"),
-        ({"before": np.full((50, 50), np.nan)}, "NaN or infinity in 2500"),
+        ({"before": np.full((50, 50), np.nan)}, "NaN or infinity in all 2500"),
         ({"before": np.zeros((300, 300, 3), np.uint8)}, "different shapes, 300 x 300 and 480 x 320"),
     ],
 )
@@ -199,50 +292,3 @@ def test_a_change_of_a_third_of_the_photo_is_found(camera):
     changes = detect_changes(camera(0), after)
     assert changes.mask[:, :160].mean() > 0.2
     assert changes.mask[:, 180:].mean() < 0.05
-
-
-def test_a_region_ends_half_way_down_and_weak_ones_are_left_out():
-    y, x = np.mgrid[:320, :480]
-
-    def hill(row, column, height):
-        return height * np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * 15**2))
-
-    evidence = (hill(100, 100, 10) + hill(200, 380, 4)).astype(np.float32)
-    mask = outline(evidence, evidence, least=5.0)
-    (region,) = describe(without_specks(mask, 1), evidence)
-    assert region.score == pytest.approx(10, abs=0.1)
-    assert (region.right - region.left) / 2 == pytest.approx(15 * np.sqrt(2 * np.log(2)), abs=1.5)
-    assert not outline(evidence, evidence, least=np.inf).any()
-
-
-def test_what_is_not_resolved_is_drawn_as_wide_as_the_smoothed_evidence_has_it():
-    fine = np.zeros((320, 480), np.float32)
-    fine[100:106, 200:206] = 40  # a speck
-    fine[200:280, 300:380] = 20  # a thing
-    smooth = gaussian(fine, 5.8)
-    mask = outline(smooth, fine, least=2.0)
-    speck, thing = mask[:160], mask[160:]
-    rows, columns = np.nonzero(speck)
-    assert 6 < np.ptp(rows) + 1 <= 6 + 2 * 6
-    assert 6 < np.ptp(columns) + 1 <= 6 + 2 * 6
-    assert speck[100:106, 200:206].all()
-    assert np.array_equal(thing, fine[160:] > 0)
-
-
-def test_solid_things_are_closed_and_thin_ones_kept():
-    mask = np.zeros((60, 80), bool)
-    mask[10:30, 10:30] = True
-    mask[14:26, 14:40] = False  # a notch: the hull fills it
-    mask[50, 5:70] = True  # a line
-    closed = with_gaps_closed(mask)
-    assert closed[20, 20]
-    assert closed[50, 5:70].all()
-    assert not closed[40].any()
-
-
-def test_specks_are_left_out():
-    mask = np.zeros((20, 20), bool)
-    mask[2:8, 2:8] = True
-    mask[15, 15] = True
-    assert without_specks(mask, 5).max() == 1
-    assert without_specks(mask, 1).max() == 2

@@ -45,7 +45,7 @@ def test_everything_is_written_and_exit_code_0_says_something_changed(run, tmp_p
 def test_exit_code_1_says_nothing_changed(run):
     outcome = run("before.png", "before.png")
     assert outcome.exit_code == 1
-    assert "Nothing has changed" in outcome.stdout
+    assert "The photos are identical" in outcome.stdout
 
 
 def test_exit_code_1_says_that_the_scenes_differ(run, folder):
@@ -54,6 +54,24 @@ def test_exit_code_1_says_that_the_scenes_differ(run, folder):
     outcome = run("before.png", "stranger.png", "--no-align")
     assert outcome.exit_code == 1
     assert "do not show the same scene" in outcome.stdout
+    assert outcome.output.count("do not show the same scene") == 1
+    content = json.loads(run("before.png", "stranger.png", "--no-align", "--json", "--quiet", "--force").stdout)
+    assert content["verdict"] == "different scenes"
+    promised = run("before.png", "stranger.png", "--no-align", "--same-scene", "--force")
+    assert "do not show the same scene" not in promised.output
+    assert "because you say that they show one scene" in promised.stderr
+
+
+def test_what_was_found_in_the_files_is_said(run, folder):
+    tifffile = pytest.importorskip("tifffile")
+    photo = np.asarray(Image.open(folder / "before.png")).astype(np.uint16)[..., 0] * 4
+    tifffile.imwrite(folder / "pages.tif", np.stack([photo, photo]), photometric="minisblack")
+    outcome = run("pages.tif", "pages.tif")
+    said = " ".join(outcome.stderr.split())
+    assert said.count("Note: pages.tif has 2 pages; the first is read.") == 1
+    assert "Note: Values have 10 bits, as the largest" in said
+    assert "12 bits as asked for" in run("pages.tif", "pages.tif", "--bits", "12", "--force").stderr
+    assert run("pages.tif", "pages.tif", "--bits", "9", "--force").exit_code == 2
 
 
 def test_json_goes_to_stdout_and_quiet_says_nothing_else(run, tmp_path):

@@ -76,9 +76,11 @@ def test_the_slider_moves_by_keyboard_and_by_pointer(page):
 
 
 def test_the_mask_can_be_hidden_and_a_region_shown(page):
-    assert page.locator("#tint").is_visible()
+    assert page.locator("#marks img").is_visible()
+    assert page.locator("#box-1 span").inner_text() == "1"
     page.uncheck("#show")
-    assert not page.locator("#tint").is_visible()
+    assert not page.locator("#marks img").is_visible()
+    assert not page.locator("#box-1 span").is_visible()
     button = page.locator("[data-box]").first
     button.focus()
     page.keyboard.press("Enter")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inlier.images import read_photo, read_photos
-from inlier.images.rasters import gaussian, gradient_power, resample
+from inlier.images import read_photo
+from inlier.images.rasters import comparable, gaussian, gradient_power, resample
 
 
 @pytest.fixture
@@ -26,21 +26,26 @@ def test_colour_grey_and_palette(tmp_path, picture):
     assert read_photo(tmp_path / "palette.png").shape == (48, 64, 3)
 
 
-def test_transparent_pixels_are_white(tmp_path, picture):
+def test_transparent_pixels_are_not_there(tmp_path, picture):
     clear = np.dstack([picture, np.zeros((48, 64), np.uint8)])
     clear[:24, :, 3] = 255
     Image.fromarray(clear).save(tmp_path / "clear.png")
     read = read_photo(tmp_path / "clear.png")
-    assert np.array_equal(read[:24], picture[:24])
-    assert (read[24:] == 255).all()
+    assert np.array_equal(read, clear)
+    before, after, _ = comparable(read, picture)
+    assert np.array_equal(before.there, clear[..., 3] > 0)
+    assert after.there.all()
+    assert np.array_equal(before.colours, after.colours)
 
 
-def test_sixteen_bits_become_eight(tmp_path):
+def test_sixteen_bits_are_kept(tmp_path):
     levels = np.linspace(0, 65535, 48 * 64).reshape(48, 64).astype(np.uint16)
     Image.fromarray(levels).save(tmp_path / "deep.png")
     read = read_photo(tmp_path / "deep.png")
-    assert read.dtype == np.uint8
-    assert np.abs(read - levels / 257).max() <= 0.51
+    assert np.array_equal(read, levels)
+    frame = comparable(read, read).before
+    assert np.abs(frame.picture[..., 0] - levels / 257).max() <= 0.51
+    assert np.array_equal(frame.clipped[..., 0] > 0, levels == 65535)
 
 
 def test_the_orientation_in_the_file_is_applied(tmp_path, picture):
@@ -53,19 +58,20 @@ def test_the_orientation_in_the_file_is_applied(tmp_path, picture):
 def test_a_grey_and_a_coloured_photo_are_compared_in_grey(tmp_path, picture):
     Image.fromarray(picture).save(tmp_path / "colour.png")
     Image.fromarray(picture).convert("L").save(tmp_path / "grey.png")
-    first, second = read_photos(tmp_path / "colour.png", tmp_path / "grey.png")
-    assert np.array_equal(first, second)
-    assert first.shape == (48, 64, 3)
+    first, second, _ = comparable(read_photo(tmp_path / "colour.png"), read_photo(tmp_path / "grey.png"))
+    assert np.array_equal(first.colours, second.colours)
+    assert first.colours.shape == (48, 64, 3)
 
 
-def test_another_number_of_pixels_is_resampled_another_shape_refused(tmp_path, picture):
-    Image.fromarray(picture).save(tmp_path / "one.png")
-    Image.fromarray(picture).resize((128, 96)).save(tmp_path / "twice.png")
-    Image.fromarray(picture).resize((64, 64)).save(tmp_path / "square.png")
-    first, second = read_photos(tmp_path / "one.png", tmp_path / "twice.png")
-    assert first.shape == second.shape == (96, 128, 3)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_another_number_of_pixels_is_resampled_another_shape_refused(picture, dtype):
+    twice, square = (np.asarray(Image.fromarray(picture).resize(size)) for size in ((128, 96), (64, 64)))
+    first, second, notes = comparable(picture.astype(dtype), twice.astype(dtype))
+    assert first.colours.shape == second.colours.shape == (96, 128, 3)
+    assert first.there.shape == (96, 128)
+    assert "resampled to the size of AFTER, 2 times as wide" in notes[-1]
     with pytest.raises(ValueError, match="64 x 48 and 64 x 64 pixels: crop them"):
-        read_photos(tmp_path / "one.png", tmp_path / "square.png")
+        comparable(picture.astype(dtype), square.astype(dtype))
 
 
 def bomb(path):

@@ -17,7 +17,7 @@ from sklearn.datasets import load_sample_image
 
 from inlier._checks import check_count
 from inlier._typing import Mask, Photo
-from inlier.io import read_photo
+from inlier.io import eight_bits, read_photo
 
 Indices = NDArray[np.intp]
 
@@ -57,8 +57,8 @@ def load_sky(photo: str | PathLike[str] | None = None) -> Photo:
     """
     if photo is None:
         return np.array(load_sample_image("china.jpg"))
-    pixels = read_photo(photo)
-    return pixels if pixels.ndim == 3 else np.repeat(pixels[:, :, None], 3, axis=2)
+    pixels = eight_bits(np.atleast_3d(read_photo(photo)))
+    return pixels[:, :, :3] if pixels.shape[2] > 2 else np.repeat(pixels[:, :, :1], 3, axis=2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ from inlier._lazy import attach
 
 if TYPE_CHECKING:
     from inlier.images.alignment import Alignment, align_photos
-    from inlier.images.changes import METHODS, Changes, Region, detect_changes
-    from inlier.images.rasters import Photo, read_photo, read_photos
+    from inlier.images.changes import METHODS, Changes, detect_changes
+    from inlier.images.rasters import Photo, read_photo
+    from inlier.images.regions import Region
 
 __all__ = [
     "METHODS",
@@ -18,14 +19,14 @@ __all__ = [
     "align_photos",
     "detect_changes",
     "read_photo",
-    "read_photos",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "alignment": "Alignment align_photos",
-        "changes": "METHODS Changes Region detect_changes",
-        "rasters": "Photo read_photo read_photos",
+        "changes": "METHODS Changes detect_changes",
+        "rasters": "Photo read_photo",
+        "regions": "Region",
     },
 )

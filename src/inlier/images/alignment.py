@@ -6,14 +6,10 @@ camera that turns, or moves before a plane, sees; L(c) = c + lens (c . c) c, wit
 longer side, is how the distortion of the lens differs. Both start from no movement and from the shift at which the
 phases of the photos agree; where neither fits, from matched features. The bend, a smooth field of small shifts, is
 what depth leaves over.
-
-*Features.* Where a photo is turned or moved by a lot: SIFT features of both, of which `Registration` says which are
-real.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,13 +19,14 @@ import numpy as np
 from PIL import Image
 from scipy import fft, ndimage
 
-from inlier._typing import FloatArray
-from inlier.estimators.registration import Registration
+from inlier._typing import Array, FloatArray
+from inlier.images.features import NoFeaturesError, map_by_features
 from inlier.images.rasters import (
     GRID,
     WORKING_SIZE,
     Field,
-    Photo,
+    Frame,
+    by_channel,
     comparable,
     gaussian,
     gradient_power,
@@ -41,22 +38,16 @@ _STEPS, _MOST_ROUNDS = (4, 2, 1), 12  # of the grid, from coarse to fine; and on
 _FINE_SIZE = 1024  # pixels of the longer side where phases and features are compared: thin lines are still there
 _EVENING = 6.0  # pixels over which brightness is made even
 _LEAST_CONTRAST = 0.03  # spread of brightness, in 0 .. 1, below which there is only noise to even out
-_DAMPING = np.repeat([1e-3, 1e-2], [2, 7])  # share of its own curvature that holds a shift, and the rest, where it is
 _SETTLED = 0.02  # pixels that a round moves a corner by when it may be the last
 _BENDS = (0.25, 0.1, 0.04)  # windows in which the bend is fitted on these grids, as shares of the longer side
 _BEND_ROUNDS = 6  # on each grid; a round moves by one of its pixels at most
-_BEND_TOLERANCE = 4.0  # robust standard deviations: where the bend is still to be found, little fits
-_BEND_HELD = 0.05  # of what an average window says, for no shift
 _SAME_VIEW = 0.35  # correlation of evened brightness that only two photos of one view reach
 _PLAIN = 0.5  # spread of evened brightness, 1 where there is structure, of a photo that shows hardly anything
 _OVER_DECOYS, _BY_CHANCE = 2.0, 0.05  # below that: how many times that of mirrored photos it must be; at least theirs
 _GAIN_WORTH_TAKING = 0.02  # of the agreement that is missing: for less the photo is left where it is
 _GAIN_WORTH_BENDING = 0.25  # the same for a bend, which has so many more ways to agree
 
-_STAY = np.eye(3)
-_MOST_FEATURES = 4000  # of a photo: seconds, not minutes
-_CLEARER_THAN_NEXT = 0.85  # Lowe's ratio
-_FEWEST_MATCHES = 12  # twice as many as the six numbers of the map need
+STAY = np.eye(3)
 
 
 def _straight() -> FloatArray:
@@ -105,15 +96,13 @@ class Alignment:
         """Where the nodes of a frame of that size lie in ``before``."""
         return _mapped(nodes, (height, width), self.matrix, self.lens) + self.bend
 
-    def apply(self, before: Photo) -> Photo:
+    def apply(self, before: Array) -> Array:
         """Move ``before`` onto ``after``; what lies outside of it is black."""
-        return np.asarray(self._transformed(Image.fromarray(before))) if self.moved else before
+        return by_channel(before, self._transformed) if self.moved else before
 
     def inside(self, height: int, width: int) -> Field:
         """1 where ``before`` has something to show, 0 outside of its frame."""
-        white = Image.new("L", (width, height), 255)
-        seen = np.asarray(self._transformed(white) if self.moved else white)
-        return (seen > 0).astype(np.float32)
+        return (self.apply(np.full((height, width), 255, np.uint8)) > 0).astype(np.float32)
 
     def scaled(self, factor: float) -> Alignment:
         """Return the same movement for photos ``factor`` times as large."""
@@ -142,7 +131,7 @@ class Alignment:
         return np.stack(np.meshgrid(across, down), axis=-1)
 
 
-def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignment:
+def align_photos(before: Any, after: Any, random_state: int = 0) -> Alignment:
     """Find the movement of the camera between two photos.
 
     Shifts, small turns and small bends need nothing else; photos that are far turned need OpenCV
@@ -150,7 +139,7 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
 
     Parameters
     ----------
-    before, after : ndarray of uint8, shape (height, width, 3)
+    before, after : array-like of shape (height, width, 3) or (height, width)
         The photos.
     random_state : int, default=0
         Deals the folds of the robust fit to matched features.
@@ -167,29 +156,33 @@ def align_photos(before: Photo, after: Photo, random_state: int = 0) -> Alignmen
     >>> align_photos(photo[3:403, 2:602], photo[:400, :600]).matrix.round(1)[:2, 2].tolist()
     [-2.0, -3.0]
     """
-    before, after = comparable(before, after)
-    x, y = _even_brightness(shrunk(before)), _even_brightness(shrunk(after))
-    scale = after.shape[0] / y.shape[0]
-    larger_x, larger_y = (_even_brightness(shrunk(photo, _FINE_SIZE)) for photo in (before, after))
+    return aligned(*comparable(before, after)[:2], random_state)
+
+
+def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
+    """The same for photos that were made comparable."""
+    x, y = _even_brightness(before), _even_brightness(after)
+    scale = after.there.shape[0] / y.shape[0]
+    larger_x, larger_y = (_even_brightness(photo, _FINE_SIZE) for photo in (before, after))
     shift = _scaled(_translation(larger_x, larger_y), y.shape[0] / larger_y.shape[0])
-    best = max((_refine(x, y, start) for start in (_STAY, shift)), key=_by_agreement)
+    best = max((_refine(x, y, start) for start in (STAY, shift)), key=_by_agreement)
     if best.agreement < _SAME_VIEW:
         with suppress(NoFeaturesError):
-            start = _scaled(map_by_features(before, after, _FINE_SIZE, random_state), 1 / scale)
+            start = _scaled(map_by_features(before.picture, after.picture, _FINE_SIZE, random_state), 1 / scale)
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
     if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
-        return Alignment(_STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
+        return Alignment(STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
     if best.moved and larger_y.shape > y.shape:
         finer = larger_y.shape[0] / y.shape[0]
         best = _settled(larger_x, larger_y, best.scaled(finer)).scaled(1 / finer)
     return _bent(x, y, best).scaled(scale)
 
 
-def as_they_are(before: Photo, after: Photo) -> Alignment:
+def as_they_are(before: Frame, after: Frame) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (_even_brightness(shrunk(photo)) for photo in (before, after))
+    x, y = (_even_brightness(photo) for photo in (before, after))
     agreement = _agreement(x, y)
-    return Alignment(_STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
+    return Alignment(STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
 
 
 def _by_agreement(found: Alignment) -> float:
@@ -205,11 +198,15 @@ def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Fi
     return agreement > _OVER_DECOYS * highest
 
 
-def _even_brightness(photo: Field) -> Field:
-    """Brightness with mean 0 and spread 1 around each pixel."""
-    grey: Field = photo.mean(axis=-1)
-    centred = grey - gaussian(grey, _EVENING)
-    spread = np.sqrt(gaussian(centred * centred, _EVENING))
+def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
+    """Brightness with mean 0 and spread 1 around each pixel; 0 where the photo is transparent."""
+    grey: Field = shrunk(photo.colours, longest).mean(axis=-1)
+    there, nearby = np.ones_like(grey), np.ones_like(grey)
+    if not photo.there.all():
+        there = np.floor(resample(photo.there.astype(np.float32), *grey.shape) + np.float32(1e-3))
+        nearby = np.maximum(gaussian(there, _EVENING), np.float32(1e-3))
+    centred = (grey - gaussian(grey * there, _EVENING) / nearby) * there
+    spread = np.sqrt(gaussian(centred * centred, _EVENING) / nearby)
     return (centred / (spread + np.float32(_LEAST_CONTRAST))).astype(np.float32)
 
 
@@ -223,7 +220,7 @@ def _refine(x: Field, y: Field, start: FloatArray) -> Alignment:
     x, y = gaussian(x, 1.0), gaussian(y, 1.0)
     before, after = _agreement(x, y), _agreement(_warp(x, found), y)
     if after <= before + _GAIN_WORTH_TAKING * (1 - before):
-        return Alignment(_STAY, before, "none")
+        return Alignment(STAY, before, "none")
     return replace(found, agreement=after)
 
 
@@ -278,14 +275,15 @@ def _local_shifts(moved: Field, y: Field, sigma: float) -> Field:
     moved = np.where(np.isnan(moved), y, moved)
     by_row, by_column = np.gradient(moved)
     rest = y - moved
-    weights = _falling(rest, tolerance=_BEND_TOLERANCE)
+    weights = _falling(rest)
     terms = (by_column * by_column, by_column * by_row, by_row * by_row, by_column * rest, by_row * rest)
     products = np.stack([weights * term for term in terms], axis=-1)
     coarse = resample(products, max(1, height // GRID), max(1, width // GRID))
     xx, xy, yy, xr, yr = np.moveaxis(gaussian(coarse, sigma / GRID), -1, 0)
-    held = np.float32(_BEND_HELD) * (xx + yy).mean()
-    xx, yy = xx + held, yy + held
-    shifts = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1) / (xx * yy - xy * xy + 1e-12)[..., None]
+    shifts = (
+        np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=-1)
+        / (np.maximum(xx * yy - xy * xy, 0) + 1e-12)[..., None]
+    )
     return resample(np.clip(shifts, -1, 1).astype(np.float32), height, width)
 
 
@@ -330,15 +328,15 @@ def _newton_step(moved: Field, y: Field) -> Alignment:
     one_pixel = np.sqrt(gradient_power(moved))  # what a shift by a pixel explains is no outlier: edges of thin lines
     weighted = jacobian * _falling(rest, one_pixel).reshape(-1, 1)
     normal = (jacobian.T @ weighted).astype(np.float64)
-    damping = np.diag(normal.diagonal() * _DAMPING + 1e-6)
-    right, below, a, b, d, e, g, h, lens = np.linalg.solve(normal + damping, weighted.T @ rest.ravel())
+    held = 1e-6 * np.eye(9)  # of photos without structure
+    right, below, a, b, d, e, g, h, lens = np.linalg.solve(normal + held, weighted.T @ rest.ravel())
     update = np.array([[1 + a, b, right], [d, 1 + e, below], [g, h, 1]])
     return Alignment(np.linalg.inv(centred) @ update @ centred, 0.0, "update", lens=float(lens))
 
 
-def _falling(rest: Field, expected: Field | float = 0.0, tolerance: float = 1.0) -> Field:
-    """Weights that drop what does not follow the map by so many robust standard deviations, and what is expected."""
-    spread = tolerance * 1.4826 * float(np.median(np.abs(rest))) + 1e-3
+def _falling(rest: Field, expected: Field | float = 0.0) -> Field:
+    """Weights that drop what does not follow the map by a robust standard deviation, and what is expected."""
+    spread = 1.4826 * float(np.median(np.abs(rest))) + 1e-3
     return np.asarray(1 / (1 + rest**2 / (spread**2 + expected**2)) ** 2, np.float32)
 
 
@@ -360,57 +358,3 @@ def _translation(x: Field, y: Field) -> FloatArray:
     row, column = np.unravel_index(int(peak.argmax()), peak.shape)
     signed = [int(place) - n if place > n // 2 else int(place) for place, n in zip((row, column), size, strict=True)]
     return np.array([[1.0, 0.0, signed[1]], [0.0, 1.0, signed[0]], [0.0, 0.0, 1.0]])
-
-
-# ---- by features
-
-
-class NoFeaturesError(ValueError):
-    """The photos cannot be matched by features."""
-
-
-def map_by_features(before: Photo, after: Photo, longest: int, random_state: int) -> FloatArray:
-    """Map places (column, row) in ``after`` to places in ``before``, as a homogeneous matrix.
-
-    Features are looked for in copies with at most ``longest`` pixels along the longer side.
-    """
-    try:
-        import cv2
-    except ImportError as error:
-        raise ImportError(
-            "The photos look shifted or turned by a lot; aligning them needs OpenCV. Install it with: "
-            "pip install opencv-python-headless, or pass --no-align (align=False) to compare them as they are."
-        ) from error
-    (places, vectors), (other_places, other_vectors) = (_features(cv2, photo, longest) for photo in (after, before))
-    if vectors is None or other_vectors is None or min(len(vectors), len(other_vectors)) < _FEWEST_MATCHES:
-        raise NoFeaturesError("The photos show too few features to be aligned.")
-    nearest = cv2.BFMatcher(cv2.NORM_L2).knnMatch(vectors, other_vectors, k=2)
-    kept = [pair[0] for pair in nearest if len(pair) == 2 and pair[0].distance < _CLEARER_THAN_NEXT * pair[1].distance]
-    if len(kept) < _FEWEST_MATCHES:
-        raise NoFeaturesError(f"Only {len(kept)} features of the two photos match.")
-    rows, partners = [match.queryIdx for match in kept], [match.trainIdx for match in kept]
-    return _fit_map(places[rows], other_places[partners], random_state)
-
-
-def _features(cv2: Any, photo: Photo, longest: int) -> tuple[FloatArray, Any]:
-    factor = min(1.0, longest / max(photo.shape[:2]))
-    grey = cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY)
-    if factor < 1:
-        grey = cv2.resize(grey, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
-    points, vectors = cv2.SIFT_create(nfeatures=_MOST_FEATURES).detectAndCompute(grey, None)
-    places = np.array([point.pt for point in points], float).reshape(-1, 2)
-    return (places + 0.5) / factor - 0.5, vectors
-
-
-def _fit_map(x: FloatArray, y: FloatArray, random_state: int) -> FloatArray:
-    """Fit an affine map to matches of which many are wrong."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # how sure each single match is does not matter here
-        found = Registration("affine", random_state=random_state, raise_on_failure=False).fit(x, y)
-    if found.transformation_ is None or found.inlier_mask_.sum() < _FEWEST_MATCHES:
-        raise NoFeaturesError(f"The {len(x)} matched features of the two photos do not agree on one movement.")
-    if np.linalg.det(np.asarray(found.transformation_.matrix)[:2, :2]) <= 0:
-        raise NoFeaturesError("The matched features are mirrored, and no camera sees a scene so.")
-    if not found.transformation_.determined:
-        raise NoFeaturesError("The matched features lie on a line.")
-    return np.asarray(found.transformation_.matrix)

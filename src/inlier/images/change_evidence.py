@@ -15,32 +15,19 @@ outlines and textures, and light seldom has, so that this decides whether anythi
 too, but within them and around them brightness differs evenly: its median nearby, which follows a step, is taken off
 first, as far as light varies in the photo. Surfaces: the residual itself, at all scales, which also fills plain things
 and tells how far they reach.
-
-*Accident.* What evidence looks like where nothing has changed says how sure we may be of the rest. Each photo is
-compared with a twin of itself. The twin stands in other light, as much other as the light of the two photos differs; it
-is moved by a fraction of a pixel, as far as photos are never aligned; and it has the noise that the two photos have
-between them. Every step of the comparison is then the same as for the two photos, so that whatever the steps do to the
-evidence (saturation, textures, borders) is in the twins' evidence too.
-
-A photo holds about as many independent places as its evidence has local maxima, the peaks. The tail of accident starts
-where the highest fifth of the twins' peaks does. Evidence is a logarithm of power in units of the noise: if the photos
-are some times as noisy as the twins, as they are where they differ in ways that twins do not, the evidence is higher by
-a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
-power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
-generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
-scale falls with the start. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
-bound the share of accidents among what is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import ndimage
 from scipy.optimize import nnls
-from scipy.stats import chi2, false_discovery_control
+from scipy.stats import chi2
 
 from inlier._typing import FloatArray
 from inlier.images.rasters import GRID, WORKING_SIZE, Field, gaussian, gradient_power, resample
@@ -58,7 +45,7 @@ _BORDER = 5  # working pixels around the edge of the frame that the other photo 
 _SHAPE_SCALES = (3.0, 6.0)  # Gaussian windows, in working pixels, in which two photos have a shape in common
 _GAP = 0.15  # widest gap that is filled, as a share of the longer side
 _FILLED = 0.5  # how far: half way; with 0.25 real rooms lose .018 of average precision, and thin traces gain .006
-_WHITE = 0.97  # values above it are overexposed
+_CLIPPED = 0.02  # of a working pixel: more may not be overexposed, or its mean is wrong by as much
 _TRUST_IN_SHAPE = 0.7  # largest share of the evidence that a common shape takes away
 
 # how colours follow from light
@@ -77,34 +64,35 @@ _DEGREES = 3.0  # of freedom of the Student t that stands for residuals with som
 _MEDIAN_OF_MEAN_SQUARE = float(chi2.median(3)) / 3  # of three standard normal numbers
 _FLOOR = 0.1  # share of the mean variance that is added to every direction
 _TINY = 1e-9  # against division by zero
-# the twins
-_MISALIGNED = 0.25  # working pixels, standard deviation: what alignment leaves
-_LEAST_LIGHT = 0.02  # no two photos are lit alike
-_CLOUDS = 0.12  # of the longer side: how far shades and smooth light extend
-_SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 
-# the tail
-_PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
-_TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
-_LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
-_SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
-_SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
-_NO_NOISE = 0.05  # evidence where there is nothing, not even noise
+
+class View(NamedTuple):
+    """A photo at working size: values in 0 .. 1, the share that is clipped, and what values are rounded to."""
+
+    values: Field
+    clipped: Field
+    step: float
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Two aligned photos at working size, in log colours, and how the second follows from the first by light.
 
-    ``before`` and ``after`` have values in 0 .. 1; ``valid`` is 1 where both show the scene, 0 elsewhere.
+    ``valid`` is 1 where both show the scene, 0 elsewhere; ``seen`` also is 0 where a channel of either is clipped.
     """
 
-    before: Field
-    after: Field
+    before: View
+    after: View
     valid: Field
+    seen: Field
     x: Field
     y: Field
     prediction: Field
+
+    @property
+    def rounding(self) -> float:
+        """Variance of the difference of two values that are rounded: no noise is less, and neighbours share it."""
+        return (self.before.step**2 + self.after.step**2) / 12
 
     @property
     def unit(self) -> float:
@@ -114,28 +102,44 @@ class Comparison:
     @property
     def light(self) -> float:
         """How much light varies: what brightness differs by beyond one map of the colours; a fifth is higher."""
-        unexplained = (self.y - self.prediction).mean(axis=-1) * self.valid
-        varies = np.abs(gaussian(unexplained, _GRAIN * max(self.valid.shape)))
-        return float(np.quantile(varies, _LIGHT_RANK))
+        unexplained = (self.y - self.prediction).mean(axis=-1) * self.seen
+        nearby = _GRAIN * max(self.valid.shape)
+        varies = np.abs(gaussian(unexplained, nearby)) / np.maximum(gaussian(self.seen, nearby), np.float32(_TINY))
+        return float(np.quantile(varies[self.seen > 0], _LIGHT_RANK))
+
+    @cached_property
+    def shape_in_common(self) -> Field:
+        """How far the photos have a shape in common around each pixel, 0 .. 1."""
+        return common_shape(self.x.mean(axis=-1), self.y.mean(axis=-1), self.unit)
+
+    @cached_property
+    def widely(self) -> Field:
+        """The residual of the wide window, which edges and surfaces are both read off."""
+        return self.residual(_WINDOWS[-1])
 
     def residual(self, window: float) -> Field:
         """Differences that light does not explain, even if it varies from window to window."""
-        rest = local_residual(self.x, self.y, self.prediction, self.valid, window * max(self.valid.shape))
-        return within_range(rest, self.before, self.after)
+        x, rest = self.x, self.y - self.prediction
+        rest = local_residual(x, rest, self.valid, self.before.clipped, self.after.clipped, window * max(x.shape))
+        return within_range(rest * self.valid[..., None], self.before.clipped, self.after.clipped)
 
 
-def compare(before: Field, after: Field, valid: Field, rng: np.random.Generator) -> Comparison:
+def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -> Comparison:
     """Find how one photo's colours follow from the other's; ``rng`` draws the pixels that the map is fitted to."""
     smoothing = _ANTIALIAS * max(valid.shape) / WORKING_SIZE
-    before, after = gaussian(before, smoothing), gaussian(after, smoothing)
+    before, after = (
+        View(gaussian(view.values, smoothing), gaussian(view.clipped, smoothing), view.step) for view in (before, after)
+    )
     valid = ndimage.minimum_filter(valid, _BORDER, mode="constant")  # nor is the edge of either frame clean
-    x, y = log_colour(before), log_colour(after)
-    return Comparison(before, after, valid, x, y, global_prediction(x, y, valid, rng))
+    x, y = log_colour(before.values), log_colour(after.values)
+    seen = valid * (np.maximum(before.clipped, after.clipped).max(axis=-1) < _CLIPPED)
+    prediction = global_prediction(x, y, valid, before.clipped, after.clipped, rng)
+    return Comparison(before, after, valid, seen if seen.any() else valid, x, y, prediction)
 
 
 def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
     """Evidence per pixel of outlines and textures that only one of the photos has."""
-    residual = pair.residual(_WINDOWS[-1])
+    residual = pair.widely
     evenly_lit = without_shadows(residual, _SHADOW_WIDTH * pair.unit, _SHADOW_DEPTH * pair.light)
     beyond = evenly_lit - gaussian(evenly_lit, _EDGE_REACH * pair.unit)
     return _lowered(over_scales(beyond, pair.y - residual, pair, _EDGE_SCALES, rng), pair)
@@ -155,15 +159,14 @@ def surface_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
     """Evidence per pixel that something other than light has changed."""
     evidence = np.zeros(pair.valid.shape, np.float32)
     for window in _WINDOWS:
-        residual = pair.residual(window)
+        residual = pair.widely if window == _WINDOWS[-1] else pair.residual(window)
         evidence += over_scales(residual, pair.y - residual, pair, _SCALES, rng) / len(_WINDOWS)
     return _lowered(evidence, pair)
 
 
 def _lowered(evidence: Field, pair: Comparison) -> Field:
     """Where the photos have a shape in common it is lowered, and where one of them shows nothing there is none."""
-    shape = common_shape(pair.x.mean(axis=-1), pair.y.mean(axis=-1), pair.unit)
-    return evidence * (1 - np.float32(_TRUST_IN_SHAPE) * shape) * pair.valid
+    return evidence * (1 - np.float32(_TRUST_IN_SHAPE) * pair.shape_in_common) * pair.valid
 
 
 def with_gaps_filled(evidence: Field) -> Field:
@@ -181,7 +184,7 @@ def over_scales(
     residual: Field, predicted: Field, pair: Comparison, scales: Sequence[tuple[float, int]], rng: np.random.Generator
 ) -> Field:
     """Sum over scales of log(1 + power of the standardised residual); large scales on coarser grids."""
-    brightness = np.maximum(pair.before.mean(axis=-1), pair.after.mean(axis=-1))
+    brightness = np.maximum(pair.before.values.mean(axis=-1), pair.after.values.mean(axis=-1))
     height, width = brightness.shape
     total = np.zeros((height, width), np.float32)
     for scale, step in scales:
@@ -191,15 +194,16 @@ def over_scales(
         smooth, expected, light = (gaussian(resample(field, *grid), sigma) for field in fields)
         texture = gradient_power(expected) / np.float32(step**2)
         darkness = np.square(1 / (light + np.float32(DARKNESS)))
-        power = standardised_power(smooth, texture, darkness, rng)
+        seen = resample(pair.seen, *grid)
+        power = standardised_power(smooth, texture, darkness, seen, pair.rounding, rng)
         total += resample(np.log1p(power), height, width)
     return total
 
 
-def within_range(residual: Field, before: Field, after: Field) -> Field:
-    """Take away residuals that overexposure explains: a white pixel may have been any amount brighter."""
-    cut_after = (after > _WHITE) & (residual < 0)
-    cut_before = (before > _WHITE) & (residual > 0)
+def within_range(residual: Field, clipped_before: Field, clipped_after: Field) -> Field:
+    """Take away residuals that overexposure explains: a clipped value may have been any amount brighter."""
+    cut_after = (clipped_after >= _CLIPPED) & (residual < 0)
+    cut_before = (clipped_before >= _CLIPPED) & (residual > 0)
     return np.where(cut_after | cut_before, np.float32(0), residual)
 
 
@@ -221,35 +225,46 @@ def log_colour(photo: Field) -> Field:
     return np.log(photo + DARKNESS)
 
 
-def global_prediction(x: Field, y: Field, valid: Field, rng: np.random.Generator) -> Field:
-    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights."""
+def global_prediction(
+    x: Field, y: Field, valid: Field, clipped_before: Field, clipped_after: Field, rng: np.random.Generator
+) -> Field:
+    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights.
+
+    Clipped values count as far as they contradict the map: what overexposure explains is taken to follow it.
+    """
     places = np.flatnonzero(valid.ravel() > 0)
     chosen = rng.choice(places, min(_SAMPLE, places.size), replace=False)
     terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), y.reshape(-1, 3)[chosen]
+    clipped = [share.reshape(-1, 3)[chosen] for share in (clipped_before, clipped_after)]
     weights: FloatArray = np.ones(len(chosen))
     ridge = _RIDGE * len(chosen) * np.eye(terms.shape[1])
+    followed = target
     for _ in range(_ROUNDS):
         weighted = terms * weights[:, None]
-        coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ target)
-        distance = np.abs(target - terms @ coefficients).sum(axis=1)
-        weights = _falling(distance, _GLOBAL_TOLERANCE)
+        coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ followed)
+        rest = within_range(target - terms @ coefficients, *clipped)
+        followed = terms @ coefficients + rest
+        weights = _falling(np.abs(rest).sum(axis=1), _GLOBAL_TOLERANCE)
     return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
 
 
-def local_residual(x: Field, y: Field, prediction: Field, valid: Field, sigma: float) -> Field:
-    """What is left of y - prediction after an affine map of x around each pixel (Gaussian window, ``sigma``)."""
+def local_residual(
+    x: Field, rest: Field, valid: Field, clipped_before: Field, clipped_after: Field, sigma: float
+) -> Field:
+    """What is left of ``rest`` after an affine map of x around each pixel (Gaussian window, ``sigma``)."""
     height, width = x.shape[:2]
     step = GRID if min(height, width) >= 16 * GRID else 1
     size = height // step, width // step
-    x_coarse, rest, seen = (resample(field, *size) for field in (x, y - prediction, valid))
-    fitted = np.zeros_like(rest)
+    x_coarse, target, counted = (resample(field, *size) for field in (x, rest, valid))
+    clipped = [resample(share, *size) for share in (clipped_before, clipped_after)]
+    fitted = np.zeros_like(target)
     for _ in range(_LOCAL_ROUNDS + 1):
-        distance = np.sqrt(((rest - fitted) ** 2).sum(axis=-1))
-        weights = _falling(distance, _LOCAL_TOLERANCE).astype(np.float32) * seen
-        slope, offset = _affine_around(x_coarse, rest, weights, sigma / step)
+        left = within_range(target - fitted, *clipped)
+        weights = _falling(np.sqrt((left**2).sum(axis=-1)), _LOCAL_TOLERANCE).astype(np.float32) * counted
+        slope, offset = _affine_around(x_coarse, fitted + left, weights, sigma / step)
         fitted = np.einsum("hwi,hwio->hwo", x_coarse, slope) + offset
     slope, offset = resample(slope, height, width), resample(offset, height, width)
-    return (y - prediction - np.einsum("hwi,hwio->hwo", x, slope) - offset) * valid[..., None]
+    return np.asarray(rest - np.einsum("hwi,hwio->hwo", x, slope) - offset)
 
 
 def _affine_around(x: Field, y: Field, weights: Field, sigma: float) -> tuple[Field, Field]:
@@ -277,21 +292,27 @@ def _falling(distance: FloatArray | Field, tolerance: float) -> FloatArray:
     return 1 / (1 + (distance / scale) ** 2) ** 2
 
 
-def standardised_power(residual: Field, texture: Field, darkness: Field, rng: np.random.Generator) -> Field:
+def standardised_power(
+    residual: Field, texture: Field, darkness: Field, seen: Field, rounding: float, rng: np.random.Generator
+) -> Field:
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
-    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels, may grow with ``texture``, the
-    squared gradient, and with ``darkness``, 1 / (c + value)^2.
+    ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with
+    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. To it the variance of ``rounding`` is
+    added, which photos without noise have, and which the pixels nearby share where these are plain.
     """
     height, width = residual.shape[:2]
-    sample = rng.choice(height * width, min(_SAMPLE, height * width), replace=False)
+    places = np.flatnonzero(seen.ravel() > 0)
+    sample = rng.choice(places, min(_SAMPLE, places.size), replace=False)
     rows = residual.reshape(-1, 3)
     power = _mahalanobis(rows, _robust_covariance(rows[sample])) / np.float32(3)
     causes = np.stack([np.ones(height * width, np.float32), texture.ravel(), darkness.ravel()], axis=1)
     variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
     even = rows / np.sqrt(variance)[:, None]
     standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
-    return standardised.reshape(height, width)
+    in_steps = np.square(rows).mean(axis=1) / (np.float32(rounding) * darkness.ravel())
+    both: Field = standardised * in_steps / (standardised + in_steps + np.float32(_TINY))
+    return both.reshape(height, width)
 
 
 def _robust_covariance(rows: Field) -> FloatArray:
@@ -326,89 +347,3 @@ def _causes_of_variance(power: Field, causes: Field) -> FloatArray:
         coefficients *= np.median(y / predicted) / _MEDIAN_OF_MEAN_SQUARE
         predicted = x @ coefficients + _TINY
     return coefficients / unit
-
-
-# ---- could it be an accident?
-
-
-def unchanged_pairs(
-    before: Field, after: Field, light: float, rng: np.random.Generator
-) -> Iterator[tuple[Field, Field]]:
-    """Yield each photo with its twin, in values of 0 .. 1; ``light`` is how much light varies between the photos."""
-    noise = noise_between(before, after)
-    for photo in (before, after):
-        yield photo, _twin(photo, noise, max(_LEAST_LIGHT, light), rng)
-
-
-def noise_between(before: Field, after: Field) -> float:
-    """Standard deviation of the noise of the difference, read off its fine grain where the photos are plain."""
-    grain = (after - before) - gaussian(after - before, 1.0)
-    kept = np.sqrt((1 - _CENTRE) ** 2 + _CENTRE_POWER - _CENTRE**2)  # of white noise, by the filter above
-    texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
-    plain = texture <= np.median(texture)
-    return _spread(grain[plain]) / kept
-
-
-_IMPULSE = np.zeros((15, 15), np.float32)
-_IMPULSE[7, 7] = 1
-_CENTRE = float(gaussian(_IMPULSE, 1.0)[7, 7])
-_CENTRE_POWER = float(np.square(gaussian(_IMPULSE, 1.0)).sum())
-
-
-def _twin(photo: Field, noise: float, light: float, rng: np.random.Generator) -> Field:
-    height, width = photo.shape[:2]
-    reach = _CLOUDS * max(height, width)
-    smooth, shape = (_cloud(height, width, reach, rng) for _ in range(2))
-    shade = np.tanh(shape / (np.sqrt(gradient_power(shape).mean()) * rng.uniform(*_SOFTNESS)))
-    lit = photo * np.exp(light * (smooth + shade))[..., None]
-    moved = ndimage.shift(lit, (*(_MISALIGNED * rng.standard_normal(2)), 0), order=1, mode="nearest")
-    noisy = moved + noise * rng.standard_normal(photo.shape)
-    return np.clip(noisy, 0, 1).astype(np.float32)
-
-
-def _cloud(height: int, width: int, reach: float, rng: np.random.Generator) -> Field:
-    """A smooth random field of spread 1."""
-    coarse = (max(2, round(side / reach * 4)) for side in (height, width))
-    field = resample(gaussian(rng.standard_normal(tuple(coarse)).astype(np.float32), 4.0), height, width)
-    return gaussian((field - field.mean()) / (field.std() + np.float32(1e-6)), 2.0)
-
-
-def _spread(values: Field) -> float:
-    """Standard deviation, by the median: changed places do not count."""
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
-
-
-@dataclass(frozen=True, eq=False)
-class AccidentTail:
-    """How high peaks are where nothing has changed: a fifth of them above ``start``, exponential from there."""
-
-    start: float
-
-    def p_values(self, peaks: FloatArray) -> FloatArray:
-        """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
-        scale = min(_SCALE, _SCALE_OF_START * self.start)
-        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
-
-
-def find_peaks(evidence: Field, valid: Field) -> FloatArray:
-    """Return the evidence of the places that have the highest around them.
-
-    About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
-    such places count with the least evidence there is.
-    """
-    width = max(3, round(_PLACE * max(evidence.shape)))
-    highest = ndimage.maximum_filter(evidence, width)
-    peaks = evidence[(evidence == highest) & (evidence > _NO_NOISE) & (valid > 0)].astype(np.float64)
-    level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
-    return np.append(peaks, np.full(max(1, level), _NO_NOISE))
-
-
-def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
-    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are."""
-    moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
-    return AccidentTail(max(_NO_NOISE, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
-
-
-def q_values(p_values: FloatArray) -> FloatArray:
-    """Benjamini and Hochberg's, over all peaks of the photo."""
-    return np.asarray(false_discovery_control(p_values))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,14 @@ _WRITTEN = {
 )
 @click.option("--align/--no-align", default=True, show_default=True, help="First lay BEFORE over AFTER.")
 @click.option(
+    "--same-scene", is_flag=True, help="You promise that both show one scene: it is not asked whether they do."
+)
+@click.option(
+    "--bits",
+    type=click.IntRange(1, 32),
+    help="Bits of whole numbers, of which white is the largest; by default as many as the numbers in the files need.",
+)
+@click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
@@ -68,6 +78,8 @@ def diff(
     method: str,
     alpha: float,
     align: bool,
+    same_scene: bool,
+    bits: int | None,
     out: Path,
     seed: int,
     force: bool,
@@ -79,7 +91,8 @@ def diff(
     Other light, shadows, noise and small movements of the camera do not count. Writes overlay.png, mask.png,
     scores.png (the evidence per pixel, 16 bits), regions.json, and report.html to look at.
 
-    Exit code: 0 something has changed, 1 nothing has, or the photos do not show one scene, 2 bad input.
+    Exit code: 0 something has changed, 1 nothing has, or the photos do not show one scene ("verdict" in the JSON
+    tells these apart: changed, unchanged, different scenes), 2 bad input.
 
     \b
     Example:
@@ -88,7 +101,7 @@ def diff(
       inlier diff photos/before.png photos/after.png --json -o changes --alpha 0.01
     """
     from inlier.cli._progress import stages
-    from inlier.images import detect_changes, read_photos
+    from inlier.images import detect_changes, read_photo
 
     with answering():
         check_folder(out)
@@ -96,9 +109,15 @@ def diff(
         check_outputs(written, (before, after), force=force)
         with stages(quiet=quiet) as stage:
             stage(f"reading {before} and {after}")
-            photos = read_photos(before, after)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                first, second = read_photo(before), read_photo(after)
             stage("comparing them")
-            changes = detect_changes(*photos, method=method, alpha=alpha, align=align, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # what it says is the sentence of the answer
+                changes = detect_changes(first, second, method, alpha, align, seed, same_scene=same_scene, bits=bits)
+            read = dict.fromkeys(str(said.message) for said in caught if said.category is UserWarning)
+            changes = replace(changes, notes=(*read, *changes.notes))
             content = {"before": str(before), "after": str(after), "seed": seed, **changes.to_dict()}
             stage(f"writing to {out}")
             page = _write(changes, content, out)
@@ -108,7 +127,7 @@ def diff(
         _print(changes)
     if not quiet:
         _say(changes, align, out, page)
-    if not changes.mask.any():
+    if changes.verdict != "changed":
         raise click.exceptions.Exit(NOTHING_FOUND)
 
 
@@ -136,6 +155,8 @@ def _print(changes: Changes) -> None:
     console.print(changes.sentence)
     if not changes.regions:
         return
+    if changes.caution:
+        console.print(changes.caution)
     table = Table("", "left", "top", "width", "height", "pixels", "evidence", "q-value")
     for column in table.columns:
         column.justify = "right"
@@ -149,6 +170,8 @@ def _print(changes: Changes) -> None:
 
 
 def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
+    for note in changes.notes:
+        say(f"Note: {note}")
     height, width = changes.mask.shape
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)

@@ -14,8 +14,9 @@ from PIL.PngImagePlugin import PngInfo
 from scipy import ndimage
 
 from inlier._typing import Mask
-from inlier.images.changes import Changes, Region
+from inlier.images.changes import Changes
 from inlier.images.rasters import Photo
+from inlier.images.regions import Region
 from inlier.report.pages import data_uri, find_template
 
 COLOUR = (255, 94, 0)  # of what has changed
@@ -135,6 +136,7 @@ def change_page(changes: Changes, content: Mapping[str, Any]) -> str:
     return str(
         page.render(
             sentence=changes.sentence,
+            said=[line for line in (changes.caution, *changes.notes) if line],
             content=content,
             before=data_uri(photo_jpeg(changes.before, _ON_THE_PAGE), "jpeg"),
             after=data_uri(photo_jpeg(changes.after, _ON_THE_PAGE), "jpeg"),

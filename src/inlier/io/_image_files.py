@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from inlier._checks import warn
@@ -21,7 +20,6 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import Codec, load
 from inlier.io.limits import DEFLATE_RATIO, check_unpacked_size, deflated_size, most_unpacked_bytes
-from inlier.io.read import eight_bits
 from inlier.io.table import Content, Request
 
 _COLOURS = ("red", "green", "blue")
@@ -29,7 +27,12 @@ _CHANNELS = {1: ("grey",), 2: ("grey", "alpha"), 3: _COLOURS, 4: (*_COLOURS, "al
 _CURE = "make it smaller"
 _KINDS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP", "PPM", "TGA")  # of Pillow's, those that start no programs
 _DEFLATE = (8, 32946)  # tiff's numbers for it
+_PLANES_APART, _PALETTE = 2, 3  # and for these
+_SAMPLES, _BITS, _EXTRA = 277, 258, 338  # and for tags
 _GREY_MODES = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
+_TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_HEIC = (b"ftyphei", b"ftyphev", b"ftypmif1", b"ftypavif")
+_UPRIGHT = {2: (0, True), 3: (2, False), 4: (2, True), 5: (3, True), 6: (3, False), 7: (1, True), 8: (1, False)}
 _PNG_KINDS = {3: 2, 4: 6}  # the format's numbers for colours, and for colours with alpha
 
 
@@ -86,14 +89,32 @@ class Tiff(Picture):
             page = file.pages[0]
             check_unpacked_size(path, int(page.size) * page.dtype.itemsize, _CURE)
             _check_strips(path, page)
-            if len(file.pages) > 1:
-                warn(f"{path} has {len(file.pages)} pages; the first is read.")
-            return np.asarray(page.asarray())
+            _warn_of_pages(path, len(file.pages))
+            return _as_pixels(page)
 
     def write(self, path: Path, content: Content) -> None:
         pixels = _flat_picture(path, content)
         photometric = "rgb" if pixels.ndim == 3 and pixels.shape[2] in (3, 4) else "minisblack"
         load("tifffile", "tiff").imwrite(path, pixels, compression="zlib", photometric=photometric)
+
+
+def _as_pixels(page: Any) -> Array:
+    """The page with its planes last, colours in place of a palette's numbers, upright as its tag says."""
+    pixels = np.asarray(page.asarray())
+    if pixels.ndim == 3 and int(page.planarconfig) == _PLANES_APART:
+        pixels = np.moveaxis(pixels, 0, -1)
+    if int(page.photometric) == _PALETTE and page.colormap is not None:
+        pixels = np.moveaxis(np.asarray(page.colormap)[:, pixels] >> 8, 0, -1).astype(np.uint8)
+    if "Orientation" in page.tags:
+        turned, flipped = _UPRIGHT.get(int(page.tags["Orientation"].value), (0, False))
+        pixels = np.rot90(pixels, turned)
+        pixels = pixels[:, ::-1] if flipped else pixels
+    return np.ascontiguousarray(pixels)
+
+
+def _warn_of_pages(path: Path, count: int) -> None:
+    if count > 1:
+        warn(f"{path} has {count} pages; the first is read.")
 
 
 def _check_strips(path: Path, page: Any) -> None:
@@ -162,32 +183,90 @@ def _write_sixteen_bits(path: Path, pixels: Array) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(framed))
 
 
-def as_looked_at(path: Path) -> NDArray[np.uint8]:
-    """Read a photo of any kind that Pillow knows; see `inlier.io.read_photo`."""
+def as_looked_at(path: Path) -> Array:
+    """Read a photo of any kind that Pillow knows, or tifffile; see `inlier.io.read_photo`."""
     if path.is_dir():
         raise UnusableFileError(f"{path} is a folder; name an image file in it.")
     if not path.exists():
         raise FileNotFoundError(f"There is no photo at {path}.")
     try:
-        with _opened(path) as image:
-            return _on_white(image)
-    except UnusableFileError:
+        return _colours(path)
+    except (UnusableFileError, ImportError):
         raise
     except Exception as error:  # Pillow raises many kinds on damaged files
-        reason = "it is no image of a known kind" if isinstance(error, UnidentifiedImageError) else str(error)
-        reason = " ".join(reason.split()) or type(error).__name__
+        reason = _no_image(path) if isinstance(error, UnidentifiedImageError) else str(error)
+        reason = " ".join(reason.split()).rstrip(". ") or type(error).__name__
         raise UnusableFileError(
             f"{path} could not be read as an image: {reason}. Save it again as PNG or JPEG."
         ) from error
 
 
-def _on_white(image: Image.Image) -> NDArray[np.uint8]:
-    """The image upright, in 8 bits, with white where it is transparent."""
-    is_grey = image.mode in _GREY_MODES
+def _no_image(path: Path) -> str:
+    with path.open("rb") as stream:
+        is_heic = stream.read(16)[4:].startswith(_HEIC)
+    return "it is a HEIC or AVIF file, which is not read here" if is_heic else "it is no image of a known kind"
+
+
+def _colours(path: Path) -> Array:
+    """Pixels of a photo, upright, grey or red, green and blue; with their opacity where anything is transparent."""
+    try:
+        with _opened(path) as image:
+            if not _is_deep_tiff(image):
+                n_frames = 1 if image.format in ("JPEG", "MPO") else getattr(image, "n_frames", 1)
+                pixels, is_opaque = _by_pillow(image, path)
+                n_opacity = 0 if is_opaque else 1
+            else:
+                n_frames, pixels = 1, None
+    except UnidentifiedImageError:
+        with path.open("rb") as stream:
+            if not stream.read(4).startswith(_TIFF_STARTS):
+                raise
+        n_frames, pixels = 1, None
+    if pixels is None:
+        pixels, n_opacity = _by_tifffile(path)
+    _warn_of_pages(path, n_frames)
+    return _without_full_opacity(pixels, n_opacity)
+
+
+def _is_deep_tiff(image: ImageFile.ImageFile) -> bool:
+    """Whether Pillow would scramble it: several planes of more than 8 bits."""
+    tags = getattr(image, "tag_v2", None)
+    return tags is not None and tags.get(_SAMPLES, 1) > 1 and max(tags.get(_BITS, (1,))) > 8
+
+
+def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
+    if image.format == "PNG" and image.tile and image.tile[0][3] in ("RGB;16B", "RGBA;16B", "LA;16B"):
+        deep = _sixteen_bits(image, path)
+        return deep, deep.shape[2] == 3
     upright = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
-        return eight_bits(np.asarray(upright))
-    if {"A", "a"} & set(image.getbands()) or "transparency" in image.info:
-        clear = upright.convert("RGBA")
-        upright = Image.alpha_composite(Image.new("RGBA", clear.size, (255, 255, 255, 255)), clear)
-    return np.asarray(upright.convert("L" if is_grey else "RGB"))
+        return np.asarray(upright), True
+    is_opaque = not ({"A", "a"} & set(image.getbands()) or "transparency" in image.info)
+    is_grey = image.mode in _GREY_MODES
+    if is_opaque:
+        return np.asarray(upright.convert("L" if is_grey else "RGB")), True
+    clear = np.asarray(upright.convert("RGBA"))
+    return (clear[..., [0, 3]] if is_grey else clear), False
+
+
+def _by_tifffile(path: Path) -> tuple[Array, int]:
+    """The first page, and how many of its planes are opacity; of more than three planes the first three."""
+    pixels = Tiff().pixels(path)
+    with load("tifffile", "tiff").TiffFile(path) as file:
+        extra = file.pages[0].tags.get(_EXTRA)
+    kinds = () if extra is None else np.atleast_1d(extra.value)
+    n_opacity = int(any(int(kind) in (1, 2) for kind in kinds[-1:]))
+    colours = pixels[..., : pixels.shape[2] - n_opacity]
+    if colours.shape[2] not in (1, 3):
+        kept = 3 if colours.shape[2] > 3 else 1
+        warn(f"{path} has {colours.shape[2]} planes; the first {'three are' if kept == 3 else 'is'} read as colours.")
+        colours = colours[..., :kept]
+    return np.concatenate([colours, pixels[..., pixels.shape[2] - n_opacity :]], axis=2), n_opacity
+
+
+def _without_full_opacity(pixels: Array, n_opacity: int) -> Array:
+    if n_opacity:
+        opacity = pixels[..., -1]
+        if opacity.min() == opacity.max() != 0:
+            pixels = pixels[..., :-1]
+    return pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels

@@ -191,20 +191,21 @@ def read_image(path: str | Path) -> Array:
         return codec.pixels(path)
 
 
-def read_photo(path: str | PathLike[str]) -> NDArray[np.uint8]:
-    """Read an image file as it should be looked at.
+def read_photo(path: str | PathLike[str]) -> Array:
+    """Read an image file upright, with the numbers that are stored in it.
 
-    The EXIF orientation is applied, transparency is laid on white, 16 bits are brought to 8, of several frames
-    the first is taken. A grey image stays grey: one channel.
+    Of several pages or frames the first is taken, of more than three planes the first three, with a warning. A grey
+    image stays grey: one channel. Where anything is transparent, a last channel says how opaque each pixel is.
 
     Parameters
     ----------
     path : path
-        Any image file that Pillow reads; its content says of which kind, not its suffix.
+        Any image file that Pillow reads, and any tiff; its content says of which kind, not its suffix.
 
     Returns
     -------
-    ndarray of uint8, shape (height, width, 3), or (height, width) if grey
+    ndarray of shape (height, width), (height, width, 2), (height, width, 3) or (height, width, 4)
+        In 8 or 16 bits or floating point, as stored; grey or red, green and blue, and opacity if there are 2 or 4.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def read_photo(path: str | PathLike[str]) -> NDArray[np.uint8]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGBA", (64, 48), (255, 0, 0, 0)).save(Path(folder) / "clear.png")
     ...     read_photo(Path(folder) / "clear.png")[0, 0].tolist()
-    [255, 255, 255]
+    [255, 0, 0, 0]
     """
     from inlier.io._image_files import as_looked_at
 

@@ -1,0 +1,129 @@
+"""Could it be an accident? Twins of the photos, in which nothing has changed, and the tail of their evidence.
+
+What evidence looks like where nothing has changed says how sure we may be of the rest. Each photo is
+compared with a twin of itself. The twin stands in other light, as much other as the light of the two photos differs; it
+is moved by a fraction of a pixel, as far as photos are never aligned; and it has the noise that the two photos have
+between them. Every step of the comparison is then the same as for the two photos, so that whatever the steps do to the
+evidence (saturation, textures, borders) is in the twins' evidence too.
+
+A photo holds about as many independent places as its evidence has local maxima, the peaks. The tail of accident starts
+where the highest fifth of the twins' peaks does. Evidence is a logarithm of power in units of the noise: if the photos
+are some times as noisy as the twins, as they are where they differ in ways that twins do not, the evidence is higher by
+a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
+power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
+generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
+scale falls with the start. Photos without noise differ by rounding all the same: the tail starts no lower than the
+evidence of that. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
+bound the share of accidents among what is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import ndimage
+from scipy.stats import false_discovery_control
+
+from inlier._typing import FloatArray
+from inlier.images.change_evidence import Comparison, View
+from inlier.images.rasters import Field, gaussian, gradient_power, resample
+
+# the twins
+_MISALIGNED = 0.25  # working pixels, standard deviation: what alignment leaves
+_CLOUDS = 0.12  # of the longer side: how far shades and smooth light extend
+_SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
+
+# the tail
+_PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
+_TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
+_LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
+_SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
+_SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
+_OF_ROUNDING = 0.693  # log(1 + 1): evidence where one scale differs by as much as rounding
+
+
+def unchanged_pairs(
+    before: View, after: View, pair: Comparison, rng: np.random.Generator
+) -> Iterator[tuple[View, View]]:
+    """Yield each photo with its twin, in light that varies as much as between the photos."""
+    noise = noise_between(before.values, after.values, pair.seen)
+    for photo in (before, after):
+        yield photo, _twin(photo, noise, pair.light, rng)
+
+
+def noise_between(before: Field, after: Field, seen: Field) -> float:
+    """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
+    grain = (after - before) - gaussian(after - before, 1.0)
+    kept = np.sqrt((1 - _CENTRE) ** 2 + _CENTRE_POWER - _CENTRE**2)  # of white noise, by the filter above
+    texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
+    texture = np.where(seen > 0, texture, np.inf)
+    plain = texture <= np.median(texture[seen > 0])
+    return _spread(grain[plain]) / kept
+
+
+_IMPULSE = np.zeros((15, 15), np.float32)
+_IMPULSE[7, 7] = 1
+_CENTRE = float(gaussian(_IMPULSE, 1.0)[7, 7])
+_CENTRE_POWER = float(np.square(gaussian(_IMPULSE, 1.0)).sum())
+
+
+def _twin(photo: View, noise: float, light: float, rng: np.random.Generator) -> View:
+    height, width = photo.values.shape[:2]
+    reach = _CLOUDS * max(height, width)
+    smooth, shape = (_cloud(height, width, reach, rng) for _ in range(2))
+    shade = np.tanh(shape / (np.sqrt(gradient_power(shape).mean()) * rng.uniform(*_SOFTNESS)))
+    lit = photo.values * np.exp(light * (smooth + shade))[..., None]
+    moved = ndimage.shift(lit, (*(_MISALIGNED * rng.standard_normal(2)), 0), order=1, mode="nearest")
+    noisy = moved + noise * rng.standard_normal(moved.shape)
+    rounded = np.clip(np.round(noisy / photo.step) * photo.step, 0, 1).astype(np.float32)
+    return View(rounded, np.maximum(photo.clipped, rounded >= 1), photo.step)
+
+
+def _cloud(height: int, width: int, reach: float, rng: np.random.Generator) -> Field:
+    """A smooth random field of spread 1."""
+    coarse = (max(2, round(side / reach * 4)) for side in (height, width))
+    field = resample(gaussian(rng.standard_normal(tuple(coarse)).astype(np.float32), 4.0), height, width)
+    return gaussian((field - field.mean()) / (field.std() + np.float32(1e-6)), 2.0)
+
+
+def _spread(values: Field) -> float:
+    """Standard deviation, by the median: changed places do not count."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+
+
+@dataclass(frozen=True, eq=False)
+class AccidentTail:
+    """How high peaks are where nothing has changed: a fifth of them above ``start``, exponential from there."""
+
+    start: float
+
+    def p_values(self, peaks: FloatArray) -> FloatArray:
+        """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
+        scale = min(_SCALE, _SCALE_OF_START * self.start)
+        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
+
+
+def find_peaks(evidence: Field, valid: Field) -> FloatArray:
+    """Return the evidence of the places that have the highest around them.
+
+    About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
+    such places count without any.
+    """
+    width = max(3, round(_PLACE * max(evidence.shape)))
+    highest = ndimage.maximum_filter(evidence, width)
+    peaks = evidence[(evidence == highest) & (evidence > 0) & (valid > 0)].astype(np.float64)
+    level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
+    return np.append(peaks, np.zeros(max(1, level)))
+
+
+def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
+    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are."""
+    moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
+    return AccidentTail(max(_OF_ROUNDING, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
+
+
+def q_values(p_values: FloatArray) -> FloatArray:
+    """Benjamini and Hochberg's, over all peaks of the photo."""
+    return np.asarray(false_discovery_control(p_values))
