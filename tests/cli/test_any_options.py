@@ -103,6 +103,8 @@ MATCH = {
     "--no-whiten": (),
     "--transpose": (),
     "--same-columns": (),
+    "--x": COLUMNS,
+    "--y": COLUMNS,
     "--format": ("csv", "npy", ".tsv", "parquet", "no", ""),
     "--group": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
     "--stratum": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),

@@ -219,7 +219,7 @@ def test_too_few_pairs_for_alpha():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["x.npy"], "Missing argument 'Y'"),
+        (["x.npy"], "Only x.npy is named. Name the file with the partners of its rows as well"),
         (["x.npy", "absent.npy"], "there is no file absent.npy"),
         (["x.npy", "y.csv"], "column 'id' of y.csv does not hold numbers (for example"),
         (["x.csv", "y.csv", "--key", "name"], "x.csv has no column named 'name'; it has id, a0"),

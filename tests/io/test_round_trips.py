@@ -23,8 +23,9 @@ MIXED = {
 }
 
 EXACT_TABLES = [".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".feather"]
+EXACT_TABLES += [".jsonl", ".ndjson", ".jsonl.gz"]
 EXACT_TABLES += [".h5", ".hdf5", ".zarr", ".nii", ".nii.gz", ".vec", ".vec.gz", ".xlsx"]
-WITH_NAMES = [".npz", ".csv", ".csv.gz", ".tsv", ".xlsx", ".parquet", ".feather", ".h5", ".zarr"]
+WITH_NAMES = [".jsonl", ".npz", ".csv", ".csv.gz", ".tsv", ".xlsx", ".parquet", ".feather", ".h5", ".zarr"]
 CLOUDS = [".ply", ".pcd", ".las", ".laz", ".xyz"]
 PICTURES = [".png", ".jpg", ".jpeg", ".tif", ".tiff"]
 

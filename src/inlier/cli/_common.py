@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlier.cli._one_file import is_ours as beside_rows_of
+from inlier.cli._one_file import write_beside_rows
 from inlier.cli._outputs import (
     BadInput,
     Output,
@@ -91,6 +93,22 @@ def answering() -> Iterator[None]:
         ) from error
 
 
+class ReadsFiles(click.Command):
+    """A command whose help names the formats that it reads, off their table, where it says FORMATS."""
+
+    def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, with the formats in it."""
+        from inlier.io import FORMATS, Kind
+
+        kinds = [format for format in FORMATS if self.name != "register" or format.kind is not Kind.PICTURE]
+        suffixes = [suffix[1:] for format in kinds for suffix in format.suffixes if not suffix.endswith(".gz")]
+        plain, self.help = self.help, (self.help or "").replace("FORMATS", ", ".join(suffixes))
+        try:
+            super().format_help_text(context, formatter)
+        finally:
+            self.help = plain
+
+
 def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add what every command with an answer per pair takes: how sure it is, where it goes, how it is said, the seed.
 
@@ -137,14 +155,16 @@ class Job:
     force: bool = False  # to overwrite what is no earlier output
     others: tuple[Output, ...] = ()  # what else is written
     notes: list[str] = field(default_factory=list)  # what was left out or noticed, in sentences
-    headings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of the files that have names for them
+    headings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of X and y, where they have names
+    rows_of: str | None = None  # the one file that holds both sides of each pair, if there is one
 
     @property
     def _written(self) -> list[Output]:
         """The files that will be written."""
         files = [*self.others]
         if self.output not in (None, STDOUT):
-            files.append(Output("-o", "Pairs", self.output, is_pairs))
+            is_ours = is_pairs if self.rows_of is None else beside_rows_of(self.rows_of)
+            files.append(Output("-o", "Pairs", self.output, is_ours))
         return files if self.report is None else [*files, Output("--report", "Report", self.report, is_page)]
 
     def check_outputs(self, *further: str) -> None:
@@ -188,7 +208,7 @@ class Job:
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
         )
         name = {**options, **_OPTION_OF, **tables}.get(said.parameter, said.parameter)
-        headings = self.headings.get(name, ())
+        headings = self.headings.get(said.parameter, ())
         return _COLUMN_NUMBERS.sub(lambda found: _named(found[0], headings), said.naming(name))
 
     def _as_option(self, setting: re.Match[str]) -> str:
@@ -207,8 +227,15 @@ class Job:
         notes = list(dict.fromkeys(self.notes))
         for source in self.sources:
             notes = [note.replace(source, "standard input") if name_of(source) == "-" else note for note in notes]
-        names = tuple(_in_utf8(name_of(source)) for source in self.sources)
+        sources = self.sources if self.rows_of is None else (self.rows_of,)
+        names = tuple(_in_utf8(name_of(source)) for source in sources)
         return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, notes)))
+
+    @property
+    def adds_to_rows(self) -> bool:
+        """Whether the output is the one input with the results beside its rows."""
+        is_table = self.output not in (None, STDOUT) and self.output.suffix.lower() not in (".json", ".npy")
+        return self.rows_of is not None and is_table
 
     def write_pairs(self, summary: MatchSummary) -> None:
         """Write a row per pair, by the suffix; as npy the mask alone."""
@@ -216,6 +243,10 @@ class Job:
 
         if self.output == STDOUT:
             print_csv([summary.columns()])
+        elif self.adds_to_rows:
+            assert self.rows_of is not None
+            assert self.output is not None
+            write_beside_rows(self.rows_of, self.output, [summary.columns()], quiet=self.quiet)
         elif self.output is not None and self.output.suffix.lower() == ".json":
             with written_beside(self.output) as beside, beside.open("w", encoding="utf-8") as stream:
                 stream.writelines(summary.json_parts(indent=1))

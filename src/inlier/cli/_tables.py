@@ -39,15 +39,20 @@ format_option = click.option(
 
 
 @contextmanager
-def standard_input(sources: tuple[str, str], format_of_stdin: str | None) -> Iterator[tuple[str, str]]:
-    """The sources, with a file in place of -; what is said of it names standard input."""
+def standard_input(
+    sources: tuple[str, str], format_of_stdin: str | None, *, is_one: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The sources, with a file in place of -; what is said of it names standard input.
+
+    With ``is_one`` both are the same file.
+    """
     n_streams = sources.count(str(STDOUT))
     if n_streams == 0:
         if format_of_stdin is not None:
             raise BadInput("--format says what standard input holds, but neither file is -. Leave it out.")
         yield sources
         return
-    if n_streams == 2:
+    if n_streams == 2 and not is_one:
         raise BadInput("Only one of the two files can be -, standard input.")
     suffix = _suffix(format_of_stdin)
     with tempfile.TemporaryDirectory(prefix="inlier-") as folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from inlier.cli._common import (
     NOTHING_FOUND,
     STDOUT,
     Job,
+    ReadsFiles,
     answer_options,
     answering,
     check_numbers,
@@ -23,6 +25,7 @@ from inlier.cli._common import (
     without_codes,
 )
 from inlier.cli._learning import Wanted, learning_options
+from inlier.cli._one_file import check_one, side_options, sides, write_beside_rows
 from inlier.cli._outputs import BadInput, print_csv
 from inlier.cli._progress import bytes_read, stages
 from inlier.cli._repair import Repairing, RepairWanted, columns_of_file, repair_options
@@ -55,9 +58,9 @@ class _Settings:
         return self.method == "calibrated" and self.splits == 1
 
 
-@click.command()
+@click.command(cls=ReadsFiles)
 @click.argument("x", metavar="X")
-@click.argument("y", metavar="Y")
+@click.argument("y", metavar="[Y]", required=False)
 @click.option(
     "--method",
     type=click.Choice(["calibrated", "row-sum", "eigenvector"]),
@@ -91,6 +94,7 @@ class _Settings:
     help="Columns to compare, all if not given; ^A,^B leaves some out, of each file those that it has. Twice: of X, "
     "then of Y; * is all.",
 )
+@side_options
 @click.option(
     "--pairs",
     metavar="PAIRS",
@@ -131,9 +135,11 @@ def match(
     context: click.Context,
     /,
     x: str,
-    y: str,
+    y: str | None,
     keys: tuple[str, ...],
     columns: tuple[str, ...],
+    columns_x: str | None,
+    columns_y: str | None,
     pairs: str | None,
     transpose: bool,
     format_of_stdin: str | None,
@@ -157,12 +163,12 @@ def match(
     """Tell which rows of X and Y are real pairs.
 
     Row i of file X belongs with row i of file Y, or rows with the same id do (--key), or a table says who belongs
-    together (--pairs). The suffix says how a file is read: npy, npz, csv, tsv, txt, vec (.gz too), xlsx, parquet,
-    feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii, nii, png, jpg, tiff; - is standard input (--format). One of
-    several arrays or sheets in a file is named after a colon, as in data.npz:x. Rows and columns count from 0.
+    together (--pairs), or both are columns of one file (--x and --y). The suffix says how a file is read: FORMATS
+    (text with .gz, too); - is standard input (--format). One of several arrays or sheets in a file is named after a
+    colon, as in data.npz:x. Rows and columns count from 0.
 
-    Large npy, zarr and hdf5 files are read in stretches and need not fit into memory; --report, --splits and --key
-    look at all pairs at once.
+    Large npy, zarr and hdf5 files, and vectors in parquet, are read in stretches and need not fit into memory;
+    --report, --splits and --key look at all pairs at once.
 
     Exit code 0: pairs were found; 1: none was; 2: something was wrong with the input.
 
@@ -175,16 +181,26 @@ def match(
     """
     chosen = _Settings(**settings)
     labels = {name: column for name, column in (("groups", group), ("strata", stratum)) if column is not None}
-    with answering(), standard_input((x, y), format_of_stdin) as sources:
+    with answering(), ExitStack() as stack:
+        is_one = y is None
+        first, second, columns = sides(x, y, columns, columns_x, columns_y)
+        sources = stack.enter_context(standard_input((first, second), format_of_stdin, is_one=is_one))
+        if is_one:
+            check_one(
+                {"--key": keys, "--pairs": pairs, "--transpose": transpose, "--repair": repair, "--suspects": suspects}
+            )
+        rows_of = sources[0] if is_one and sources[0] == sources[1] else None
         wanted = Wanted(map_file, new_file, clean_file, same_columns)
         repairs = RepairWanted(repair, suspects, unmatched)
-        job = Job(context, sources, output, report, as_json, quiet, force, (*wanted.outputs, *repairs.outputs))
+        others = (*wanted.outputs, *repairs.outputs)
+        job = Job(context, sources, output, report, as_json, quiet, force, others, rows_of=rows_of)
         how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
         repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
         wanted.check(chosen.is_calibrated, pairs)
         job.check_outputs(*([] if pairs is None else [pairs]))
-        stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
+        with job.noting():
+            stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
     if summary.n_inliers == 0:
@@ -196,13 +212,13 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
     from inlier.report.match_summary import summarise
 
     with stages(quiet=job.quiet) as stage, job.noting():
-        stage(f"reading {' and '.join(job.sources)}")
+        stage(f"reading {' and '.join(dict.fromkeys(job.sources))}")
         tables = how.read(job)
         codes = list(how.codes)
         becomes = AS_GAPS if chosen.is_calibrated else AS_NUMBERS
         first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
         pairing = how.pair(first, second)
-        job.headings.update({name: of.columns for name, of in zip(job.sources, tables, strict=True) if of.columns})
+        job.headings.update({name: of.columns for name, of in zip(("X", "y"), tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
         given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
@@ -264,6 +280,8 @@ def _match_stored(chosen: _Settings, job: Job, tables: tuple[StoredRows, StoredR
 
         if output == STDOUT:
             print_csv(counted(*fitted.columns))
+        elif output is not None and job.adds_to_rows:
+            write_beside_rows(job.sources[0], output, counted(*fitted.columns), quiet=job.quiet)
         elif output is not None and suffix != ".json":
             written = {"inlier": fitted.columns["inlier"]} if suffix == ".npy" else fitted.columns
             write_blocks(output, written, fitted.n_pairs, counted)

@@ -15,6 +15,7 @@ import click
 from inlier.cli._common import (
     NOTHING_FOUND,
     Job,
+    ReadsFiles,
     answer_options,
     answering,
     check_numbers,
@@ -43,7 +44,7 @@ _CLOUD_MODELS = ("rigid", "similarity")
 _OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # options that say something of pairs
 
 
-@click.command()
+@click.command(cls=ReadsFiles)
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", metavar="TARGET")
 @click.option(
@@ -131,8 +132,8 @@ def register(
 
     Two point clouds are taken as they are, and nothing has to be set: no pairs, no voxel size. Or most of some pairs
     may be wrong: a table says which points belong together (--pairs), or points with the same id do (--key), or point i
-    of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is read: npy, npz, csv, tsv, txt
-    (.gz too), parquet, feather, hdf5, zarr, ply, pcd, xyz, las, laz, gii. Rows count from 0.
+    of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is read: FORMATS (text
+    with .gz, too). Rows count from 0.
 
     Exit code 0: a transformation was found; 1: none is sure, and nothing was written; 2: something was wrong with the
     input.

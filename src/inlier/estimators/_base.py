@@ -29,6 +29,7 @@ from inlier.rows import (
     unit_rows,
     whitened_rows,
 )
+from inlier.rows.frames import holds_vectors
 
 if TYPE_CHECKING:
     from inlier.report import MatchReport
@@ -150,19 +151,24 @@ class PairMatcher(BaseEstimator):
         if self._labels_y is not None and self._labels_y.equals(self._labels):
             self._labels_y = None
         if type(X) is np.ndarray and type(y) is np.ndarray:  # no labels to compare, no names to look for
-            self.n_features_in_ = X.shape[1]
+            self.n_features_in_ = table_x.shape[1]
             self.__dict__.pop("feature_names_in_", None)
             return table_x, table_y
         check_same_index(X, y)
-        named = X if isinstance(table_x, np.ndarray) else table_x
-        validate_data(self, named, skip_check_array=True)  # records n_features_in_ and feature_names_in_
+        validate_data(self, as_named(X, table_x), skip_check_array=True)  # n_features_in_ and feature_names_in_
         return table_x, table_y
 
 
+def as_named(data: Any, table: Array) -> Any:
+    """What names of columns are read off: what was given, if its columns are those of the table it became."""
+    is_as_given = isinstance(table, np.ndarray) and getattr(data, "shape", table.shape) == table.shape
+    return data if is_as_given else table
+
+
 def column_names(table: Any) -> tuple[str, ...] | None:
-    """Names of a frame's columns, if all of them are texts."""
+    """Names of a frame's columns, if all of them are texts and each is a column of the table."""
     names = getattr(table, "columns", None)
-    if names is None or getattr(table, "ndim", 2) != 2:
+    if names is None or getattr(table, "ndim", 2) != 2 or holds_vectors(table):
         return None
     names = tuple(names)
     return names if all(isinstance(name, str) for name in names) else None
@@ -187,7 +193,7 @@ class RowNames:
     @staticmethod
     def of(y: Any, rest: Any = None) -> RowNames:
         """Names of y, and of the rows without a partner."""
-        flat = getattr(y, "ndim", 2) == 1
+        flat = getattr(y, "ndim", 2) == 1 and not holds_vectors(y)
         columns = column_names(y)
         if flat and getattr(y, "name", None) is not None:
             columns = (str(y.name),)

@@ -18,7 +18,7 @@ from inlier._checks import check_count, check_paired, warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.new_pairs import FEWEST_NEW, null_of_few, null_of_new_pairs
 from inlier.calibration.p_values import calibrate
-from inlier.estimators._base import PairMatcher, RowNames, column_names, row_labels
+from inlier.estimators._base import PairMatcher, RowNames, as_named, column_names, row_labels
 from inlier.estimators._learned import Learned
 from inlier.exceptions import DependenceWarning, ParameterError
 from inlier.result import MatchResult
@@ -35,6 +35,7 @@ _UNLIKE = (
 
 def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
     """Values as a frame of the kind of ``like``, with its row labels; as an array where it is none."""
+    like = like.to_frame() if getattr(like, "ndim", 2) == 1 and hasattr(like, "to_frame") else like  # vectors
     if row_labels(like) is not None:
         return type(like)(values, index=like.index, columns=list(columns))
     if column_names(like) is not None and hasattr(like, "schema"):
@@ -179,7 +180,7 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
 
     def _read_new_x(self, X: Any) -> Array:
         table = as_table(X, "X")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_data(self, as_named(X, table), reset=False, skip_check_array=True)
         return to_host(table)
 
 
@@ -322,7 +323,7 @@ class LearnedMap(NewPairs):
         if table_x.shape[0] != n or table_y.shape[0] != n:
             seen = f"X has {table_x.shape[0]:,} rows and y has {table_y.shape[0]:,}"
             raise ValueError(f"The matcher was fitted to {n:,} pairs, but {seen}. Give the tables of the fit.")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_data(self, as_named(X, table_x), reset=False, skip_check_array=True)
         names, was = column_names(y), self._names_y.columns
         same_names = names is None or was is None or names == was
         if table_y.shape[1] != self.n_outputs_ or not same_names:

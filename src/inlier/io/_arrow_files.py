@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import BlockCodec, Columns, ReadBlocks, load
 from inlier.io.limits import check_unpacked_size
-from inlier.io.table import Content, Request, by_column, not_a_number, wanted_columns
+from inlier.io.table import Content, Request, by_column, no_vectors, not_a_number, vectors_alone, wanted_columns
+from inlier.rows.vectors import NotVectorsError, are_lists, from_arrow_lists, hold_numbers
+
+if TYPE_CHECKING:
+    from inlier.io.add_columns import BlocksInTurn
 
 _CURE = "choose fewer columns"
 _BATCH = 65536  # rows that are read at a time
@@ -38,6 +42,24 @@ class ArrowColumns(BlockCodec):
 
 class _ArrowFile(ArrowColumns):
     """A format of Arrow's own."""
+
+    family = "arrow"
+
+    @abstractmethod
+    def batches(self, path: Path) -> AbstractContextManager[tuple[Any, Iterator[Any]]]:
+        """The schema of a file, and its rows a batch at a time."""
+
+    def write_rows_with(self, other: Any, source: Path, path: Path, further: BlocksInTurn) -> None:
+        arrow = load("pyarrow", "parquet")
+        with other.batches(source) as (schema, batches), ExitStack() as stack:
+            kept, writer = [name for name in schema.names if name not in further.names], None
+            for batch in batches:
+                batch.validate(full=True)
+                table, added = arrow.Table.from_batches([batch]).select(kept), as_arrow(further.take(len(batch)))
+                for name in added.column_names:
+                    table = table.append_column(name, added[name])
+                writer = writer or stack.enter_context(self._writer(path, table.schema))
+                writer.write_table(table)
 
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
         tables = map(as_arrow, blocks)
@@ -60,9 +82,12 @@ class Parquet(_ArrowFile):
 
     def read(self, request: Request) -> Content:
         """Read a stretch of rows at a time; of ids that repeat, each once."""
-        keys = [] if request.key is None else [request.key]
+        with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
+            keys = [
+                field.name for field in file.schema_arrow if field.name == request.key and not are_lists(field.type)
+            ]
         with load("pyarrow.parquet", "parquet").ParquetFile(request.path, read_dictionary=keys) as file:
-            names = wanted_columns(request, list(file.schema_arrow.names))
+            names = _names_to_read(file.schema_arrow, request)
             _check_types(file.schema_arrow, names, request)
             check_unpacked_size(request.path, 8 * file.metadata.num_rows * len(names), _CURE)
             batches, n_bytes = [], 0
@@ -74,6 +99,22 @@ class Parquet(_ArrowFile):
         arrow = load("pyarrow", "parquet")
         table = arrow.Table.from_batches(batches).select(names) if batches else file.schema_arrow.empty_table()
         return _columns(table, request.path)
+
+    def open(self, request: Request) -> Mapping[str, Any]:
+        """The column of vectors that is wanted, unread; none where that is not one column of fractions."""
+        from inlier.io._vector_columns import VectorsInParquet
+
+        with load("pyarrow.parquet", "parquet").ParquetFile(request.path) as file:
+            names = _names_to_read(file.schema_arrow, request)
+            _check_types(file.schema_arrow, names, request)
+            kind = file.schema_arrow.field(names[0]).type
+        is_one = len(names) == 1 and are_lists(kind) and hold_numbers(kind)
+        return {names[0]: VectorsInParquet(request.path, names[0])} if is_one else {}
+
+    @contextmanager
+    def batches(self, path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+        with load("pyarrow.parquet", "parquet").ParquetFile(path) as file:
+            yield file.schema_arrow, (batch for batch in file.iter_batches(_BATCH) if len(batch))
 
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         return load("pyarrow.parquet", "parquet").ParquetWriter(path, schema)
@@ -90,22 +131,45 @@ class Feather(_ArrowFile):
         arrow, ipc = load("pyarrow", "feather"), load("pyarrow.ipc", "feather")
         with arrow.memory_map(str(request.path)) as source:
             reader = ipc.open_file(source)
-            names = wanted_columns(request, list(reader.schema.names))
+            names = _names_to_read(reader.schema, request)
             _check_types(reader.schema, names, request)
             check_unpacked_size(request.path, _announced_bytes(request.path), _CURE)
             table = reader.read_all().select(names)
             table.validate(full=True)  # lengths and places that a damaged file has wrong would lead anywhere in memory
             return _columns(table, request.path)
 
+    @contextmanager
+    def batches(self, path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+        with load("pyarrow", "feather").memory_map(str(path)) as source:
+            reader = load("pyarrow.ipc", "feather").open_file(source)
+            check_unpacked_size(path, _announced_bytes(path), _CURE)
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+            yield reader.schema, (batch for batch in batches if len(batch))
+
     def _writer(self, path: Path, schema: Any) -> AbstractContextManager[Any]:
         ipc = load("pyarrow.ipc", "feather")
         return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
 
+def _names_to_read(schema: Any, request: Request) -> list[str]:
+    vectors = [field.name for field in schema if are_lists(field.type) and hold_numbers(field.type)]
+    return vectors_alone(wanted_columns(request, list(schema.names)), vectors, request)
+
+
 def _columns(table: Any, path: Path) -> dict[str, Array]:
     if table.num_rows == 0:
         raise UnusableFileError(f"{path} has columns but no rows.")
-    return {name: from_arrow(table[name], path) for name in table.column_names}
+    return {name: _values(table[name], name, path) for name in table.column_names}
+
+
+def _values(column: Any, name: str, path: Path) -> Array:
+    """A column as it is, or the vectors in it as a table."""
+    if not are_lists(column.type):
+        return from_arrow(column, path)
+    try:
+        return from_arrow_lists(column)
+    except NotVectorsError as error:
+        raise no_vectors(name, path, error) from None
 
 
 def as_arrow(content: Content) -> Any:
@@ -116,12 +180,19 @@ def as_arrow(content: Content) -> Any:
     arrow, columns = load("pyarrow", "parquet"), by_column(content)
     as_missing = len(columns) > 1
     return arrow.table(
-        {name: arrow.array(np.ascontiguousarray(column), from_pandas=as_missing) for name, column in columns.items()}
+        {name: _as_arrow_column(arrow, np.ascontiguousarray(column), as_missing) for name, column in columns.items()}
     )
 
 
+def _as_arrow_column(arrow: Any, column: Array, as_missing: bool) -> Any:
+    """A column of Arrow; a table beside others becomes one of vectors."""
+    if column.ndim == 1:
+        return arrow.array(column, from_pandas=as_missing)
+    return arrow.FixedSizeListArray.from_arrays(arrow.array(column.reshape(-1)), column.shape[1])
+
+
 def _check_types(schema: Any, names: list[str], request: Request) -> None:
-    """Refuse what is neither numbers, text nor moments before any of it is read: lists, bytes, types of extensions."""
+    """Refuse what is neither numbers, vectors, text nor moments before any of it is read: bytes, other types."""
     types = load("pyarrow.types", "parquet")
     times = Counter(schema.names)
     for name in names:
@@ -129,11 +200,12 @@ def _check_types(schema: Any, names: list[str], request: Request) -> None:
             raise UnusableFileError(f"{request.path} has more than one column named {name!r}. Give each its own name.")
         kind = schema.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        is_text = types.is_string(kind) or types.is_large_string(kind)
+        is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
         is_number = (
             types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
         )
-        if not (is_text or is_number or types.is_temporal(kind) or types.is_null(kind)):
+        is_vectors = are_lists(kind) and hold_numbers(kind)
+        if not (is_text or is_number or is_vectors or types.is_temporal(kind) or types.is_null(kind)):
             raise not_a_number(name, str(kind), request)
 
 

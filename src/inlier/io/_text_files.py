@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
 from inlier.io.formats import XYZ, Codec, load
 from inlier.io.limits import check_unpacked_size, text_lines
 from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
+
+if TYPE_CHECKING:
+    from inlier.io.add_columns import BlocksInTurn
 
 _HEAD_BYTES = 1024**2
 _TAIL_BYTES, _ENOUGH_LINES = 4096, 5  # at the end of a file, and lines there that tell how long the last one should be
@@ -49,6 +52,8 @@ class _Dialect:
 class Delimited(ArrowColumns):
     """csv or tsv, with or without a header, plain or gz; the delimiter may be a comma, semicolon or tab."""
 
+    family = "text"
+
     def read(self, request: Request) -> Content:
         """Read the wanted columns; by name, unless they have none and none was asked for."""
         dialect = _dialect(request.path)
@@ -60,7 +65,22 @@ class Delimited(ArrowColumns):
 
     def _write(self, path: Path, blocks: Iterable[Content]) -> None:
         with create_text(path) as stream:
-            write_delimited(stream, blocks, "\t" if ".tsv" in path.name.lower() else ",")
+            write_delimited(stream, blocks, _delimiter_of(path))
+
+    def write_rows_with(self, other: Any, source: Path, path: Path, further: BlocksInTurn) -> None:
+        """Copy the cells of each line as they are."""
+        dialect = _dialect(source)
+        kept = [place for place, name in enumerate(dialect.names) if name not in further.names]
+        header = [[dialect.names[place] for place in kept] + further.names]
+        with create_text(path) as stream:
+            for rows in _batched(_lines_of(dialect, source)):
+                columns = [np.asarray(column).tolist() for column in further.take(len(rows)).values()]
+                added = ([_as_cell(value, "") for value in row] for row in zip(*columns, strict=True))
+                cells = ([row[place] for place in kept] + more for row, more in zip(rows, added, strict=True))
+                text = io.StringIO()
+                csv.writer(text, delimiter=_delimiter_of(path), lineterminator="\n").writerows(chain(header, cells))
+                stream.write(text.getvalue().encode())
+                header = []
 
 
 class BlankSeparated(Codec):
@@ -208,31 +228,44 @@ def _read_by_python(dialect: _Dialect, request: Request, wanted: list[str], *, m
     """The same without pyarrow, slower; columns that are no numbers come as text where the caller looks at them."""
     places = [dialect.names.index(name) for name in wanted]
     cells: list[list[str]] = [[] for _ in places]
-    with text_lines(request.path) as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as stream:
-        rows = csv.reader(stream, delimiter=dialect.delimiter, skipinitialspace=dialect.delimiter == " ")
-        try:
-            for number, row in enumerate(rows):
-                if rows.line_num <= dialect.n_skipped or (len(dialect.names) > 1 and _is_blank(row)):
-                    continue
-                row = row or [""]
-                if dialect.delimiter == " " and row[-1] == "" and len(row) == len(dialect.names) + 1:
-                    row.pop()  # blanks at the end of a line
-                if len(row) != len(dialect.names):
-                    raise _ragged(request.path, dialect.delimiter.join(row), len(row), len(dialect.names))
-                for column, place in zip(cells, places, strict=True):
-                    column.append(row[place])
-                if number % LINES_AT_A_TIME == 0:
-                    check_unpacked_size(request.path, _BYTES_A_CELL * number * len(places), "choose fewer columns")
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise UnusableFileError(
-                f"{request.path} could not be read as delimited text: {_first_sentence(error)}."
-            ) from error
+    for number, row in enumerate(_lines_of(dialect, request.path)):
+        for column, place in zip(cells, places, strict=True):
+            column.append(row[place])
+        if number % LINES_AT_A_TIME == 0:
+            check_unpacked_size(request.path, _BYTES_A_CELL * number * len(places), "choose fewer columns")
     return {
         name: _as_text(column, request.path)
         if name == request.key
         else _as_numbers(column, name, request, dialect.decimal_point, may_be_text=may_be_text)
         for name, column in zip(wanted, cells, strict=True)
     }
+
+
+def _lines_of(dialect: _Dialect, path: Path) -> Iterator[list[str]]:
+    """The cells of each line below the header, as text."""
+    with text_lines(path) as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream, delimiter=dialect.delimiter, skipinitialspace=dialect.delimiter == " ")
+        try:
+            for row in rows:
+                if rows.line_num <= dialect.n_skipped or (len(dialect.names) > 1 and _is_blank(row)):
+                    continue
+                row = row or [""]
+                if dialect.delimiter == " " and row[-1] == "" and len(row) == len(dialect.names) + 1:
+                    row.pop()  # blanks at the end of a line
+                if len(row) != len(dialect.names):
+                    raise _ragged(path, dialect.delimiter.join(row), len(row), len(dialect.names))
+                yield row
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise UnusableFileError(f"{path} could not be read as delimited text: {_first_sentence(error)}.") from error
+
+
+def _batched(rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    while batch := list(islice(rows, LINES_AT_A_TIME)):
+        yield batch
+
+
+def _delimiter_of(path: Path) -> str:
+    return "\t" if ".tsv" in path.name.lower() else ","
 
 
 def _is_blank(row: list[str]) -> bool:

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from inlier._typing import Array, FloatArray
 from inlier.exceptions import UnusableFileError
-from inlier.io.table import Content, Request
+
+if TYPE_CHECKING:  # the help of commands, which names the formats, does without NumPy
+    import numpy as np
+
+    from inlier._typing import Array, FloatArray
+    from inlier.io.add_columns import BlocksInTurn
+    from inlier.io.table import Content, Request
 
 XYZ = ("x", "y", "z")
 
 Columns = Mapping[str, "np.dtype[Any]"]
-ReadBlocks = Callable[..., Iterator[Mapping[str, Array]]]  # given names of columns, their blocks from the start on
+ReadBlocks = Callable[..., Iterator[Mapping[str, "Array"]]]  # given names of columns, their blocks from the start on
 
 
 class Kind(Enum):
@@ -34,6 +37,8 @@ class Kind(Enum):
 
 class Codec(ABC):
     """How files of one format are read and written."""
+
+    family = ""  # formats between which rows can be copied as they are
 
     @abstractmethod
     def read(self, request: Request) -> Content:
@@ -50,6 +55,10 @@ class Codec(ABC):
     def open(self, request: Request) -> Mapping[str, Any]:
         """Arrays by name whose rows can be read a slice at a time; none where a file is only read as a whole."""
         return {}
+
+    def write_rows_with(self, other: Any, source: Path, path: Path, further: BlocksInTurn) -> None:
+        """Write the rows of a file of the same family, which ``other`` reads, with further columns."""
+        raise NotImplementedError
 
 
 class BlockCodec(Codec):
@@ -104,6 +113,8 @@ FORMATS = (
     Format("gzipped csv", (".csv.gz",), _COLUMNS, "_text_files.Delimited", starts=_GZ),
     Format("tsv", (".tsv",), _COLUMNS, "_text_files.Delimited"),
     Format("gzipped tsv", (".tsv.gz",), _COLUMNS, "_text_files.Delimited", starts=_GZ),
+    Format("jsonl", (".jsonl", ".ndjson"), _COLUMNS, "_json_files.JsonLines"),
+    Format("gzipped jsonl", (".jsonl.gz",), _COLUMNS, "_json_files.JsonLines", starts=_GZ),
     Format("txt", (".txt",), _ARRAY, "_text_files.BlankSeparated"),
     Format("gzipped txt", (".txt.gz",), _ARRAY, "_text_files.BlankSeparated", starts=_GZ),
     Format("xyz", (".xyz",), _POINTS, "_text_files.BlankSeparated"),

@@ -19,15 +19,18 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io.formats import BY_SUFFIX, FORMATS, XYZ, Format, Kind, format_of
 from inlier.io.table import (
+    Content,
     NoSuchColumnError,
     Request,
     Table,
     TextColumnError,
     are_labels,
     are_words,
-    as_keys,
     as_table,
+    by_column,
+    check_numeric_column,
     column_places,
+    keys_in,
 )
 
 if TYPE_CHECKING:
@@ -86,16 +89,21 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
 
 
 def _read(request: Request) -> Table:
+    content, format = _content(request), format_of(request.path)
+    with _errors_in_words(request.path, format):
+        # columns that were to be left out of these were left out while reading
+        rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
+        return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
+
+
+def _content(request: Request) -> Content:
     path, inside = request.path, request.inside
     format = format_of(path)
     if inside is not None and not format.is_divided:
         raise UnusableFileError(f"{path} ({format.name}) holds {format.kind.value}; leave out :{inside}")
     _check_readable(path, format)
     with _errors_in_words(path, format):
-        content = format.codec.read(request)
-        # columns that were to be left out of these were left out while reading
-        rest = replace(request, left_out=()) if format.kind is Kind.COLUMNS else request
-        return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
+        return format.codec.read(request)
 
 
 def _holds_words(source: str | Path, refused: TextColumnError, *, has_key: bool) -> bool:
@@ -129,13 +137,15 @@ def read_labels(source: str | Path, column: str) -> Array | None:
             content = format.codec.read(request)
         except NoSuchColumnError:
             return None
-    return as_keys(content[column]) if isinstance(content, Mapping) and column in content else None
+    if not isinstance(content, Mapping) or column not in content:
+        return None
+    return keys_in(content, column, request.path)
 
 
 def read_columns(source: str | Path, names: Sequence[str]) -> dict[str, Array]:
     """Read some columns of a table as they are: numbers where they hold numbers, otherwise text.
 
-    Columns that hold neither, such as lists, are left out.
+    Vectors are a table, a row for each; columns that hold none of these, such as lists of words, are left out.
 
     Examples
     --------
@@ -150,15 +160,19 @@ def read_columns(source: str | Path, names: Sequence[str]) -> dict[str, Array]:
     """
     numbers, found = list(names), dict[str, Array]()
     while numbers:
+        request = _request(source, numbers)
         try:
-            table = _read(_request(source, numbers))
+            content = _content(request)
+            values = by_column(content) if isinstance(content, Mapping) else by_column(_read(request).values)
+            for name in numbers:
+                check_numeric_column(values[name], name, request)
         except TextColumnError as error:
             numbers.remove(error.column)
             with suppress(UnusableFileError):
                 texts = read_labels(source, error.column)
                 found |= {} if texts is None else {error.column: texts}
             continue
-        found |= dict(zip(numbers, table.values.T, strict=True))
+        found |= {name: values[name] for name in numbers}
         break
     return {name: found[name] for name in names if name in found}
 
@@ -266,6 +280,8 @@ def open_stored(source: str | Path, *, columns: Sequence[str] | None = None) -> 
     except Exception:  # a library may raise anything; `read_table` says what is wrong with the file
         return None
     is_list = len(values.shape) == 1
+    if format.kind is Kind.COLUMNS:  # named, and found by its name
+        return StoredRows(values, keep_vectors=False)
     places = column_places(request, 1 if is_list else int(values.shape[1]))
     return StoredRows(values, keep_vectors=False, columns=[0] if is_list and places is None else places)
 

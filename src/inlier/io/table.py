@@ -17,6 +17,11 @@ _MOST_LISTED = 12  # names in a sentence
 _NAMED = 3  # ids that are named in a sentence
 # what a repair says of each row, beside the columns of the table that it puts right: no part of that table
 REPAIR_COLUMNS = ("inlier_row", "inlier_verdict", "inlier_partner", "inlier_q_value")
+# what a match adds to the rows of a file that holds both sides of each pair: no part of that table either
+MATCH_COLUMNS = (
+    "inlier",
+    *(f"inlier_{name}" for name in ("score", "p_value", "q_value", "certain_q_value", "certain", "n_rivals")),
+)
 
 Content = Array | Mapping[str, Array]  # one array, or columns by name
 
@@ -138,16 +143,24 @@ def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[s
         is_usual = usual and not request.left_out and set(usual) <= set(names)
         chosen = tuple(name for name in (usual if is_usual else names) if name != request.key)
     if not chosen:
-        raise UnusableFileError(f"{path} has no column of numbers beside the key {request.key!r}.")
+        beside = "" if request.key is None else f" beside the key {request.key!r}"
+        raise UnusableFileError(f"{path} has no column of numbers{beside}.")
     for name in chosen:
-        _check_numeric_column(content[name], name, request)
+        check_numeric_column(content[name], name, request)
     if request.columns is None:
         _point_out_ids(chosen, request)
-    keys = None if request.key is None else as_keys(content[request.key])
+    keys = None if request.key is None else keys_in(content, request.key, path)
     lengths = sorted({len(content[name]) for name in chosen})
     if len(lengths) > 1:
         raise UnusableFileError(f"{path} has columns of different lengths, {lengths[0]} and {lengths[-1]} rows.")
-    return Table(np.stack([content[name] for name in chosen], axis=1), chosen, keys, path)
+    if all(content[name].ndim == 1 for name in chosen):
+        return Table(np.stack([content[name] for name in chosen], axis=1), chosen, keys, path)
+    values = content[chosen[0]] if len(chosen) == 1 else np.column_stack([content[name] for name in chosen])
+    return Table(values, tuple(name for column in chosen for name in _names_in(column, content[column])), keys, path)
+
+
+def _names_in(column: str, values: Array) -> list[str]:
+    return [column] if values.ndim == 1 else [f"{column}[{place}]" for place in range(values.shape[1])]
 
 
 def wanted_columns(request: Request, names: list[str]) -> list[str]:
@@ -163,11 +176,33 @@ def wanted_columns(request: Request, names: list[str]) -> list[str]:
     return [name for name in _named(names, request) if name in key or name not in request.left_out]
 
 
+def vectors_alone(names: list[str], vectors: list[str], request: Request) -> list[str]:
+    """Of columns of which one holds vectors, that one and the key: what stands beside it are texts, ids and scores."""
+    vectors = [name for name in vectors if name in names]
+    if not vectors or request.columns is not None:
+        return names
+    if len(vectors) > 1:
+        raise UnusableFileError(
+            f"{request.path} has {len(vectors)} columns of vectors: {listed(vectors)}. Choose one, for example with "
+            f"--columns {vectors[0]} (columns=)."
+        )
+    others = [name for name in names if name not in (vectors[0], request.key)]
+    if others:
+        warn(
+            f"column {vectors[0]!r} of {request.path} holds vectors and is compared; {listed(others)} beside it "
+            f"{'is' if len(others) == 1 else 'are'} left out. To compare others, name them with --columns (columns=)."
+        )
+    return [name for name in names if name in (vectors[0], request.key)]
+
+
 def _named(names: list[str], request: Request) -> list[str]:
     """Leave out what a repair wrote, and the nameless column that data frames write first, unless it is the key."""
     if set(REPAIR_COLUMNS) < set(names):
         warn(f"columns of {request.path} that a repair wrote (inlier_...) were left out.")
         names = [name for name in names if name not in REPAIR_COLUMNS]
+    if {"inlier", "inlier_score"} < set(names):
+        warn(f"columns of {request.path} that a match wrote (inlier, inlier_...) were left out.")
+        names = [name for name in names if name not in MATCH_COLUMNS]
     nameless = [name for name in names if name == "" or name.startswith("__index_level_")]
     rest = [name for name in names if name not in nameless or name == request.key]
     if nameless and rest and request.key not in nameless:
@@ -185,6 +220,13 @@ def _point_out_ids(names: tuple[str, ...], request: Request) -> None:
             f"column {ids[0]!r} of {request.path} is compared like any other number. If it names the rows, join on it "
             f"with --key {ids[0]} (key=)."
         )
+
+
+def keys_in(content: Mapping[str, Array], name: str, path: Path) -> Array:
+    """A column as ids or labels."""
+    if content[name].ndim > 1:
+        raise UnusableFileError(f"column {name!r} of {path} holds vectors, which name nothing. Choose another column.")
+    return as_keys(content[name])
 
 
 def as_keys(values: Array) -> Array:
@@ -211,8 +253,9 @@ def check_numeric(array: Array, path: Path) -> None:
         raise UnusableFileError(f"{path} holds {kind}, but numbers are needed. Save it as an array of floats.")
 
 
-def _check_numeric_column(column: Array, name: str, request: Request) -> None:
-    if column.ndim != 1:
+def check_numeric_column(column: Array, name: str, request: Request) -> None:
+    """Refuse what is neither numbers nor vectors of them."""
+    if column.ndim > 2:
         raise UnusableFileError(
             f"column {name!r} of {request.path} holds an array of shape {column.shape[1:]} in each row."
         )
@@ -231,6 +274,11 @@ def not_a_number(name: str, example: str, request: Request) -> TextColumnError:
     return TextColumnError(
         f"column {name!r} of {request.path} does not hold numbers (for example {shown!r}). {cure}.", name
     )
+
+
+def no_vectors(name: str, path: Path, error: Exception) -> TextColumnError:
+    """What to say of a column of lists that are no vectors of one length."""
+    return TextColumnError(f"column {name!r} of {path} {error}.", name)
 
 
 def are_words(texts: Array) -> bool:

@@ -30,6 +30,7 @@ from inlier.rows.backend import (
     take_rows,
     to_host,
 )
+from inlier.rows.frames import as_plain
 from inlier.rows.threads import results_in_threads, row_ranges, rows_per_narrow_range, single_threaded_blas
 
 _WIDE_RANGE_BYTES = 16 * 1024**2  # wide rows: short ranges, so that all threads have some
@@ -218,8 +219,10 @@ def as_table(data: Any, name: str, *, one_column: bool = False, in_place: bool =
     """Return ``data`` as a two-dimensional array of real numbers, without a copy where it is one already.
 
     With ``one_column`` a one-dimensional array counts as a table of one column. With ``in_place``, arrays that are not
-    NumPy's (Dask, torch, CuPy, zarr, HDF5) stay what and where they are; otherwise they are brought here.
+    NumPy's (Dask, torch, CuPy, zarr, HDF5) stay what and where they are; otherwise they are brought here. Columns of
+    frames, of Arrow tables and of data sets may hold vectors, see `inlier.rows.frames`.
     """
+    data = as_plain(data, name)
     table = as_stored(data)
     if table is None:
         table = as_numbers(data, name)

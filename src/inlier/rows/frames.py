@@ -1,0 +1,149 @@
+"""Tables that come as columns: data frames, Arrow tables, data sets of Hugging Face, told by what they can do.
+
+None of these libraries is imported here. A column may hold vectors, which lie side by side in the table; one that
+holds neither numbers nor vectors is refused by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from inlier._typing import Array
+from inlier.exceptions import ParameterError
+from inlier.rows.backend import is_device_array, to_host
+from inlier.rows.vectors import NotVectorsError, are_lists, from_arrow_lists, is_missing, is_vector, stacked
+
+
+def as_plain(data: Any, name: str) -> Any:
+    """Return what NumPy reads in place of columns; anything else, and frames of nothing but numbers, as they are."""
+    if type(data) is np.ndarray and data.dtype.kind in "biuf":
+        return data
+    data = _arrow_of_dataset(data)
+    if isinstance(data, (list, tuple)):
+        return np.stack([to_host(row) for row in data]) if data and is_device_array(data[0]) else data
+    if _is_column(data):
+        return _as_numbers(data, name, None)
+    if not _is_frame(data) or _has_numbers_alone(data):
+        return data
+    parts = [_as_numbers(column, name, label) for label, column in _columns(data)]
+    return np.column_stack(parts) if parts else data
+
+
+def holds_vectors(data: Any) -> bool:
+    """Whether this comes as columns of which one holds vectors: names of its columns are not those of the table."""
+    data = _arrow_of_dataset(data)
+    if _is_column(data):
+        return _are_vectors(data)
+    if not _is_frame(data) or _has_numbers_alone(data):
+        return False
+    return any(_are_vectors(column) for _, column in _columns(data))
+
+
+def _arrow_of_dataset(data: Any) -> Any:
+    """The Arrow table of a data set of Hugging Face, or the column of one; anything else as it is."""
+    if hasattr(data, "source") and hasattr(data, "column_name"):
+        if not _is_dataset(data.source):
+            return data
+        return data.source.select_columns([data.column_name]).with_format("arrow")[:][data.column_name]
+    return data.with_format("arrow")[:] if _is_dataset(data) else data
+
+
+def _is_dataset(data: Any) -> bool:
+    return all(hasattr(data, name) for name in ("with_format", "features", "column_names", "__len__"))
+
+
+def _is_column(data: Any) -> bool:
+    """Whether this is one column of something that may be no number: of pandas, polars, Arrow, or of objects."""
+    if isinstance(data, np.ndarray):
+        return data.ndim == 1 and data.dtype.kind == "O" and data.size > 0
+    if _is_arrow_column(data):
+        return True
+    is_series = hasattr(data, "dtype") and hasattr(data, "to_numpy") and hasattr(data, "name")
+    return is_series and getattr(data, "ndim", 1) == 1 and not _is_number(data.dtype)
+
+
+def _is_arrow_column(data: Any) -> bool:
+    return all(hasattr(data, name) for name in ("type", "null_count", "is_null", "to_pylist"))
+
+
+def _is_frame(data: Any) -> bool:
+    """Whether this has columns by name: a frame of pandas or polars, a table of Arrow."""
+    is_arrow = hasattr(data, "schema") and hasattr(data, "column_names") and hasattr(data, "column")
+    is_frame = hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
+    return is_arrow or (is_frame and getattr(data, "ndim", 2) == 2)
+
+
+def _columns(frame: Any) -> Iterator[tuple[Any, Any]]:
+    if hasattr(frame, "column_names"):
+        yield from zip(frame.column_names, frame.columns, strict=True)
+    elif hasattr(frame, "iloc"):
+        yield from ((label, frame.iloc[:, place]) for place, label in enumerate(frame.columns))
+    else:
+        yield from zip(frame.columns, frame.get_columns(), strict=True)
+
+
+def _has_numbers_alone(frame: Any) -> bool:
+    dtypes = getattr(frame, "dtypes", None)
+    return dtypes is not None and all(map(_is_number, dtypes))
+
+
+def _is_number(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # of polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    return getattr(dtype, "kind", "O") in "biufc" and not str(dtype).startswith(("list<", "large_list<", "fixed_"))
+
+
+def _are_vectors(column: Any) -> bool:
+    if _is_arrow_column(column):
+        return are_lists(column.type)
+    if _is_number(getattr(column, "dtype", None)):
+        return False
+    return is_vector(next((entry for entry in _entries(column) if not is_missing(entry)), None))
+
+
+def _entries(column: Any) -> Any:
+    values = column.to_numpy() if hasattr(column, "to_numpy") else column
+    return values if values.ndim == 1 else list(values)
+
+
+def _as_numbers(column: Any, name: str, label: Any) -> Array:
+    """A column as numbers or as a table of vectors; refused by its name where it is neither."""
+    try:
+        if _are_vectors(column):
+            return from_arrow_lists(column) if _is_arrow_column(column) else stacked(_entries(column))
+    except NotVectorsError as error:
+        raise ParameterError(name, f"{error}.", before=_before(label)) from None
+    try:
+        return _plain_numbers(column)
+    except (TypeError, ValueError):
+        raise ParameterError(name, _not_numbers(column, label), before=_before(label)) from None
+
+
+def _plain_numbers(column: Any) -> Array:
+    """Numbers, with NaN for missing ones."""
+    if _is_arrow_column(column):
+        values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
+    else:
+        values = _entries(column)
+    if values.dtype.kind in "mM":  # which would count as nanoseconds
+        raise TypeError
+    if values.dtype.kind in "OUST":
+        values = np.array([np.nan if is_missing(entry) else float(entry) for entry in values])
+    return np.asarray(values)
+
+
+def _before(label: Any) -> str:
+    return "" if label is None else f"column {label!r} of "
+
+
+def _not_numbers(column: Any, label: Any) -> str:
+    entries = column.to_pylist() if _is_arrow_column(column) else _entries(column)
+    example = str(next((entry for entry in entries if not is_missing(entry)), "nothing"))
+    shown = example if len(example) <= 40 else f"{example[:40]}..."
+    cure = "Convert them to numbers first."
+    if label is not None:
+        cure = "Leave the column out, or make numbers of it first: categories as columns of 0 and 1, dates as days."
+    return f"does not hold numbers (for example {shown!r}). {cure}"
