@@ -1,12 +1,12 @@
 """Were the pairs chosen because they are near each other in the very columns that judge them? Then nothing is told.
 
-Let u be the distance of a row to its own partner over that to the nearest other. Partners do not know who is nearest, so
-nothing happens at u = 1. Pairs that were chosen by nearness end there, like off a cliff. In d dimensions the nearest of
-strangers has log u = -t with density d exp(-d t), so that a stretch of 2 / d holds most of them. Let A, B and C be the
-numbers of pairs with log u in the two such stretches below 0 and in the one above. Where the density is smooth, and falls
-as B / A says or not at all, C is B min(1, B / A), and half of that where its fall is steepening. Where rows stand on a
-grid, or keep apart, it is not smooth; but then it has the same cliff if the distances to partners are dealt anew among
-the rows. A C far below what both explanations allow is a sign.
+Let u be the distance of a row to its own partner over that to the nearest other. Partners do not know who is nearest,
+so nothing happens at u = 1. Pairs that were chosen by nearness end there, like off a cliff. In d dimensions the nearest
+of strangers has log u = -t with density d exp(-d t), so that a stretch of 2 / d holds most of them. Let A, B and C be
+the numbers of pairs with log u in the two such stretches below 0 and in the one above. Where the density is smooth, and
+falls as B / A says or not at all, C is B min(1, B / A), and half of that where its fall is steepening. Where rows stand
+on a grid, or keep apart, it is not smooth; but then it has the same cliff if the distances to partners are dealt anew
+among the rows. A C far below what both explanations allow is a sign.
 
 A chooser may have used the columns as they are, in units of their spread, without what they share, their angles, or the
 columns after a rotation: all are asked.
@@ -35,9 +35,9 @@ _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by 
 CHOSEN = "chosen because they are near"
 WARNING = (
     "The pairs seem to have been chosen because they are near each other in the columns that are to judge them: of the "
-    "rows whose own partner and the nearest other are about equally near, {:.0f} are with the nearer and {:.0f} with the "
-    "farther one (a chance of {:.1g} for pairs that were not). Then any pair looks real, and none is accepted. Judge them by "
-    "columns that did not choose them."
+    "rows whose own partner and the nearest other are about equally near, {:.0f} are with the nearer and {:.0f} with "
+    "the farther one (a chance of {:.1g} for pairs that were not). Then any pair looks real, and none is accepted. "
+    "Judge them by columns that did not choose them."
 )
 
 
