@@ -23,13 +23,16 @@ matcher = CalibratedMatcher(random_state=0).fit(genes, mixed)
 print(matcher.result_)
 
 # %%
-# Each row's own partner is ranked among all 400. A wrong row whose best partner is clear, and is free, gets a name.
+# Rows that were not accepted are tried with each other's partners. Who stands out gets a name; of the others the
+# likeliest partners are told, with their chances: what is left to one is "none of these".
 
-repair = matcher.repair(genes, mixed)
+repair = matcher.repair()
 print(repair.answer)
-for row in np.flatnonzero(repair.suspects):
+for row in np.flatnonzero(repair.kind != "kept"):
+    candidates = zip(repair.candidates[row], repair.chances[row], strict=True)
+    likeliest = ", ".join(f"{other} ({chance:.2f})" for other, chance in candidates if other >= 0)
     own = f"its own partner ranks {repair.own_rank[row]} of 400"
-    print(f"row {row}: {repair.kind[row]}, belongs to {repair.partner[row]} (q = {repair.q_values[row]:.3f}); {own}")
+    print(f"row {row}: {repair.kind[row]}; {own}; likeliest: {likeliest or 'nobody'}")
 
 # %%
 # In the right order, and the truth for comparison.

@@ -151,7 +151,7 @@ def test_own_scores(run):
 
 def test_repair_mix_ups(run):
     found = run("repair_mix_ups")
-    assert set(np.flatnonzero(found["repair"].suspects)) >= {10, 11, 50, 60, 70}
+    assert set(np.flatnonzero(found["repair"].named)) >= {10, 11, 50, 60, 70}
     assert np.all(found["fixed"] == found["proteins"], axis=1).sum() >= 398
 
 

@@ -111,7 +111,7 @@ MATCH = {
     "--missing": ("-9999", "NA,-1", "nan", "", "x"),
     "--repair": OUTPUTS,
     "--unmatched": (),
-    "--candidates": ("all", "some"),
+    "--suspects": OUTPUTS,
     "--new": OUTPUTS,
     "--clean": OUTPUTS,
     "--map": OUTPUTS,

@@ -154,6 +154,7 @@ class TestKinds:
             ("--map", "map.txt", ()),
             ("--repair", "fixed.csv", ()),
             ("--repair", "fixed.xlsx", ()),
+            ("--suspects", "list.csv", ()),
             ("--new", "new.csv", ("--pairs", "pairs.csv", "--alpha", 0.05)),
         ):
             for _ in range(2):
