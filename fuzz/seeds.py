@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,22 @@ from inlier.io import FORMATS, Kind, write_table
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(40, 3))
 PICTURE = RNG.integers(0, 255, (12, 12, 3), dtype=np.uint8)
+_SINGLE_CELLS = Path(__file__).parents[1] / "tests" / "io" / "single_cells"
 COLUMNS = {"id": np.array([f"s{number}" for number in range(40)]), "a": TABLE[:, 0], "b": TABLE[:, 1]}
 
 
 def make_seeds(folder: Path) -> list[Path]:
     """Write the seeds; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    for format in FORMATS:
+    for format in (format for format in FORMATS if format.is_written):
         for suffix in format.suffixes:
             write_table(folder / f"plain{suffix}", PICTURE if format.kind is Kind.PICTURE else TABLE)
             if format.kind in (Kind.COLUMNS, Kind.ARRAYS):
                 write_table(folder / f"columns{suffix}", COLUMNS)
+    for path in _SINGLE_CELLS.glob("*.h5*"):
+        shutil.copy(path, folder)
+    for suffix in (".parquet", ".feather", ".jsonl"):
+        write_table(folder / f"vectors{suffix}", {"id": COLUMNS["id"], "emb": TABLE})
     _arrays(folder)
     _arrow(folder)
     _clouds(folder)

@@ -23,6 +23,7 @@ ELSEWHERE = {  # what the docs name beside the names of `inlier` itself
     "inlier.io": "open_stored pair_tables read_image read_table write_blocks write_like write_table",
     "inlier.metrics": "error_rates",
     "inlier.plotting": "plot_accepted plot_alignment plot_map plot_points plot_scores",
+    "inlier.scverse": "check",
 }
 
 

@@ -63,6 +63,9 @@ _FILES_TAIL = """
 - A column of lists (parquet, feather, jsonl) is a table of vectors; where a file has one such column, it is what is
   compared. `inlier match FILE --x emb_a --y emb_b -o OUT`: both sides in one file, whose rows OUT has, with `inlier`,
   `inlier_score`, `inlier_q_value` and so on beside them. Such columns are left out where OUT is read again.
+- Single cells: `x.h5ad` (its `X`), `x.h5ad:X_pca`, `x.h5ad:layers/counts`, `x.h5mu:rna:X_pca`. Cells are called by
+  the index of `obs` and joined on it where both files have one; `--key COLUMN`, `--group` and `--stratum` name columns
+  of `obs`. Sparse tables are compared by their 50 strongest directions, counts by those of their logarithms.
 - Word vectors (vec) are a word and its numbers in each line; `--key word` joins on the words, and with `--pairs` a
   dictionary says which word belongs to which.
 - npy files of 64 MiB or more stay on disk and are read as they are used. `inlier match` reads npy, zarr, hdf5 and
@@ -73,8 +76,8 @@ _FILES_TAIL = """
   machine, or of its container); the environment variable `INLIER_MAX_UNPACKED` (in GiB) changes that.
 - png and tiff with 16 bits are read and written with all of them.
 - npy, npz, csv, tsv, jsonl, txt, xyz, vec, xlsx, ply, pcd (not compressed), png and jpg need nothing else; the others
-  need a package that the error names, or all of them `pip install '.[io]'` in a copy of this repository. With it, csv is read
-  faster.
+  need a package that the error names, or all of them `pip install '.[io]'` in a copy of this repository. With it, csv
+  is read faster.
 """
 
 

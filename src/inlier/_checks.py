@@ -102,7 +102,7 @@ def check_flag(value: Any, name: str) -> None:
 
 def check_same_index(X: Any, y: Any) -> None:
     """Warn when two data frames name the same rows in another order: rows are paired by position, not by label."""
-    indexes: list[Any] = [getattr(table, "index", None) for table in (X, y)]
+    indexes: list[Any] = [getattr(table, "index", getattr(table, "obs_names", None)) for table in (X, y)]
     if not all(hasattr(index, "equals") for index in indexes) or indexes[0].equals(indexes[1]):
         return
     if not len(indexes[0].intersection(indexes[1])):

@@ -175,8 +175,8 @@ def column_names(table: Any) -> tuple[str, ...] | None:
 
 
 def row_labels(table: Any) -> Any:
-    """Return the index of a frame; None for anything else."""
-    index = getattr(table, "index", None)
+    """Return the index of a frame, or the names of the cells of an AnnData; None for anything else."""
+    index = getattr(table, "index", getattr(table, "obs_names", None))
     return index if hasattr(index, "equals") else None
 
 

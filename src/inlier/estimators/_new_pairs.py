@@ -37,7 +37,8 @@ def in_kind(values: FloatArray, like: Any, columns: tuple[str, ...]) -> Any:
     """Values as a frame of the kind of ``like``, with its row labels; as an array where it is none."""
     like = like.to_frame() if getattr(like, "ndim", 2) == 1 and hasattr(like, "to_frame") else like  # vectors
     if row_labels(like) is not None:
-        return type(like)(values, index=like.index, columns=list(columns))
+        frame = getattr(like, "obs", like)  # that of an AnnData
+        return type(frame)(values, index=row_labels(like), columns=list(columns))
     if column_names(like) is not None and hasattr(like, "schema"):
         return type(like)(values, schema=list(columns))
     return from_host(values, like)

@@ -7,7 +7,7 @@ import re
 import zipfile
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import BytesIO
 from math import prod
@@ -134,14 +134,10 @@ class Hdf5(_Store):
     def _arrays(self, request: Request) -> Mapping[str, Any]:
         """The file stays open as long as one of its arrays is in use; those that hold nothing are not among them."""
         h5py = load("h5py", "hdf5")
-        about = request.path.stat()
-        if not _is_sound_hdf5(request.path, about.st_size, about.st_mtime_ns):
-            raise UnusableFileError(
-                f"{request.path} is damaged: the library for HDF5 does not come to an end with it. Copy or save it "
-                f"again."
-            )
+        check_is_sound(request.path)
         found: dict[str, Any] = {}
         file = h5py.File(request.path, "r")
+        _check_is_plain(file, request)
         file.visititems(lambda name, item: found.__setitem__(name, item) if isinstance(item, h5py.Dataset) else None)
         found = {name: item for name, item in found.items() if item.shape is not None}
         for name, item in found.items():
@@ -149,7 +145,7 @@ class Hdf5(_Store):
                 raise UnusableFileError(
                     f"{name} in {request.path} keeps its data in other files, which are not followed. Copy it in."
                 )
-            _check_filters(item, name, request.path)
+            check_filters(item, name, request.path)
         return found
 
     def write(self, path: Path, content: Content) -> None:
@@ -218,6 +214,30 @@ def _arrays_of_group(group: Any, folder: Path, prefix: str = "") -> dict[str, An
     return arrays
 
 
+def _check_is_plain(file: Any, request: Request) -> None:
+    """Say what a file of single cells is, unless an array in it was named that is there."""
+    from inlier.io._single_cell_files import KINDS, kind_of
+
+    kind = kind_of(file)
+    is_there = request.inside is not None and hasattr(file.get(request.inside), "shape")
+    if kind is not None and not is_there:
+        name, suffix = KINDS[kind]
+        table = "rna:X_pca" if kind == "MuData" else "X_pca"
+        raise UnusableFileError(
+            f"{request.path} holds {name}. Rename it to end in {suffix}, and say which table of it is meant after a "
+            f"colon, as in {request.path.with_suffix(suffix)}:{table}"
+        )
+
+
+def check_is_sound(path: Path) -> None:
+    """Refuse a file on which HDF5 crashes, or goes round in a circle."""
+    about = path.stat()
+    if not _is_sound_hdf5(path, about.st_size, about.st_mtime_ns):
+        raise UnusableFileError(
+            f"{path} is damaged: the library for HDF5 does not come to an end with it. Copy or save it again."
+        )
+
+
 @lru_cache(maxsize=64)
 def _is_sound_hdf5(path: Path, size: int, changed: int) -> bool:
     """Whether HDF5 gets through a file, tried in a copy of this process: on some damaged ones it crashes or goes round.
@@ -227,9 +247,11 @@ def _is_sound_hdf5(path: Path, size: int, changed: int) -> bool:
     h5py = load("h5py", "hdf5")
 
     def look(name: str, item: Any) -> None:
+        with suppress(Exception):  # attributes that cannot be read are not needed, or refused where they are
+            list(item.attrs.items())
         if isinstance(item, h5py.Dataset) and item.shape is not None and not (item.external or item.is_virtual):
             try:
-                _check_filters(item, name, path)
+                check_filters(item, name, path)
                 check_unpacked_size(path, prod(item.shape) * item.dtype.itemsize, _CURE)
             except UnusableFileError:  # it will be refused
                 return
@@ -240,12 +262,13 @@ def _is_sound_hdf5(path: Path, size: int, changed: int) -> bool:
 
     def read() -> None:
         with h5py.File(path, "r") as file:
+            look("", file)
             file.visititems(look)
 
     return survives(read, _PATIENCE + size / _SLOWEST)
 
 
-def _check_filters(item: Any, name: str, path: Path) -> None:
+def check_filters(item: Any, name: str, path: Path) -> None:
     """Refuse filters that HDF5 would look for among its plugins, and chunks that unpack to more than they should."""
     if item.chunks is None:
         return
@@ -270,7 +293,7 @@ def _check_filters(item: Any, name: str, path: Path) -> None:
 
 def _as_array(item: Any, name: str, path: Path) -> Array:
     if hasattr(item, "asstr") and item.dtype.metadata and item.dtype.metadata.get("vlen") is str:
-        return _texts(item, path)
+        return texts_of(item, path)
     if getattr(item, "attrs", {}).get("text") == "utf-8":
         raw = np.ascontiguousarray(item[...])
         return np.char.decode(raw.view(f"S{raw.shape[1]}").reshape(-1), "utf-8")
@@ -282,7 +305,7 @@ def _as_array(item: Any, name: str, path: Path) -> Array:
     return np.asarray(item[...])
 
 
-def _texts(item: Any, path: Path) -> Array:
+def texts_of(item: Any, path: Path) -> Array:
     """Texts, a few at a time: many rows may share one long text in the file, and each becomes a copy."""
     if item.ndim != 1:
         raise UnusableFileError(f"{path} holds text of shape {item.shape}, which is no list of names.")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the help of commands, which names the formats, does without
 
     from inlier._typing import Array, FloatArray
     from inlier.io.add_columns import BlocksInTurn
-    from inlier.io.table import Content, Request
+    from inlier.io.table import Content, Request, Table
 
 XYZ = ("x", "y", "z")
 
@@ -41,8 +41,8 @@ class Codec(ABC):
     family = ""  # formats between which rows can be copied as they are
 
     @abstractmethod
-    def read(self, request: Request) -> Content:
-        """Read what is wanted of a file, as one array or as columns by name."""
+    def read(self, request: Request) -> Content | Table:
+        """Read what is wanted of a file, as one array, as columns by name, or with the names of its rows."""
 
     @abstractmethod
     def write(self, path: Path, content: Content) -> None:
@@ -69,6 +69,14 @@ class BlockCodec(Codec):
         """Write columns of which there is never more than a block; see `inlier.io.write_blocks`."""
 
 
+class ReadOnly(Codec):
+    """A format that is read and not written."""
+
+    def write(self, path: Path, content: Content) -> None:
+        """Refuse to."""
+        raise UnusableFileError(f"{path} is of a format that is read, not written. Write h5, npz, csv or ply instead.")
+
+
 class CloudCodec(Codec):
     """A format whose files hold more than their points: faces, colours, times."""
 
@@ -89,6 +97,8 @@ class Format:
     starts: tuple[bytes, ...] = ()  # how its content starts; empty where that may be anything
     is_folder: bool = False
     has_parts: bool = False  # sheets, of which one is named after a colon, as arrays are
+    is_written: bool = True
+    may_start_later: bool = False  # at 512, 1024, 2048, ... bytes, behind somebody else's
 
     @property
     def is_divided(self) -> bool:
@@ -102,6 +112,7 @@ class Format:
         return getattr(import_module(f"inlier.io.{module}"), name)()
 
 
+_CELLS, _HDF = "_single_cell_files.SingleCells", (b"\x89HDF",)
 _GZ = (b"\x1f\x8b",)
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _ARRAY, _ARRAYS, _COLUMNS, _POINTS, _PICTURE = Kind
@@ -123,7 +134,9 @@ FORMATS = (
     Format("xlsx", (".xlsx",), _COLUMNS, "_sheet_files.Sheet", starts=(b"PK\x03\x04",), has_parts=True),
     Format("parquet", (".parquet", ".pq"), _COLUMNS, "_arrow_files.Parquet", "pyarrow", (b"PAR1",)),
     Format("feather", (".feather", ".arrow"), _COLUMNS, "_arrow_files.Feather", "pyarrow", (b"ARROW1",)),
-    Format("hdf5", (".h5", ".hdf5"), _ARRAYS, "_array_files.Hdf5", "h5py", (b"\x89HDF",)),
+    Format("hdf5", (".h5", ".hdf5"), _ARRAYS, "_array_files.Hdf5", "h5py", _HDF, may_start_later=True),
+    Format("h5ad", (".h5ad",), _ARRAYS, _CELLS, "h5py", _HDF, is_written=False, may_start_later=True),
+    Format("h5mu", (".h5mu",), _ARRAYS, _CELLS, "h5py", _HDF, is_written=False, may_start_later=True),
     Format("zarr", (".zarr",), _ARRAYS, "_array_files.Zarr", "zarr", is_folder=True),
     Format("ply", (".ply",), _POINTS, "_cloud_files.Ply", starts=(b"ply",)),
     Format("pcd", (".pcd",), _POINTS, "_cloud_files.Pcd", starts=(b"#", b"VERSION")),

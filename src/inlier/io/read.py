@@ -36,6 +36,8 @@ from inlier.io.table import (
 if TYPE_CHECKING:
     from inlier.rows.files import StoredRows
 
+_HEAD, _FIRST_LATER = 16, 512  # bytes
+
 
 def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key: str | None = None) -> Table:
     """Read a table of numbers from a file; its suffix says how.
@@ -96,7 +98,7 @@ def _read(request: Request) -> Table:
         return as_table(content, rest, XYZ if format.kind is Kind.POINTS else ())
 
 
-def _content(request: Request) -> Content:
+def _content(request: Request) -> Content | Table:
     path, inside = request.path, request.inside
     format = format_of(path)
     if inside is not None and not format.is_divided:
@@ -323,11 +325,15 @@ def _request(source: str | Path, columns: Sequence[str] | None, key: str | None 
 def split_source(source: str | Path) -> tuple[Path, str | None]:
     """``data.npz:x`` is the array x inside data.npz, unless a file has that very name."""
     path = Path(source)
-    left, colon, inside = str(source).rpartition(":")
     is_there = os.path.lexists(path)  # unlike Path.exists, answers for a name that is too long
-    if not colon or not inside or path.suffix.lower() in BY_SUFFIX or is_there:
+    if path.suffix.lower() in BY_SUFFIX or is_there:
         return path, None
-    return (Path(left), inside) if Path(left).suffix.lower() in BY_SUFFIX else (path, None)
+    parts = str(source).split(":")
+    for number in range(1, len(parts)):
+        left, inside = Path(":".join(parts[:number])), ":".join(parts[number:])
+        if left.suffix.lower() in BY_SUFFIX and inside:
+            return left, inside
+    return path, None
 
 
 def _check_readable(path: Path, format: Format) -> None:
@@ -339,7 +345,7 @@ def _check_readable(path: Path, format: Format) -> None:
         if path.exists() and not path.is_dir() and not path.is_file():
             raise UnusableFileError(f"{path} is a device or a pipe, not a file. Copy what it holds to a file first.")
         size = path.stat().st_size
-        head = b"" if format.is_folder else _head(path)
+        head = b"" if format.is_folder else _head(path, format)
     except FileNotFoundError:
         raise UnusableFileError(f"there is no file {path}. Check the name and the folder.") from None
     except OSError as error:
@@ -355,9 +361,15 @@ def _check_readable(path: Path, format: Format) -> None:
         raise UnusableFileError(f"{path} is not a {format.name} file: its content does not start like one. {cure}.")
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, format: Format) -> bytes:
+    """How the content starts: at the beginning, or at the first later place at which it starts as it should."""
     with path.open("rb") as stream:
-        return stream.read(16)
+        first = head = stream.read(_HEAD)
+        place = _FIRST_LATER
+        while format.may_start_later and head and not head.startswith(format.starts):
+            stream.seek(place)
+            head, place = stream.read(_HEAD), 2 * place
+        return head or first
 
 
 @contextmanager

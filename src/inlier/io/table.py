@@ -23,6 +23,7 @@ MATCH_COLUMNS = (
     *(f"inlier_{name}" for name in ("score", "p_value", "q_value", "certain_q_value", "certain", "n_rivals")),
 )
 
+
 Content = Array | Mapping[str, Array]  # one array, or columns by name
 
 
@@ -86,11 +87,13 @@ def as_array(content: Content) -> Array:
     return content if isinstance(content, np.ndarray) else np.stack(list(content.values()), axis=1)
 
 
-def as_table(content: Content, request: Request, usual: tuple[str, ...] = ()) -> Table:
+def as_table(content: Content | Table, request: Request, usual: tuple[str, ...] = ()) -> Table:
     """Choose the columns and the key, and refuse what is not numbers.
 
     ``usual`` are the columns that are taken when none is asked for, if the file has them all: x, y, z of a cloud.
     """
+    if isinstance(content, Table):
+        return content
     if isinstance(content, np.ndarray):
         if content.dtype.names is None:
             return _from_array(content, request)

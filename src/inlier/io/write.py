@@ -179,6 +179,8 @@ def write_like(table: Table, path: str | Path, values: Array, rotation: Any = No
 def check_can_hold_columns(path: Path) -> None:
     """Refuse a file that a table of text and numbers could not be written to, before the table is there."""
     format = format_of(path)
+    if not format.is_written:
+        raise UnusableFileError(f"{path} ({format.name}) would be of a format that is read only. Write csv or parquet.")
     if format.kind not in (Kind.COLUMNS, Kind.ARRAYS):
         raise UnusableFileError(
             f"{path} ({format.name}) would hold {format.kind.value}, not a table with names. Write csv, parquet or npz."

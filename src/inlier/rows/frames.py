@@ -14,6 +14,7 @@ import numpy as np
 from inlier._typing import Array
 from inlier.exceptions import ParameterError
 from inlier.rows.backend import is_device_array, to_host
+from inlier.rows.sparse import is_sparse
 from inlier.rows.vectors import NotVectorsError, are_lists, from_arrow_lists, is_missing, is_vector, stacked
 
 
@@ -22,6 +23,8 @@ def as_plain(data: Any, name: str) -> Any:
     if type(data) is np.ndarray and data.dtype.kind in "biuf":
         return data
     data = _arrow_of_dataset(data)
+    if all(hasattr(data, part) for part in ("obs_names", "var_names", "X")):
+        data = _matrix_of_cells(data, name)
     if isinstance(data, (list, tuple)):
         return np.stack([to_host(row) for row in data]) if data and is_device_array(data[0]) else data
     if _is_column(data):
@@ -49,6 +52,18 @@ def _arrow_of_dataset(data: Any) -> Any:
             return data
         return data.source.select_columns([data.column_name]).with_format("arrow")[:][data.column_name]
     return data.with_format("arrow")[:] if _is_dataset(data) else data
+
+
+def _matrix_of_cells(cells: Any, name: str) -> Any:
+    """The ``X`` of an AnnData; what is backed by a file stays there."""
+    if is_sparse(cells.X) or type(cells.X).__name__.endswith(("CSRDataset", "CSCDataset")):
+        others = ", ".join(map(str, getattr(cells, "obsm", ()))) or "none"
+        raise ParameterError(
+            name,
+            f"is an AnnData whose X is sparse. Give one of its .obsm instead (it has {others}), or X.toarray(); or see "
+            f"inlier.scverse.check.",
+        )
+    return cells.X
 
 
 def _is_dataset(data: Any) -> bool:
