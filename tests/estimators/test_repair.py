@@ -11,7 +11,7 @@ from inlier.plotting import plot_map, plot_repair
 from tests.stores import on_strict_device
 
 SWAP, RING, CHAIN, COPY, STRANGER = [3, 7], [20, 21, 22], [50, 51, 52], 60, 70
-LONG_RING = list(range(100, 120))
+LONG_RING = list(range(100, 106))
 SUSPECTS = [*SWAP, *RING, *CHAIN, COPY, *LONG_RING]
 
 
@@ -37,8 +37,8 @@ def repaired():
 def test_every_kind_of_mistake_is_told(repaired):
     assert isinstance(repaired, Repair)
     kinds = ["swapped", "swapped", "moved", "moved", "moved", "lost", "moved", "moved", "copy"]
-    assert repaired.kind[SUSPECTS].tolist() == kinds + ["moved"] * 20
-    assert repaired.partner[SUSPECTS].tolist() == [7, 3, 22, 20, 21, -1, 50, 51, -1, *range(101, 120), 100]
+    assert repaired.kind[SUSPECTS].tolist() == kinds + ["moved"] * 6
+    assert repaired.partner[SUSPECTS].tolist() == [7, 3, 22, 20, 21, -1, 50, 51, -1, *range(101, 106), 100]
     assert repaired.copy_of[60] == 61
     assert repaired.kind[61] == "kept"
     assert np.flatnonzero(repaired.suspects).tolist() == SUSPECTS
@@ -46,7 +46,7 @@ def test_every_kind_of_mistake_is_told(repaired):
     assert set(np.delete(repaired.kind, SUSPECTS)) <= {"kept", "not clear"}
     assert (np.delete(repaired.kind, SUSPECTS) == "kept").mean() > 0.97
     assert np.median(repaired.own_rank[repaired.kind != "kept"]) > 10
-    assert "29 of 300 rows are with a wrong partner. 27 partners are named: 2 swapped, 25 in chains or" in repr(
+    assert "15 of 300 rows are with a wrong partner. 13 partners are named: 2 swapped, 11 in chains or" in repr(
         repaired
     )
     assert "Of 1 more the partner is not here. 1 is a copy of another row." in repr(repaired)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import false_discovery_control
 from sklearn.utils import check_random_state
 
 from inlier._typing import Array, FloatArray, Mask
@@ -32,7 +33,7 @@ _BESIDE_THEM = 3_000
 _MOST_TRIED = 30_000  # rows, each of which is compared with each
 _MOST_UNPAIRED = 5_000  # rows without a partner, of either table
 _DETECTED = 0.05  # detection p-value up to which there is something to repair by
-_FOUND = 0.9  # of partners like those of accepted pairs, that would be named; else nobody is called lost
+_LOST_FALSELY = 0.05  # rate of rows whose partner is here, among those called lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +164,10 @@ def _outcome(
     given_away = np.zeros(q.size, dtype=bool)
     given_away[partner[rows[named]]] = True
     kind = np.where(q <= alpha, KEPT, NOT_CLEAR).astype(object)
-    if names.would_be_found(alpha) >= _FOUND:
-        kind[given_away] = LOST  # its y belongs to another, and its partner would stand out if it were here
+    some = rows[given_away[rows]]  # their y belong to others; if their partners are here, they should fit well
+    if some.size:
+        p_here = np.where(named, 1.0, names.chance_here)[given_away[rows]]
+        kind[some[false_discovery_control(p_here) <= _LOST_FALSELY]] = LOST
     kind[copies >= 0] = COPY
     partner[(given_away | (copies >= 0)) & (partner == np.arange(q.size))] = -1
     is_exchange = partner[partner[rows[named]]] == rows[named]

@@ -66,10 +66,9 @@ class Names:
         The likeliest partners, and the chance of each.
     own_rank : ndarray of int
         Place of the row's own partner among all y for its x, and of its x for its y, on average; 1 if none fits better.
-    of_partners : ndarray
-        Evidence that pairs would have with their partner, were they tried in a chain, in rising order.
-    evidence : ndarray
-        Of the names, as high as it is for the less sure way of an exchange.
+    chance_here : ndarray
+        Share of accepted pairs whose partner, were they tried in a chain, would fit no better than the best candidate
+        does: a p-value of the partner's being here.
     """
 
     rows: Array
@@ -78,22 +77,14 @@ class Names:
     candidates: Array
     chances: FloatArray
     own_rank: Array
-    evidence: FloatArray
-    of_partners: FloatArray
+    chance_here: FloatArray
 
     @staticmethod
     def nobody(rows: Array) -> Names:
         """The names of rows of which nothing can be said."""
         none, ones = np.full(rows.size, -1), np.ones(rows.size)
         several = np.full((rows.size, N_CANDIDATES), -1)
-        return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, -np.inf * ones, np.empty(0))
-
-    def would_be_found(self, alpha: float) -> float:
-        """Share of pairs like the accepted ones whose partner would be named at this rate, were they tried."""
-        named = self.q_values <= alpha
-        if not named.any() or not self.of_partners.size:
-            return 0.0
-        return float(np.mean(self.of_partners >= self.evidence[named].min()))
+        return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
 
 def find_names(
@@ -124,8 +115,7 @@ def find_names(
         _q_values(p),
         *edges.likeliest(candidates.size),
         _own_ranks(odds, rows, has[1]),
-        best,
-        of_partners,
+        (np.searchsorted(of_partners, edges.highest, "right") + 1) / (right.size + 1),
     )
 
 
@@ -235,6 +225,13 @@ class _Edges:
         exchanged = np.flatnonzero((partner >= 0) & (partner[partner] == np.arange(n)))
         best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
         return partner[self.rows], best[self.rows]
+
+    @property
+    def highest(self) -> FloatArray:
+        """Evidence of the best candidate of each row, -inf where there is none."""
+        highest = np.full(self.rows.size, -np.inf)
+        np.maximum.at(highest, np.searchsorted(self.rows, self.row), self.evidence)
+        return highest
 
     def likeliest(self, m: int) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
