@@ -44,9 +44,10 @@ def learned_from(X, Y, seed=0):
     [
         ({"n": 400, "d": 5, "n_real": 200}, "map", LinearMap),
         ({"n": 600, "d": 200, "n_real": 40}, "anchors", AnchorPairs),  # fewer real pairs than dimensions
-        ({"n": 200, "d": 50, "n_real": 100, "noise": 0.3}, "ridge", RidgeMap),  # few pairs beside their dimensions
+        ({"n": 100, "d": 60, "n_real": 80, "noise": 1.0}, "ridge", RidgeMap),  # few pairs beside their dimensions
+        ({"n": 200, "d": 100, "n_real": 160, "noise": 0.3}, "map", LinearMap),  # which stand above all re-pairings
     ],
-    ids=["map", "anchors", "ridge"],
+    ids=["map", "anchors", "ridge", "clear"],
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_the_one_whose_pairs_stand_out_most(pairs, kind, model, seed):
@@ -97,8 +98,8 @@ def test_a_ridge_does_not_stand_in_the_way_of_anchors():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_a_map_takes_for_real_are_anchors_to_start_from(seed):
-    x, y, real = rotated_pairs(200, 300, 40, noise=0.3, seed=seed)  # of which the eigenvector finds few, in some folds
+def test_anchors_are_taken_though_some_parts_of_the_pilot_hold_too_few(seed):
+    x, y, real = rotated_pairs(200, 300, 40, noise=0.3, seed=seed)
     assert CalibratedMatcher(random_state=0).fit(x, y).inlier_mask_[real].mean() > 0.9
 
 
@@ -143,14 +144,15 @@ def test_wrong_pairs_stay_wrong_however_hard_one_looks(d):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_map_is_taken_where_there_are_pairs_enough_for_one(seed):
+def test_a_few_wrong_pairs_are_told_where_all_others_share_some_factors(seed):
     rng = np.random.default_rng(seed)
     factors, wrong = rng.normal(size=(300, 8)), [10, 20, 30]
     X, Y = (factors @ rng.normal(size=(8, d)) + rng.normal(size=(300, d)) for d in (60, 35))
     Y[wrong] = np.roll(Y[wrong], 1, axis=0)
     matcher = CalibratedMatcher(random_state=0).fit(X, Y)
-    assert np.flatnonzero(matcher.q_values_ > 0.5).tolist() == wrong
-    assert np.count_nonzero(~matcher.inlier_mask_) <= 4
+    told = np.flatnonzero(matcher.q_values_ > 0.5).tolist()
+    assert set(wrong) <= set(told)
+    assert len(told) <= np.count_nonzero(~matcher.inlier_mask_) <= 4
 
 
 def test_many_pairs_in_many_dimensions_are_re_paired_less_often():

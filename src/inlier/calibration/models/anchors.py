@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -128,20 +127,17 @@ def find_anchors(
     candidates: Iterable[Coordinates],
     rng: np.random.RandomState,
     labels: Array,
-    seen: Significance | None = None,
 ) -> AnchorPairs | None:
     """Find the pairs that agree best with each other in one of the coordinates; None if there are none.
 
-    Prepared pairs come in random order, and the first of them are compared; ``labels`` are
-    those of `inlier.rows.null_pairs`. What a map has ``seen`` of them gives weights to try first: the leading
-    eigenvector of few pairs is not always that of the real ones.
+    Prepared pairs come in random order, and the first of them are compared; ``labels`` are those of
+    `inlier.rows.null_pairs`.
     """
     x, y, labels = x[:MOST_ROWS], y[:MOST_ROWS], labels[:, :MOST_ROWS]
-    known = [] if seen is None else [seen.weights(SHARP)[:MOST_ROWS]]
     best: AnchorPairs | None = None
     for coordinates in candidates:
         products = _InnerProducts.of(coordinates, x, y, labels, rng)
-        for start in chain(known, products.starts()):
+        for start in products.starts():
             found = products.settled(start)
             if found is not None and (best is None or found.significance.berk_jones > best.significance.berk_jones):
                 best = found

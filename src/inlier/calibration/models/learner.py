@@ -17,7 +17,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import MOST_ROWS, Coordinates, candidate_coordinates, find_anchors
-from inlier.calibration.models.linear_map import NOT_COMPARED, Significance, learn_map
+from inlier.calibration.models.linear_map import NOT_COMPARED, Significance, berk_jones, learn_map
 from inlier.calibration.models.ridge_map import SharedRidge, learn_ridge
 from inlier.calibration.p_values import calibrate
 from inlier.rows import PairedRows
@@ -173,13 +173,16 @@ def _most_significant(
     if len(worth_trying) == 1:
         return "map", found
     splits = [np.array_split(rng.permutation(rows), _PARTS) for _ in range(max(1, _FEW_PAIRS // rows.size))]
-    evidence = {kind: np.median([_held_out(data, kind, parts, rng) for parts in splits]) for kind in worth_trying}
-    best = max(worth_trying, key=lambda kind: evidence[kind])
+    held_out = {kind: [_held_out(data, kind, parts, rng) for parts in splits] for kind in worth_trying}
+    best = max(worth_trying, key=lambda kind: float(np.mean(held_out[kind])))
     return best, found if best == "map" else KINDS[best](data, rows, rng)
 
 
 def _held_out(data: PreparedPairs, kind: str, parts: list[Array], rng: np.random.RandomState) -> list[float]:
-    """How far the pairs of each part stand out beside their re-pairings, by what was learned from the other parts."""
+    """How far the pairs of each part stand out beside their re-pairings, by what was learned from the other parts.
+
+    Above all of these is above: which model is farther there is a matter of its unit, and where all do, a map will do.
+    """
     evidence = []
     for k, own in enumerate(parts):
         others = np.concatenate(parts[:k] + parts[k + 1 :])
@@ -188,7 +191,7 @@ def _held_out(data: PreparedPairs, kind: str, parts: list[Array], rng: np.random
         if learned is not None:
             null = re_paired_scores(learned, x, y, data.labels[:, own], _RE_PAIRINGS, rng)
             found = Significance.of(learned.scores(x, y), null)
-        evidence.append(found.berk_jones)
+        evidence.append(berk_jones(found.p_values))
     return evidence
 
 

@@ -246,7 +246,7 @@ class Significance:
         beyond = (1 - _TAIL_STARTS) * np.exp(-np.maximum(to_host(scores) - high, 0.0) / slope)
         smooth = np.where(p < 1 - _TAIL_STARTS, np.maximum(beyond, 1e-300), p)  # the logarithm is finite
         differ = high - centre > 1e-12 * max(abs(high), abs(centre))  # by more than rounding
-        return Significance(p, centre, high - centre if differ else 1.0, _berk_jones(smooth))
+        return Significance(p, centre, high - centre if differ else 1.0, berk_jones(smooth))
 
     def weights(self, sharpness: float) -> FloatArray:
         """Weight of each pair: 1 - sharpness * (chance that it is wrong), at least 0."""
@@ -258,7 +258,8 @@ class Significance:
 NOT_COMPARED = Significance(np.ones(1), 0.0, 1.0, 0.0)  # of what was learned where nobody asks how pairs stood out
 
 
-def _berk_jones(p: FloatArray) -> float:
+def berk_jones(p: FloatArray) -> float:
+    """Berk and Jones' statistic of p-values: how many more small ones there are than chance brings."""
     n, rising = p.size, np.sort(p)
     share = np.arange(1, n + 1) / n
     divergence = rel_entr(share, rising) + rel_entr(1 - share, np.maximum(1 - rising, np.finfo(np.float64).tiny))
