@@ -112,7 +112,7 @@ def find_names(
     return Names(
         rows,
         partner,
-        _q_values(p),
+        np.where(partner >= 0, _q_values(p), 1.0),
         *edges.likeliest(candidates.size),
         _own_ranks(odds, rows, has[1]),
         (np.searchsorted(of_partners, edges.highest, "right") + 1) / (right.size + 1),
@@ -161,7 +161,8 @@ class _LogRatio:
         of_strangers[-1] += 1 / strangers.size
         met = np.flatnonzero(of_pairs + of_strangers)
         weight = (of_pairs + of_strangers)[met]
-        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9).fit(met, of_pairs[met] / weight, sample_weight=weight)
+        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9, out_of_bounds="clip")
+        rising.fit(met, of_pairs[met] / weight, sample_weight=weight)
         return _LogRatio(highest, logit(rising.predict(np.arange(_TABLE))))
 
     def place(self, odds: FloatArray) -> Array:
