@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_array
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import ParameterError
 
+_LARGEST_NUMBER = 8  # bytes; linear algebra knows no longer ones
+_MANY_COLUMNS, _TIMES_WIDER = 50, 4  # from which a table is asked about; wide ones are common
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -27,7 +29,7 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 def as_numbers(data: Any, name: str) -> Array:
     """Return ``data`` as a NumPy array of real numbers, of any shape, without a copy where it is one already."""
-    if type(data) is np.ndarray and data.dtype.kind in "biuf":
+    if type(data) is np.ndarray and data.dtype.kind in "biuf" and data.dtype.itemsize <= _LARGEST_NUMBER:
         return data
     _check_not_masked(data, name)
     try:
@@ -52,7 +54,7 @@ def as_numbers(data: Any, name: str) -> Array:
         raise type(error)(message) from error
     if array.dtype.kind not in "biuf":
         raise ParameterError(name, f"holds {array.dtype} values; convert them to numbers first.")
-    return array
+    return array.astype(np.float64) if array.dtype.itemsize > _LARGEST_NUMBER else array
 
 
 def _check_not_masked(data: Any, name: str) -> None:
@@ -85,6 +87,16 @@ def check_paired(X: Any, Y: Any, *, fewest: int = 2) -> None:
             f"At least {fewest} {needed} needed to compare, but there {seen} {n_x} (n_samples = {n_x}, shape "
             f"{X.shape}). Each row is one pair: give more rows, or transpose both tables if each of their columns is "
             f"one."
+        )
+
+
+def warn_if_transposed(X: Any, Y: Any) -> None:
+    """Ask whether columns are pairs, as in the paper: two such tables have equally many, and these are many."""
+    n, d = X.shape
+    if tuple(Y.shape) == (n, d) and _TIMES_WIDER * n <= d and d > _MANY_COLUMNS:
+        warn(
+            f"There are {n:,} pairs of {d:,} numbers each, far fewer pairs than numbers. If each column is a pair and each "
+            f"row a dimension, transpose both tables."
         )
 
 

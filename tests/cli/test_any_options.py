@@ -108,6 +108,7 @@ MATCH = {
     "--format": ("csv", "npy", ".tsv", "parquet", "no", ""),
     "--group": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
     "--stratum": ("a0", "id", "0", "flat.npy", "words.csv", "no", ""),
+    "--meta": ("x.csv", "few.npy", "absent.csv", "words.csv", ""),
     "--missing": ("-9999", "NA,-1", "nan", "", "x"),
     "--repair": OUTPUTS,
     "--unmatched": (),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlier.cli._common import STDOUT, for_both, read_both
+from inlier.cli._common import STDOUT, for_both, labels_of_pairs, read_both
 from inlier.cli._outputs import BadInput
 from inlier.exceptions import UnusableFileError
 
@@ -202,6 +202,10 @@ def seem_transposed(sources: tuple[str, str], key: str | None = None) -> tuple[b
 
 
 def _in_common(some: set[str], others: set[str]) -> float:
+    """Share of ids in common, also of those that R writes in another way."""
+    from inlier.io.ids import as_r_writes
+
+    some, others = set(map(as_r_writes, some)), set(map(as_r_writes, others))
     fewer = min(len(some), len(others))
     return len(some & others) / fewer if fewer >= _FEWEST else 0.0
 
@@ -350,6 +354,46 @@ def _ids_of_pairs(pairs: str, source: Table, target: Table) -> tuple[Array, Arra
     return left, right
 
 
+# ---- labels from a file of their own
+
+
+def labels_of_meta(meta: str, column: str, key: str | None, pairing: Pairing) -> Array:
+    """A column of a third file for each pair: by id where the tables were joined, else row by row."""
+    import numpy as np
+
+    from inlier.io import read_labels
+    from inlier.io.ids import spelled_alike
+
+    labels = read_labels(meta, column)
+    if labels is None:
+        raise BadInput(f"{meta} has no column named {column!r}. Check its spelling.")
+    if pairing.keys is None:
+        is_short = pairing.rows.max() >= len(labels)
+        if is_short or (pairing.rows_y is None and len(labels) != len(pairing)):
+            raise BadInput(f"{meta} has {len(labels):,} rows, but one for each of X is needed. Or join all on --key.")
+        return _all_there(labels[pairing.rows], meta, column)
+    names = column_headings(meta)
+    id_name = key if key is not None and (key in names or not names) else next(iter(names), None)
+    ids = None if id_name is None else read_labels(meta, id_name)
+    if ids is None:
+        raise BadInput(f"{meta} has no column of ids: its first one, or the one called as --key says, must hold them.")
+    ids = spelled_alike(pairing.keys, ids, Path("X"), Path(meta))[0]
+    of_id = dict(zip(ids.tolist(), labels.tolist(), strict=True))
+    lost = [name for name in pairing.keys.tolist() if name not in of_id]
+    if lost:
+        raise BadInput(
+            f"{meta} has no row for {len(lost):,} of the {len(pairing):,} pairs, such as {lost[0]}. Add them, or leave "
+            f"these pairs out."
+        )
+    return _all_there(np.array([of_id[name] for name in pairing.keys.tolist()]), meta, column)
+
+
+def _all_there(labels: Array, meta: str, column: str) -> Array:
+    if (labels == "").any():
+        raise BadInput(f"Column {column!r} of {meta} is empty for a pair. Give such rows a label of their own.")
+    return labels
+
+
 # ---- all of it, as options say
 
 
@@ -363,6 +407,7 @@ class Reading:
     transpose: bool
     labels: dict[str, str]  # columns of groups and strata
     codes: tuple[float, ...]  # of missing values
+    meta: str | None = None  # file that holds groups and strata
 
     @property
     def needs_all(self) -> bool:
@@ -383,22 +428,29 @@ class Reading:
         """Read both tables; turned over where that was asked for, or where their ids say so."""
         if self.transpose:
             return read_turned(job.sources, self.keys, (True, True))
-        given = self.keys or self.columns or self.labels or self.pairs is not None
+        inside = () if self.meta is not None else tuple(self.labels.values())
+        given = self.keys or self.columns or inside or self.pairs is not None
         try:
             if not given and any(column_headings(source)[:1] == [""] for source in job.sources):
                 raise UnusableFileError("rows have names without a name for them")
-            return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
+            return read_both(*job.sources, self.keys, self.columns, leave_out=inside)
         except UnusableFileError:
             key = self.keys[0] if self.keys else None
             turned = seem_transposed(job.sources, key) if not given or self.only_keys else None
             if turned is None:
-                return read_both(*job.sources, self.keys, self.columns, leave_out=tuple(self.labels.values()))
+                return read_both(*job.sources, self.keys, self.columns, leave_out=inside)
         which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]
         job.notes.append(
             f"The header of {' and of '.join(which)} holds the ids of the other file: a column per sample. The table "
             f"was turned over, and joined on these ids (--transpose does so for both)."
         )
         return read_turned(job.sources, (), turned)
+
+    def labels_of(self, column: str, sources: tuple[str, str], pairing: Pairing) -> Array:
+        """Labels of each pair: of the file that was named for them, or else of the two that are compared."""
+        if self.meta is None:
+            return labels_of_pairs(column, sources, pairing)
+        return labels_of_meta(self.meta, column, self.keys[0] if self.keys else None, pairing)
 
     def pair(self, first: Table, second: Table) -> Pairing:
         """Rows as pairs: by PAIRS, by id, or row by row."""

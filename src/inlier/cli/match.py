@@ -20,7 +20,6 @@ from inlier.cli._common import (
     answering,
     check_numbers,
     columns_of_both,
-    labels_of_pairs,
     missing_codes,
     without_codes,
 )
@@ -119,6 +118,11 @@ class _Settings:
     help="Wrong partners come from rows with the same value here: a plate, a tissue. Read from X, or else from Y.",
 )
 @click.option(
+    "--meta",
+    metavar="FILE",
+    help="Read --group and --stratum from this table instead: by id where there is a --key, else row by row as X.",
+)
+@click.option(
     "--missing",
     metavar="CODE,...",
     help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
@@ -145,6 +149,7 @@ def match(
     format_of_stdin: str | None,
     group: str | None,
     stratum: str | None,
+    meta: str | None,
     missing: str | None,
     repair: Path | None,
     unmatched: bool,
@@ -194,11 +199,11 @@ def match(
         repairs = RepairWanted(repair, suspects, unmatched)
         others = (*wanted.outputs, *repairs.outputs)
         job = Job(context, sources, output, report, as_json, quiet, force, others, rows_of=rows_of)
-        how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)))
+        how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)), meta)
         repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
         wanted.check(chosen.is_calibrated, pairs)
-        job.check_outputs(*([] if pairs is None else [pairs]))
+        job.check_outputs(*(file for file in (pairs, meta) if file is not None))
         with job.noting():
             stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
@@ -221,7 +226,7 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         job.headings.update({name: of.columns for name, of in zip(("X", "y"), tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
-        given = {name: labels_of_pairs(column, job.sources, pairing) for name, column in how.labels.items()}
+        given = {name: how.labels_of(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y)
@@ -345,6 +350,8 @@ def _check_options(context: click.Context, chosen: _Settings, how: Reading) -> N
             "--transpose makes columns of rows: choose rows of the files beforehand, and leave --columns, "
             "--group and --stratum out."
         )
+    if how.meta is not None and not how.labels:
+        raise BadInput("--meta holds groups and strata. Name its columns with --group or --stratum.")
     if how.labels and not chosen.is_calibrated:
         option = "--group" if "groups" in how.labels else "--stratum"
         raise BadInput(f"{option} belongs to --method calibrated without --splits.")

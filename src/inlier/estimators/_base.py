@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from inlier._checks import check_paired, check_same_index, warn
+from inlier._checks import check_paired, check_same_index, warn, warn_if_transposed
 from inlier._typing import Array, FloatArray, Mask
 from inlier.exceptions import ParameterWarning
 from inlier.result import MatchResult
@@ -147,6 +147,7 @@ class PairMatcher(BaseEstimator):
         table_x = as_table(X, "X", in_place=self._in_any_store)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
+        warn_if_transposed(table_x, table_y)
         self._labels, self._labels_y = row_labels(X), row_labels(y)
         if self._labels_y is not None and self._labels_y.equals(self._labels):
             self._labels_y = None

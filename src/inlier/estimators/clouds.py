@@ -7,6 +7,7 @@ motions that matches suggest, refined on the surfaces -> the strongest -> is it 
 from __future__ import annotations
 
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -166,7 +167,7 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Carry points of the source to the target; NaN where `fit` found no motion."""
         check_is_fitted(self, "success_")
-        points = as_table(X, "X")
+        points = as_table(points_of(X, "X"), "X")
         if self.transformation_ is None:
             return np.full(points.shape, np.nan)
         return self.transformation_(points)
@@ -308,9 +309,27 @@ def _is_ambiguous(opinions: list[Opinion]) -> bool:
     return second <= np.log(_SURE) and best - second > np.log(_AS_SURE)
 
 
+def points_of(data: Any, name: str) -> Any:
+    """The points of a cloud or a surface of another library, of a camera's grid, or of an array with fields."""
+    if isinstance(data, (str, bytes, PathLike)):
+        raise ParameterError(
+            name, f"is the name of a file, {data!r}. Read it first: inlier.io.read_table({data!r}).values."
+        )
+    if not hasattr(data, "columns") and not isinstance(data, np.ndarray):  # a frame may have a column of that name
+        data = next((getattr(data, part) for part in ("points", "vertices") if hasattr(data, part)), data)
+    fields = getattr(getattr(data, "dtype", None), "names", None)
+    if fields is not None:
+        if not set("xyz") <= set(fields):
+            raise ParameterError(name, f"has the fields {', '.join(fields)}, and x, y and z are needed.")
+        return np.stack([data[axis].reshape(-1) for axis in "xyz"], axis=1)
+    if getattr(data, "ndim", 2) == 3 and data.shape[2] == 3:  # a grid of points, as depth cameras give it
+        return data.reshape(-1, 3)
+    return data
+
+
 def _read_cloud(data: Any, name: str) -> FloatArray:
     """Return the points as float64, without those that have no place."""
-    table: Array = as_table(data, name)
+    table: Array = as_table(points_of(data, name), name)
     if table.shape[1] != 3:
         raise ParameterError(
             name, f"must have three columns, x, y and z, but has shape {table.shape}. Leave other columns out."

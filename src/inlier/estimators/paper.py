@@ -35,10 +35,9 @@ class _OverlapMatcher(PairMatcher):
 
     _in_any_store = True
 
-    def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
-        self.threshold = threshold
-        self.whiten = whiten
-        self.solver = solver
+    threshold: str | float
+    whiten: bool
+    solver: str
 
     def _fit(self, X: Array, Y: Array) -> None:
         self._check_parameters()
@@ -56,7 +55,7 @@ class _OverlapMatcher(PairMatcher):
         check_choice(self.solver, SOLVERS, "solver")
         check_flag(self.whiten, "whiten")
         if self.threshold != "kmeans":
-            if isinstance(self.threshold, str):
+            if isinstance(self.threshold, str) or self.threshold is None:
                 raise ValueError(f"threshold must be 'kmeans' or a number; got {self.threshold!r}.")
             check_number(self.threshold, "threshold")
 
@@ -100,6 +99,11 @@ class EigenvectorMatcher(_OverlapMatcher):
     True
     """
 
+    def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
+        self.threshold = threshold
+        self.whiten = whiten
+        self.solver = solver
+
     def _scores(self, pairs: PairedRows) -> Scores:
         H = GramOverlap.from_pairs(pairs)  # step 2, never formed
         return H.eigenvector_scores(self.solver)  # step 3, sqrt(n) v_i
@@ -137,6 +141,11 @@ class RowSumMatcher(_OverlapMatcher):
     >>> bool((matcher.inlier_mask_ == data.inlier_mask).all())
     True
     """
+
+    def __init__(self, threshold: str | float = "kmeans", whiten: bool = False, solver: str = "auto") -> None:
+        self.threshold = threshold
+        self.whiten = whiten
+        self.solver = solver
 
     def _scores(self, pairs: PairedRows) -> Scores:
         H = GramOverlap.from_pairs(pairs)  # step 2, never formed

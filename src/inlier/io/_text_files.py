@@ -23,6 +23,7 @@ from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
 from inlier.io.formats import XYZ, Codec, load
+from inlier.io.ids import safe_for_spreadsheets
 from inlier.io.limits import check_unpacked_size, text_lines
 from inlier.io.table import Content, Request, as_array, by_column, not_a_number, wanted_columns
 
@@ -422,6 +423,7 @@ def _first_sentence(error: Exception) -> str:
 
 def write_delimited(stream: Any, blocks: Iterable[Content], delimiter: str) -> None:
     """Write blocks of a table to an open stream, with one header if their columns have names."""
+    blocks = map(_without_formulas, blocks)
     if not _is_installed("pyarrow"):
         _write_by_python(stream, blocks, delimiter)
         return
@@ -430,6 +432,15 @@ def write_delimited(stream: Any, blocks: Iterable[Content], delimiter: str) -> N
         has_header = number == 0 and not isinstance(block, np.ndarray)
         options = arrow_csv.WriteOptions(include_header=has_header, delimiter=delimiter, quoting_style="needed")
         arrow_csv.write_csv(as_arrow(block), stream, options)
+
+
+def _without_formulas(block: Content) -> Content:
+    if isinstance(block, np.ndarray):
+        return block
+    columns = {name: np.asarray(column) for name, column in block.items()}
+    return {
+        name: safe_for_spreadsheets(column) if column.dtype.kind == "U" else column for name, column in columns.items()
+    }
 
 
 def _write_by_python(stream: Any, blocks: Iterable[Content], delimiter: str) -> None:

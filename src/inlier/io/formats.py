@@ -141,6 +141,10 @@ FORMATS = (
     Format("ply", (".ply",), _POINTS, "_cloud_files.Ply", starts=(b"ply",)),
     Format("pcd", (".pcd",), _POINTS, "_cloud_files.Pcd", starts=(b"#", b"VERSION")),
     Format("las", (".las", ".laz"), _POINTS, "_cloud_files.Las", "laspy", (b"LASF",)),
+    Format("kitti", (".bin",), _POINTS, "_scan_files.Kitti", is_written=False),
+    Format("pts", (".pts",), _POINTS, "_scan_files.Pts", is_written=False),
+    Format("obj", (".obj",), _POINTS, "_scan_files.Obj", is_written=False),
+    Format("stl", (".stl",), _POINTS, "_scan_files.Stl", is_written=False),
     Format("gifti", (".gii",), _POINTS, "_brain_files.Gifti", "nibabel", (b"<?xml", b"<GIFTI")),
     Format("nifti", (".nii",), _ARRAY, "_brain_files.Nifti", "nibabel"),
     Format("gzipped nifti", (".nii.gz",), _ARRAY, "_brain_files.Nifti", "nibabel", _GZ),
@@ -155,6 +159,7 @@ _SHEET, _PICKLE = (
 _CURES = {
     **dict.fromkeys((".xls", ".ods"), _SHEET),
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), _PICKLE),
+    **dict.fromkeys((".e57", ".ptx"), "Export the points as ply, las or xyz."),
     ".mat": "Save the array as npy, for example with scipy.io.loadmat and numpy.save.",
     ".gz": "Name it after what is inside, as in .csv.gz.",
 }

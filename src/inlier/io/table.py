@@ -11,6 +11,7 @@ import numpy as np
 from inlier._checks import warn
 from inlier._typing import Array, Mask
 from inlier.exceptions import UnusableFileError
+from inlier.io.ids import plain_ids, spelled_alike
 
 _LIKE_IDS = {"id", "ids", "index", "key", "sample", "subject", "name", "uid", "uuid"}
 _MOST_LISTED = 12  # names in a sentence
@@ -244,7 +245,7 @@ def as_keys(values: Array) -> Array:
             for value, gone, is_whole in zip(values, missing, whole, strict=True)
         ]
         values = np.array(texts, dtype=np.str_)
-    return np.char.strip(values.astype(np.str_))
+    return np.char.strip(plain_ids(np.char.strip(values.astype(np.str_))))
 
 
 def check_numeric(array: Array, path: Path) -> None:
@@ -381,7 +382,8 @@ def pair_tables(X: Table, Y: Table) -> Pairing:
 
 
 def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
-    notes: list[str] = []
+    keys_y, note = spelled_alike(keys_x, keys_y, X.source, Y.source)
+    notes: list[str] = [] if note is None else [note]
     usable_x, usable_y = _usable(keys_x, X.source, notes), _usable(keys_y, Y.source, notes)
     place_x, place_y = np.flatnonzero(usable_x), np.flatnonzero(usable_y)
     shared, of_x, of_y = np.intersect1d(keys_x[place_x], keys_y[place_y], assume_unique=True, return_indices=True)

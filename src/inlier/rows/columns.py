@@ -22,6 +22,7 @@ from inlier.rows.backend import backend_for, compute_dtype, dtype_name, from_hos
 from inlier.rows.stores import store_of
 from inlier.rows.threads import pieces, row_blocks
 
+_FEWEST_DIGITS = 1e-300  # numbers below are near those that are kept with fewer digits
 _SMALLEST, _LARGEST = 1e-75, 1e75  # of the largest of all coordinates: fourth powers are numbers still
 # A centred row shorter than a few rounding errors of the mean has no direction.
 _WEAK = 0.01  # of the median variance: directions that are looked at for how many rows vary in them
@@ -237,7 +238,14 @@ def check_finite(table: Any, summary: ColumnSummary, name: str) -> None:
 
 
 def check_varies(summary: ColumnSummary, name: str) -> None:
-    """Refuse a table of equal rows; warn about columns that say nothing."""
+    """Refuse a table of equal rows, or of numbers with hardly any digits; warn about columns that say nothing."""
+    tiny = np.flatnonzero((summary.spread > 0) & (summary.magnitude < _FEWEST_DIGITS))
+    if tiny.size:
+        raise ParameterError(
+            name,
+            f"holds numbers as small as {summary.magnitude[tiny[0]]:.3g}, which computers keep with fewer digits than "
+            f"others (column {tiny[0]}). Multiply them by 1e300 first, or leave the column out.",
+        )
     if (summary.minimum < summary.maximum).all():
         return
     constant, total = summary.constant_columns, summary.mean.size
