@@ -36,7 +36,7 @@ from photo_pairs import (
     real_light_pairs,
     real_pairs,
     real_unchanged_pairs,
-    season_pairs,
+    satellite_pairs,
 )
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -231,14 +231,16 @@ def held_verdicts(count: int) -> None:
     _of_photos_aside("held in the hand", held_pairs, count // 4)
 
 
-def season_verdicts(count: int) -> None:
-    """Two seasons, with and without the promise that the scene is one."""
+def satellite_verdicts(count: int) -> None:
+    """Two instruments, and two seasons, with the promise that the scene is one and without."""
     photos = photos_of(ASIDE)
-    for promised in (False, True):
-        pairs = (season_pairs(photos, count // 4, seed, seed == _TEST_SEED) for seed in (_TEST_SEED, _TEST_SEED + 2))
-        title = f"two seasons{', --same-scene' if promised else ''}"
-        told = verdicts(title, *pairs, same_scene=promised).verdicts
-        print(f"  {told.count('different scenes')} of {len(told)} refused")
+    for seasons in (False, True):
+        for promised in (False, True):
+            seeds = (_TEST_SEED, _TEST_SEED + 2)
+            pairs = (satellite_pairs(photos, count // 10, seed, seed == _TEST_SEED, seasons) for seed in seeds)
+            title = f"two {'seasons' if seasons else 'instruments'}{', --same-scene' if promised else ''}"
+            told = verdicts(title, *pairs, same_scene=promised).verdicts
+            print(f"  {told.count('different scenes')} of {len(told)} refused", flush=True)
 
 
 def _of_photos_aside(title: str, pairs: Callable[..., Iterable[PhotoPair]], count: int) -> None:
@@ -251,7 +253,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer made pairs")
     parser.add_argument(
-        "--only", choices=("real", "made", "boards", "hard", "held", "seasons", "time"), help="one part of it"
+        "--only", choices=("real", "made", "boards", "hard", "held", "satellites", "time"), help="one part of it"
     )
     parser.add_argument("--photos", type=Path, help="a folder of other photos to make pairs of; nothing else is run")
     parser.add_argument("--vary", nargs="*", metavar="WORD", help="halve and double constants, or those so named")
@@ -277,7 +279,7 @@ def main() -> None:
         "boards": board_verdicts,
         "hard": hard_verdicts,
         "held": held_verdicts,
-        "seasons": season_verdicts,
+        "satellites": satellite_verdicts,
         "time": time_over_decoding,
     }
     for name, part in parts.items():

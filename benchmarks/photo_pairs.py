@@ -172,23 +172,26 @@ def hard_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed
     return _taken_twice(_scenes(photos, count, seed, 9), _with_large_objects if changed else None, 6, retake)
 
 
-def season_pairs(photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
-    """Registered, as satellites see a place in two seasons: each ground has another colour, haze, blur and noise."""
+def satellite_pairs(
+    photos: dict[str, np.ndarray], count: int, seed: int = 0, changed: bool = True, seasons: bool = False
+) -> Iterator[PhotoPair]:
+    """Registered, as two instruments see a place: other colours, haze, blur and noise; in two seasons on request."""
 
     def retake(scene: _Scene, view: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        is_new = ndimage.binary_dilation(truth)[..., None]
-        cast = scene.rng.uniform(0.7, 1.2, 3)
-        hazy = np.where(is_new, view, _in_another_season(view, scene.rng)) * cast + scene.rng.uniform(0, 30)
-        return ndimage.gaussian_filter(hazy, (1.0, 1.0, 0)), truth
+        if seasons:
+            view = np.where(ndimage.binary_dilation(truth)[..., None], view, _in_another_season(view, scene.rng))
+        mixed = view @ scene.rng.dirichlet([1, 1, 1], 3).T
+        hazy = 255 * (mixed / 255) ** scene.rng.uniform(0.6, 1.6, 3) * scene.rng.uniform(0.6, 0.9) + 20
+        return ndimage.gaussian_filter(hazy, (1.5, 1.5, 0)), truth
 
     return _taken_twice(_scenes(photos, count, seed, 15), _with_objects if changed else None, 6, retake)
 
 
 def _in_another_season(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Pixels of like brightness are one kind of ground, and get a colour by chance; a third of the old one is left."""
+    """Pixels of like brightness are one kind of ground, and get a colour by chance; an eighth of the old one is left."""
     grey = ndimage.gaussian_filter(view.mean(axis=-1), 1.5)
-    kinds = np.digitize(grey, np.quantile(grey, np.linspace(0, 1, 9)[1:-1]))
-    return view / 3 + rng.uniform(0, 255, (8, 3))[kinds] / 1.5
+    kinds = np.digitize(grey, np.quantile(grey, np.linspace(0, 1, 17)[1:-1]))
+    return view / 8 + rng.uniform(0, 255, (16, 3))[kinds] * 7 / 8
 
 
 def board_pairs(count: int, seed: int = 0, changed: bool = True) -> Iterator[PhotoPair]:
