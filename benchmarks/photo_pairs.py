@@ -188,7 +188,7 @@ def satellite_pairs(
 
 
 def _in_another_season(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Pixels of like brightness are one kind of ground, and get a colour by chance; an eighth of the old one is left."""
+    """Pixels of like brightness are one kind of ground, with a colour by chance; an eighth of the old one is left."""
     grey = ndimage.gaussian_filter(view.mean(axis=-1), 1.5)
     kinds = np.digitize(grey, np.quantile(grey, np.linspace(0, 1, 17)[1:-1]))
     return view / 8 + rng.uniform(0, 255, (16, 3))[kinds] * 7 / 8

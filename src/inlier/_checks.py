@@ -95,8 +95,8 @@ def warn_if_transposed(X: Any, Y: Any) -> None:
     n, d = X.shape
     if tuple(Y.shape) == (n, d) and _TIMES_WIDER * n <= d and d > _MANY_COLUMNS:
         warn(
-            f"There are {n:,} pairs of {d:,} numbers each, far fewer pairs than numbers. If each column is a pair and each "
-            f"row a dimension, transpose both tables."
+            f"There are {n:,} pairs of {d:,} numbers each, far fewer pairs than numbers. If each column is a pair and "
+            f"each row a dimension, transpose both tables."
         )
 
 
