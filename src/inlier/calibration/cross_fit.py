@@ -5,20 +5,22 @@ and its re-pairings: x_i with y_j, j != i. A wrong pair's x and y are independen
 whatever the data look like and whatever was learned. Few pairs are dealt several times, so that the luck of one deal
 matters less; a pair's score is the median over the deals.
 
-The same judges score any x_i with any y_j (`CrossFit.all_pairings`): none of them has seen pair i.
+The same judges score any x_i with any y_j (`all_pairings`): none of them has seen pair i. Pair j
+they may have seen, which matters for ridges, where every pair counts: of few pairs they are fitted without either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.folds import deal_folds, mean_size, training_without, units_of
+from inlier.calibration.folds import deal_folds, mean_size, rows_together, training_without, units_of
 from inlier.calibration.models.learner import Learner, PairScorer, PreparedPairs, choose_learner, re_paired_scores
+from inlier.calibration.models.ridge_map import SharedRidge
 from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
 from inlier.progress import track
 from inlier.rows import PairedRows
@@ -62,6 +64,17 @@ class Fold:
         return found if (self.centre, self.unit) == (0.0, 1.0) else (found - self.centre) / self.unit
 
 
+class LeftOut(NamedTuple):
+    """Ridges that leave out pairs i and j where x_i with y_j is scored."""
+
+    ridge: SharedRidge
+    together: list[tuple[Array, Array]]  # some i, and what is left out with them
+
+    def scores(self) -> FloatArray:
+        """Score each x with each y."""
+        return self.ridge.scores_without_either(self.together)
+
+
 @dataclass(frozen=True, eq=False)
 class CrossFit:
     """Scores of all pairs by judges that have not seen them, and of re-pairings."""
@@ -73,6 +86,7 @@ class CrossFit:
     folds: tuple[Fold, ...] = ()
     units: Array | None = None  # pairs that stand or fall together
     p_of_deals: FloatArray | None = None  # p-values of single deals, a row each, NaN where a fold found nothing
+    ridges: LeftOut | None = None  # where any x with any y is scored by ridges without these two pairs
 
     @property
     def judges_of_a_deal(self) -> tuple[Fold, ...]:
@@ -137,7 +151,10 @@ def cross_fit(
     folds = tuple(fold for fold in found if fold is not None)
     if sum(fold.null_scores.size for fold in folds) == 0:  # nothing was learned, or could be re-paired
         return CrossFit(np.zeros(n), np.zeros(1), units=units)
-    return _together(folds, n, n_deals, units)
+    fit = _together(folds, n, n_deals, units)
+    if learner.kind != "ridge" or helped is not None or data.shared_ridge is None:
+        return fit
+    return replace(fit, ridges=LeftOut(data.shared_ridge, rows_together(labels, units, has_groups=has_groups)))
 
 
 def how_many_deals(n: int) -> int:
@@ -171,6 +188,12 @@ def _together(folds: tuple[Fold, ...], n: int, n_deals: int, units: Array | None
     alike = n_deals * mean_size(units)
     share = estimate_null_fraction(p_of_deals[scored], alike=alike)
     return CrossFit(np.median(filled, axis=0), null_scores, share, None, folds, units, p_of_deals)
+
+
+def scores_of_any(fit: CrossFit, x: Any, y: Any) -> FloatArray:
+    """Scores of each x with each y, in single precision."""
+    every = np.arange(len(x))
+    return all_pairings(fit, x, y, every, every) if fit.ridges is None else fit.ridges.scores()
 
 
 def all_pairings(fit: CrossFit, x: Any, y: Any, rows: Array, columns: Array) -> FloatArray:

@@ -53,6 +53,19 @@ def training_without(own: Array, labels: Array, *, has_groups: bool) -> Array:
     return np.flatnonzero(apart)
 
 
+def rows_together(labels: Array, units: Array | None, *, has_groups: bool) -> list[tuple[Array, Array]]:
+    """Pairs of units beside which others may not be learned from either, and all that is left out with them."""
+    units = np.arange(labels.shape[1]) if units is None else units
+    linked = [units] if has_groups else [units, *labels[:2]]
+    several = [np.bincount(side)[side] > 1 for side in linked]
+    found = []
+    for unit in np.unique(units[np.any(several, axis=0)]):
+        own = np.flatnonzero(units == unit)
+        training = training_without(own, labels, has_groups=has_groups)
+        found.append((own, np.setdiff1d(np.arange(units.size), training)))
+    return found
+
+
 def deal_folds(labels: Array, units: Array | None, n_folds: int, rng: np.random.RandomState) -> Array:
     """Deal the pairs into folds of similar size; pairs of one unit go together, strata are spread over the folds."""
     n = labels.shape[1]

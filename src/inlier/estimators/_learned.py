@@ -41,7 +41,7 @@ class Compared:
     """What was found when any x was compared with any y, for whoever asks again."""
 
     unit: float
-    scores: FloatArray | None  # by the judges of several deals, of which only those of one are kept
+    scores: FloatArray | None  # where the judges that are kept, of one deal, could not say it again
     groups: Array | None
     strata: Array | None
     gaps: Array  # how many values of each pair were filled in
@@ -49,8 +49,9 @@ class Compared:
     @staticmethod
     def of(odds: Odds | None, fit: CrossFit, labels: tuple[Array | None, Array | None], gaps: Array) -> Compared:
         """What is kept of odds; where there are none, nothing was detected, or too many pairs to compare."""
-        one_deal = len(fit.judges_of_a_deal) == len(fit.folds) if fit.folds else True
-        return Compared(odds.unit if odds else 1.0, None if one_deal or odds is None else odds.kept, *labels, gaps)
+        by_judges_kept = fit.ridges is None and len(fit.judges_of_a_deal) == len(fit.folds)
+        scores = None if odds is None or by_judges_kept else odds.kept
+        return Compared(odds.unit if odds else 1.0, scores, *labels, gaps)
 
 
 @dataclass(eq=False)

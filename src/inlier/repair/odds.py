@@ -6,8 +6,9 @@ whichever is less, in logarithms:
 
     r_ij = min( b s_ij - log(n + sum_k exp(b s_ik)),  b s_ij - log(n + sum_k exp(b s_kj)) ),
 
-s_ij are scores by judges that have not seen pair i, b the unit in which they tell best who belongs to whom. The n keep
-rows far out, where there is nothing else, from being sure of the first that comes near.
+s_ij are scores by judges that have not seen pair i (nor j, where that matters: see `inlier.calibration.cross_fit`), b
+the unit in which they tell best who belongs to whom. The n keep rows far out, where there is nothing else, from being
+sure of the first that comes near.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.cross_fit import CrossFit, all_pairings, pair_scores
+from inlier.calibration.cross_fit import CrossFit, all_pairings, pair_scores, scores_of_any
 
 _UNITS = 2.0 ** np.arange(-7, 2.5, 0.5)  # b, that are tried
 _ROWS_FOR_UNIT, _RIVALS_FOR_UNIT = 300, 1_000
@@ -71,7 +72,7 @@ class Odds:
         found = Odds(fit, x, y, labels, strata, rivals, 1.0, nothing, nothing, nothing)
         if known is not None:
             return replace(found, unit=known[0], kept=known[1])._added_up()
-        found = replace(found, kept=all_pairings(fit, x, y, every, every) if n * n <= _KEPT else None)
+        found = replace(found, kept=scores_of_any(fit, x, y) if n * n <= _KEPT else None)
         return replace(found, unit=found._best_unit(weights, rng))._added_up()
 
     @property

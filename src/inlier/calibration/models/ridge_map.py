@@ -4,6 +4,9 @@ Where there are hardly more pairs than columns, noise variances cannot be told c
 of them is worth little. What is left is the direction: a pair's score is cos(y_i, y predicted from x_i) + cos(x_i, x
 predicted from y_i). How strongly each ridge pulls towards 0 is chosen by the same agreement of pairs that are left out.
 
+Every pair that a ridge has learned from draws the prediction of similar x to its own y, right or wrong. So of all x
+with all y, x_i with y_j is scored by the fit to the pairs but i and j (`SharedRidge.scores_without_either`).
+
 All columns take part, in coordinates that the strong directions do not dominate: prepared rows are at most as wide as
 there are rows, for they come from each table's n x n matrix of inner products.
 """
@@ -17,15 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from inlier._typing import Array
+from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import unit
 from inlier.calibration.models.linear_map import SHARP, Significance
 from inlier.rows.backend import beside, from_host, in_precision, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
+from inlier.rows.threads import row_blocks
 
 _FEWEST_PAIRS = 3
 _RE_PAIRINGS = 4  # of each pair
 _LEAST_LEFT = 1e-6  # of a residual: a pair that alone decides its prediction says nothing of it
+_NO_LENGTH = 1e-300  # square of what has no direction
 _STRENGTHS = 10.0 ** np.arange(-3.0, 1.5, 0.5)
 _FIRST = 6  # of them, that is tried; then stronger or weaker ones as long as they agree better
 _FREE = 10.0  # typical rows' lengths of the constant beside a row: the ridge hardly shrinks its coefficient, the offset
@@ -89,12 +94,28 @@ class SharedRidge:
         there, back = (partial(spectrum.fit_without, out, training) for spectrum in (self._there, self._back))
         return _learned(there, back, rng, labels)
 
+    def scores_without_either(self, together: list[tuple[Array, Array]]) -> FloatArray:
+        """Scores of x_i with y_j, for all i and j, by the fits to all pairs but these two.
+
+        ``together`` says of some i what else is left out (see `inlier.calibration.folds.rows_together`).
+        """
+        there, back = (_cosines_without_either(spectrum, together) for spectrum in (self._there, self._back))
+        return there + back.T
+
+
+def _cosines_without_either(spectrum: _Spectrum, together: list[tuple[Array, Array]]) -> FloatArray:
+    k, fit = _best(spectrum.fit)
+    cosines = spectrum.cosines_without_either(fit)
+    for own, out in together:
+        cosines[own] = spectrum.cosines_without(out, k)[np.isin(out, own)]
+    return cosines
+
 
 def _learned(
     there: Callable[[int], _Fit], back: Callable[[int], _Fit], rng: np.random.RandomState, labels: Array
 ) -> RidgeMap:
     """Choose both strengths; compare the pairs with re-pairings, x_i with y_j, by fits without either."""
-    forward, backward = _best(there), _best(back)
+    (_, forward), (_, backward) = _best(there), _best(back)
     y, x = forward.y, backward.y
     scores = _cosines(forward.without_own_pair(), y) + _cosines(backward.without_own_pair(), x)
     i, j = np.concatenate(list(re_pairings(labels, _RE_PAIRINGS, rng)), axis=1)
@@ -105,8 +126,8 @@ def _learned(
     return RidgeMap(forward.coefficients(), backward.coefficients(), support, significance)
 
 
-def _best(fit: Callable[[int], _Fit]) -> _Fit:
-    """The fit whose strength agrees best with the pairs that are left out."""
+def _best(fit: Callable[[int], _Fit]) -> tuple[int, _Fit]:
+    """The strength, and its fit, that agrees best with the pairs that are left out."""
     best = fit(_FIRST)
     k, highest = _FIRST, best.agreement()
     for step in (1, -1):
@@ -118,7 +139,7 @@ def _best(fit: Callable[[int], _Fit]) -> _Fit:
             k, highest, best = k + step, agreement, other
         if k != _FIRST:
             break
-    return best
+    return k, best
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +151,7 @@ class _Fit:
 
     y: Any
     residuals: Any
+    solved: Any  # A^-1 x_i
     leverages: Any  # h_ii
     cross: Callable[[Array, Array], Any]  # h_ij, given numbers i and j
     coefficients: Callable[[], tuple[Any, Any]]  # the matrix for rows without their constant, and the offset
@@ -184,6 +206,7 @@ class _Spectrum:
         return _Fit(
             self.y,
             residuals,
+            solved,
             namespace(self.z).vecdot(solved, self.z),
             lambda i, j: namespace(self.z).vecdot(take_rows(solved, i), take_rows(self.z, j)),
             lambda: self._turned_back(coefficients),
@@ -207,10 +230,47 @@ class _Spectrum:
         return _Fit(
             take_rows(self.y, kept),
             take_rows(residuals, kept) + across @ moved,
+            solved_kept,
             xp.vecdot(solved_kept, z) + xp.vecdot(across, back),
             cross,
             lambda: self._turned_back(coefficients - solved_out.T @ moved),
         )
+
+    def cosines_without_either(self, fit: _Fit) -> FloatArray:
+        """Cosine of each y_j with what is predicted at x_i by the fit, to all pairs, that leaves pairs i and j out.
+
+        That prediction is y_i - a r_i - c r_j, a = (1 - h_jj) / D, c = h_ij / D, D = (1 - h_ii) (1 - h_jj) - h_ij^2.
+        """
+        left = np.maximum(1 - fit.leverages, _LEAST_LEFT)
+        y, r, solved, z = (of.astype(np.float32) for of in (self.y, fit.residuals, fit.solved, self.z))
+        y_y, r_y, r_r = (np.vecdot(one, other) for one, other in ((y, y), (r, y), (r, r)))
+        cosines = np.empty((len(y), len(y)), dtype=np.float32)
+        for rows in row_blocks(len(y), len(y)):
+            h = solved[rows] @ z.T
+            determinant = np.maximum(left[rows, None] * left - h**2, _LEAST_LEFT).astype(np.float32)
+            a, c = left.astype(np.float32) / determinant, h / determinant
+            product = y[rows] @ y.T - a * (r[rows] @ y.T) - c * r_y
+            square = y_y[rows, None] - 2 * a * r_y[rows, None] + a**2 * r_r[rows, None] + c**2 * r_r
+            square += 2 * c * (a * (r[rows] @ r.T) - y[rows] @ r.T)
+            cosines[rows] = product / np.sqrt(np.maximum(square * y_y, _NO_LENGTH))
+        np.fill_diagonal(cosines, _cosines(fit.without_own_pair(), self.y))
+        return cosines
+
+    def cosines_without(self, out: Array, k: int) -> FloatArray:
+        """The same for several x_i at once that belong together: of fits without all of these, and without pair j."""
+        residuals, solved, _ = self._of_all(k)
+        left = np.eye(out.size) - solved[out] @ self.z[out].T
+        across = solved @ self.z[out].T
+        r = residuals + across @ np.linalg.solve(left, residuals[out])  # without these; predictions at them are y - r
+        h = np.linalg.solve(left, across.T)
+        leverages = np.vecdot(solved, self.z) + np.vecdot(across, h.T)
+        c = h / np.maximum(1 - leverages, _LEAST_LEFT)
+        c[:, out] = 0.0
+        predicted = self.y[out] - r[out]
+        product = predicted @ self.y.T - c * np.vecdot(r, self.y)
+        square = np.vecdot(predicted, predicted)[:, None] - 2 * c * (predicted @ r.T) + c**2 * np.vecdot(r, r)
+        cosines: FloatArray = product / np.sqrt(np.maximum(square * np.vecdot(self.y, self.y), _NO_LENGTH))
+        return cosines
 
     def _of_all(self, k: int) -> tuple[Any, Any, Any]:
         if k not in self.shared:
