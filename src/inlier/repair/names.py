@@ -11,12 +11,11 @@ x_i with y_j counts both ways,
     t_ij = lambda(r_ij) + log( 1/2 + 1/2 m P ),    P = chance that x_j belongs to y_i = expit(lambda(r_ji) - log m).
 
 *What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
-tried rows stand beside a row that is with a wrong partner for sure: x_a of one accepted pair with y_b of another, both
-as if their own partners were gone, and as far from fitting each other as tried rows are. x_i with y_b is then the way
-onward and x_a with y_i the way back. They must be drawn together: where there are kinds of rows, two rows that do not
-fit themselves fit each other both ways or not at all. Bad samples are tried, so these are strangers of theirs, too.
-With p0(t) of them at t or above, m p0(t) is a bound on the chance that one of m candidates looks as good as that; over
-all tried rows these chances give q-values (Benjamini and Hochberg).
+tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
+tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
+too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
+over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
+different rows, so the way back is drawn anew.
 
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
@@ -44,8 +43,7 @@ from inlier.rows.null_pairs import may_be_re_paired
 
 N_CANDIDATES = 3  # that are told of each row
 _LOOKED_AT = 8  # candidates of each row, and rows for each candidate, whose way back is looked at
-_STRANGERS = 300_000  # wrong rows made of accepted pairs that tried rows stand beside
-_NEIGHBOURS = 200  # part of them among which one is drawn for a tried pair
+_STRANGERS = 500_000  # pairs of tried rows with what belongs to others, at most, either way
 _LOWEST = -60.0  # odds below which nothing is told apart
 _TABLE = 500  # steps that odds are told apart in
 _SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the order of their odds
@@ -100,14 +98,13 @@ def find_names(
     right = np.flatnonzero(~tried)
     if not rows.size or not candidates.size or not right.size:
         return Names.nobody(rows)
-    is_pair = has[0] & has[1]
-    both_ways = _strangers_both_ways(odds, labels, tried, is_pair, rng)
-    strangers = both_ways[np.isfinite(both_ways)]
+    strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
     if not strangers.size:
         return Names.nobody(rows)
+    is_pair = has[0] & has[1]
     evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), candidates.size)
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
-    by_chance = np.sort(np.concatenate([evidence(*both_ways), evidence(*both_ways[::-1])]))
+    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
     p = np.where(partner >= 0, np.minimum(candidates.size * (above + 1) / by_chance.size, 1.0), 1.0)
@@ -129,44 +126,22 @@ def _q_values(p: FloatArray) -> FloatArray:
     return q_values
 
 
-def _strangers_both_ways(
-    odds: Odds, labels: Array, tried: Mask, is_pair: Mask, rng: np.random.RandomState
+def _odds_of_strangers(
+    odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
 ) -> FloatArray:
-    """Odds of x_i with y_b, and of x_a with y_i: i is tried, a and b are accepted and as far apart as tried pairs.
-
-    -inf where i has no x, or no y.
-    """
-    i, a, b = _wrong_rows(labels, tried, rng)
-    apart = may_be_re_paired(labels, i, a) & may_be_re_paired(labels, i, b) & may_be_re_paired(labels, a, b)
-    i, a, b = i[apart], a[apart], b[apart]
-    if not i.size:
-        return np.empty((2, 0))
-    i, a, b = (some[_like(odds.pairs(a, b), odds.own[tried & is_pair], rng)] for some in (i, a, b))
-    onward = odds.pair_scores(i, b) - np.maximum(odds.beside_x[i], odds.others_of_y[b])
-    back = odds.pair_scores(a, i) - np.maximum(odds.others_of_x[a], odds.beside_y[i])
-    return np.stack([onward, back])
-
-
-def _wrong_rows(labels: Array, tried: Mask, rng: np.random.RandomState) -> tuple[Array, Array, Array]:
-    """Tried rows, each with two accepted ones of its stratum."""
-    stratum = labels[3] if len(labels) > 2 else np.zeros(tried.size, dtype=np.int64)
-    right = np.flatnonzero(~tried)
-    right = right[np.argsort(stratum[right], kind="stable")]
-    size = np.bincount(stratum[right], minlength=stratum.max() + 1)
-    first, some = np.cumsum(size) - size, np.flatnonzero(tried & (size[stratum] > 1))
-    i = some[rng.randint(some.size, size=_STRANGERS)] if some.size else some
-    a, b = (right[first[stratum[i]] + (rng.uniform(size=i.size) * size[stratum[i]]).astype(np.int64)] for _ in "ab")
-    return i, a, b
-
-
-def _like(values: FloatArray, wanted: FloatArray, rng: np.random.RandomState) -> Array:
-    """Places of as many values, drawn so that they are distributed as those that are wanted."""
-    if not wanted.size:
-        return np.arange(values.size)
-    order, near = np.argsort(values), max(values.size // _NEIGHBOURS, 1)
-    place = np.searchsorted(values[order], rng.choice(wanted, values.size)) + rng.randint(-near, near + 1, values.size)
-    chosen: Array = order[np.clip(place, 0, values.size - 1)]
-    return chosen
+    """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
+    found = []
+    for side, some in enumerate((rows, candidates)):
+        size = some.size * right.size
+        at = np.arange(size) if size <= _STRANGERS else rng.randint(size, size=_STRANGERS)
+        one, other = some[at // right.size], right[at % right.size]
+        i, j = (one, other) if side == 0 else (other, one)
+        apart = may_be_re_paired(labels, i, j)
+        i, j = i[apart], j[apart]
+        beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
+        beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
+        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
