@@ -25,6 +25,7 @@ def genes_and_proteins(n, seed, n_columns=300, n_wrong=7, related=True):
     return X * rng.uniform(0.1, 10, n_columns), Y + 100, right
 
 
+@pytest.mark.filterwarnings("ignore:.*transpose both tables")
 @pytest.mark.parametrize("n", [60, 120])
 def test_wrong_rows_are_the_lowest_where_columns_correspond(n):
     X, Y, right = genes_and_proteins(n, seed=n)
@@ -54,6 +55,7 @@ def test_wrong_rows_are_suspects(seed, promise):
     promise("wrong rows that are no suspects", int((~suspects & ~right).sum()), 7, 1 / 7)
 
 
+@pytest.mark.filterwarnings("ignore:.*transpose both tables")
 def test_columns_are_found_by_their_names():
     pandas = pytest.importorskip("pandas")
     X, Y, right = genes_and_proteins(60, seed=1)

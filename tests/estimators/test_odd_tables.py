@@ -25,6 +25,12 @@ def test_a_column_for_each_pair_is_asked_about(matcher):
         matcher.fit(X.T, X.T)
 
 
+def test_wide_tables_in_which_pairs_were_found_are_not_asked_about():
+    X = RNG.normal(size=(60, 4)) @ RNG.normal(size=(4, 300))
+    matcher = CalibratedMatcher(random_state=0).fit(X + RNG.normal(size=X.shape), X + RNG.normal(size=X.shape))
+    assert matcher.inlier_mask_.mean() > 0.9
+
+
 def test_wide_tables_of_two_kinds_are_not_asked_about():
     RowSumMatcher().fit(RNG.normal(size=(30, 200)), RNG.normal(size=(30, 90)))
     RowSumMatcher().fit(RNG.normal(size=(5, 40)), RNG.normal(size=(5, 40)))

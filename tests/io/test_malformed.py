@@ -6,10 +6,12 @@ import gzip
 import io
 import os
 import pickle
+import shutil
 import struct
 import warnings
 import zipfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +20,10 @@ from inlier.io import FORMATS, UnusableFileError, read_image, read_table, write_
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(200, 3))
+SINGLE_CELLS = Path(__file__).parent / "single_cells"
 SUFFIXES = [format.suffixes[0] for format in FORMATS if not format.is_folder]
-TEXT = (".csv", ".tsv", ".txt", ".xyz")  # any beginning of such a file is such a file
+READ_ONLY = [suffix for format in FORMATS if not format.is_written for suffix in format.suffixes]
+ANY_BEGINNING = (".csv", ".tsv", ".txt", ".xyz", ".jsonl", ".vec", ".obj", ".bin")  # of such a file is such a file
 ROBBED = pickle.dumps(print)
 
 
@@ -38,6 +42,23 @@ def content_for(suffix):
     if suffix in (".png", ".jpg", ".tif"):
         return RNG.integers(0, 255, (40, 40, 3), dtype=np.uint8)
     return POINTS
+
+
+def write_whole(path):
+    """A sound file, also of formats that are read and not written."""
+    if path.suffix not in READ_ONLY:
+        write_table(path, content_for(path.suffix))
+    elif path.suffix in (".h5ad", ".h5mu"):
+        shutil.copy(SINGLE_CELLS / {".h5ad": "proteins.h5ad", ".h5mu": "both.h5mu"}[path.suffix], path)
+    elif path.suffix == ".bin":
+        np.column_stack([POINTS, POINTS[:, 0]]).astype("<f4").tofile(path)
+    elif path.suffix == ".stl":
+        triangles = np.zeros(200, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+        triangles["corners"] = POINTS[:, None] + POINTS[None, :3]
+        path.write_bytes(bytes(80) + struct.pack("<I", 200) + triangles.tobytes())
+    else:
+        begin, head = {".pts": ("", "200\n"), ".obj": ("v ", "")}[path.suffix]
+        path.write_text(head + "".join(f"{begin}{x} {y} {z}\n" for x, y, z in POINTS))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -76,10 +97,10 @@ def test_wrong_magic(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.97])
-@pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix not in TEXT])
+@pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix not in ANY_BEGINNING])
 def test_cut_short(tmp_path, suffix, share):
     path = tmp_path / f"whole{suffix}"
-    write_table(path, content_for(suffix))
+    write_whole(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
     assert str(path) in refusal(path)
@@ -89,7 +110,7 @@ def test_cut_short(tmp_path, suffix, share):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_noise_after_the_first_bytes_never_escapes_as_another_error(tmp_path, suffix, seed):
     path = tmp_path / f"noisy{suffix}"
-    write_table(path, content_for(suffix))
+    write_whole(path)
     content = bytearray(path.read_bytes())
     rng = np.random.default_rng(seed)
     for place in rng.integers(16, len(content), 12):
@@ -127,7 +148,7 @@ def test_unknown_suffix(tmp_path, name, cure):
     (tmp_path / name).write_bytes(b"words")
     sentence = refusal(tmp_path / name)
     assert cure in sentence
-    assert "Known are: .arrow .csv .csv.gz" in sentence
+    assert "Known are: .arrow .bin .csv .csv.gz" in sentence
 
 
 def test_not_allowed(tmp_path, monkeypatch):

@@ -65,7 +65,9 @@ class PairMatcher(BaseEstimator):
         -------
         self
         """
-        self._fit(*self._read_pairs(X, y))
+        X, y = self._read_pairs(X, y)
+        warn_if_transposed(X, y)
+        self._fit(X, y)
         return self
 
     @abstractmethod
@@ -147,7 +149,6 @@ class PairMatcher(BaseEstimator):
         table_x = as_table(X, "X", in_place=self._in_any_store)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         check_paired(table_x, table_y, fewest=self._fewest_pairs)
-        warn_if_transposed(table_x, table_y)
         self._labels, self._labels_y = row_labels(X), row_labels(y)
         if self._labels_y is not None and self._labels_y.equals(self._labels):
             self._labels_y = None

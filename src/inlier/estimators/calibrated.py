@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from inlier._checks import check_count, check_flag, check_number, warn
+from inlier._checks import check_count, check_flag, check_number, warn, warn_if_transposed
 from inlier._typing import Array, Mask
 from inlier.calibration.checks import chosen_by_nearness
 from inlier.calibration.checks.copied_columns import copied_columns, warning_of, without_columns
@@ -228,6 +228,8 @@ class CalibratedMatcher(LearnedMap):
         self._answer(verdict, fit, pairs, kept)
         for table, name in zip(filled, ("X", "y"), strict=True):
             self._hint_at_logarithms(table.values, name)
+        if self.same_columns == "auto" and not verdict.accepted(self.alpha).any():  # wide tables are common
+            warn_if_transposed(X, Y)
         return self
 
     def _judge(
