@@ -55,7 +55,7 @@ def test_small_movements_need_no_opencv(degrees, shift, monkeypatch):
     photo = load_sky()
     seen, matrix = turned(photo, degrees, shift=shift)
     found = align_photos(photo, seen)
-    assert found.method == "small shift"
+    assert found.method == "brightness"
     assert found.same_scene
     assert error(found, matrix, photo) < 0.5
 
@@ -167,7 +167,7 @@ def test_a_movement_that_is_known_is_one_newton_step_away():
 
 def test_whole_pixels_are_moved_exactly():
     photo = load_sky()
-    found = Alignment(np.array([[1.0, 0.0, 5.0], [0.0, 1.0, -3.0], [0.0, 0.0, 1.0]]), 1.0, "small shift")
+    found = Alignment(np.array([[1.0, 0.0, 5.0], [0.0, 1.0, -3.0], [0.0, 0.0, 1.0]]), 1.0, "brightness")
     assert np.array_equal(found.apply(photo)[3:, :-5], photo[:-3, 5:])
     assert found.inside(*photo.shape[:2])[3:, :-5].all()
     assert not found.inside(*photo.shape[:2])[:3].any()

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import ndimage
 from scipy.stats import false_discovery_control
 
-from inlier._typing import FloatArray
+from inlier._typing import FloatArray, Mask
 from inlier.images.change_evidence import Comparison, View
 from inlier.images.rasters import Field, gaussian, gradient_power, resample
 
@@ -105,16 +105,23 @@ class AccidentTail:
         return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
 
 
+def is_peak(evidence: Field) -> Mask:
+    """Which places have the highest evidence around them."""
+    return np.asarray((evidence == ndimage.maximum_filter(evidence, _width_of_a_place(evidence))) & (evidence > 0))
+
+
+def _width_of_a_place(evidence: Field) -> int:
+    return max(3, round(_PLACE * max(evidence.shape)))
+
+
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:
-    """Return the evidence of the places that have the highest around them.
+    """Return the evidence of the peaks.
 
     About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
     such places count without any.
     """
-    width = max(3, round(_PLACE * max(evidence.shape)))
-    highest = ndimage.maximum_filter(evidence, width)
-    peaks = evidence[(evidence == highest) & (evidence > 0) & (valid > 0)].astype(np.float64)
-    level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
+    peaks = evidence[is_peak(evidence) & (valid > 0)].astype(np.float64)
+    level = round(float((valid > 0).sum()) / _width_of_a_place(evidence) ** 2 / 4) - peaks.size
     return np.append(peaks, np.zeros(max(1, level)))
 
 

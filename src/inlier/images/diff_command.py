@@ -175,6 +175,6 @@ def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
     height, width = changes.mask.shape
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)
-        say(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).")
+        say(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER (found by {changes.alignment.method}).")
     say(f"overlay.png, mask.png, scores.png and regions.json: {out}")
     say(page)
