@@ -11,7 +11,15 @@ import numpy as np
 from inlier._checks import check_choice, check_count, check_flag, check_number, warn
 from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
-from inlier.images.accidents import AccidentTail, find_peaks, fit_tail, is_peak, q_values, unchanged_pairs
+from inlier.images.accidents import (
+    AccidentTail,
+    evidence_of_rounding,
+    find_peaks,
+    fit_tail,
+    is_peak,
+    q_values,
+    unchanged_pairs,
+)
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
 from inlier.images.change_evidence import View, compare, edge_evidence, surface_evidence, with_gaps_filled
 from inlier.images.rasters import Field, Frame, Photo, comparable, gaussian, resample, shrunk
@@ -269,7 +277,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
     by_accident = []
     for photo, twin in unchanged_pairs(x, y, pair, rng):
         by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
-    tail = fit_tail(np.concatenate(by_accident), peaks)
+    tail = fit_tail(np.concatenate(by_accident), peaks, evidence_of_rounding(x, y, pair))
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
     surfaces = surface_evidence(pair, rng)
