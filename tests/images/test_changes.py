@@ -162,7 +162,9 @@ def test_photos_with_nothing_in_common_are_not_called_unchanged():
     before, after = random.integers(0, 255, (2, 200, 300, 3), dtype=np.uint8)
     with pytest.warns(UserWarning, match="do not show the same scene"):
         changes = detect_changes(before, after, align=False)
-    assert changes.sentence.startswith("The photos do not show the same scene (their brightness correlates by 0.0")
+    assert changes.sentence == "The photos do not show the same scene."
+    assert changes.caution.startswith("Their brightness correlates by 0.0")
+    assert "--same-scene (same_scene=True)" in changes.caution
     assert changes.regions == []
     assert (changes.verdict, changes.to_dict()["verdict"]) == ("different scenes", "different scenes")
     promised = detect_changes(before, after, align=False, same_scene=True)

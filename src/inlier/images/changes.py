@@ -101,11 +101,7 @@ class Changes:
     def sentence(self) -> str:
         """The answer in words."""
         if self.verdict == DIFFERENT_SCENES:
-            correlation = f"their brightness correlates by {abs(self.alignment.agreement):.2f} at best"
-            return (
-                f"The photos do not show the same scene ({correlation}): there is nothing to compare. If they do, "
-                f"pass --same-scene (same_scene=True)."
-            )
+            return "The photos do not show the same scene."
         if self.identical:
             return "The photos are identical: no pixel differs."
         if self.verdict == UNCHANGED:
@@ -116,7 +112,12 @@ class Changes:
 
     @property
     def caution(self) -> str:
-        """How far the regions are to be trusted; nothing where there are none."""
+        """How far the answer is to be trusted, or what to do about it; often nothing."""
+        if self.verdict == DIFFERENT_SCENES:
+            return (
+                f"Their brightness correlates by {abs(self.alignment.agreement):.2f} at best: nothing was compared. If "
+                f"they do show one scene, pass --same-scene (same_scene=True)."
+            )
         if self.method != "calibrated" or not self.regions:
             return ""
         also = "a sharp new shadow or a reflection"
@@ -134,6 +135,7 @@ class Changes:
             "verdict": self.verdict,
             "identical": self.identical,
             "sentence": self.sentence,
+            "caution": self.caution,
             "notes": list(self.notes),
             "method": self.method,
             "alpha": self.alpha if self.method == "calibrated" else None,
@@ -218,7 +220,7 @@ def detect_changes(
     alignment = aligned(first, second, random_state) if align else as_they_are(first, second)
     if not (alignment.same_scene or same_scene):
         changes = _nothing_in(first, second, alignment, method, alpha, DIFFERENT_SCENES, False, notes)
-        warn(changes.sentence)
+        warn(f"{changes.sentence} {changes.caution}")
         return changes
     if alignment.agrees_little:
         said = _AGREE_LITTLE if alignment.same_scene else _ON_YOUR_WORD

@@ -153,10 +153,10 @@ def _print(changes: Changes) -> None:
 
     console = Console(highlight=False)
     console.print(changes.sentence)
-    if not changes.regions:
-        return
     if changes.caution:
         console.print(changes.caution)
+    if not changes.regions:
+        return
     table = Table("", "left", "top", "width", "height", "pixels", "evidence", "q-value")
     for column in table.columns:
         column.justify = "right"
