@@ -62,6 +62,17 @@ def test_exit_code_1_says_that_the_scenes_differ(run, folder):
     assert "because you say that they show one scene" in promised.stderr
 
 
+def test_without_opencv_the_cure_comes_before_any_verdict(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    noise = np.random.default_rng(0).integers(0, 255, (427, 640, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(folder / "stranger.png")
+    outcome = run("before.png", "stranger.png")
+    assert outcome.exit_code == 2
+    assert "pip install opencv-python-headless" in " ".join(outcome.stderr.split())
+    assert outcome.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_was_found_in_the_files_is_said(run, folder):
     tifffile = pytest.importorskip("tifffile")
     photo = np.asarray(Image.open(folder / "before.png")).astype(np.uint16)[..., 0] * 4

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inlier.images.rasters import gaussian
-from inlier.images.regions import describe, outline, with_gaps_closed, without_specks
+from inlier.images.regions import describe, each_with_a_peak, enlarged, outline, with_gaps_closed, without_specks
 
 
 def test_a_region_ends_half_way_down_and_weak_ones_are_left_out():
@@ -44,6 +44,23 @@ def test_solid_things_are_closed_and_thin_ones_kept():
     assert closed[20, 20]
     assert closed[50, 5:70].all()
     assert not closed[40].any()
+
+
+def test_every_region_has_a_peak_and_crumbs_have_none():
+    mask = np.zeros((60, 90), bool)
+    mask[10:20, 10:20] = mask[40:50, 60:70] = True  # two things
+    mask[22:24, 12:14] = True  # a crumb of the first
+    peaks = np.zeros_like(mask)
+    peaks[15, 15] = peaks[38, 65] = True  # the second's lies beside it
+    labels = each_with_a_peak(mask, peaks)
+    assert labels.max() == 2
+    assert not labels[22:24].any()
+    larger = enlarged(labels, 150, 225)
+    assert larger.max() == 2
+    assert (larger[25:50, 25:50] == 1).mean() > 0.95
+    assert abs((larger > 0).mean() - (labels > 0).mean()) < 0.005
+    assert not each_with_a_peak(mask, np.zeros_like(mask)).any()
+    assert not enlarged(np.zeros_like(labels), 150, 225).any()
 
 
 def test_specks_are_left_out():

@@ -44,6 +44,14 @@ def test_tiff(tmp_path, dtype, shape, planar, read):
     assert np.array_equal(np.squeeze(found), pixels)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.uint32, np.uint64, np.float16, np.float64])
+def test_tiffs_of_other_numbers(tmp_path, dtype):
+    pixels = RNG.integers(0, 2**64, (40, 50), np.uint64).view(np.int64)
+    pixels = pixels.astype(dtype) if np.dtype(dtype).kind in "ui" else (pixels / 2**62).astype(dtype)
+    tifffile.imwrite(tmp_path / "x.tif", pixels)
+    assert np.array_equal(read_photo(tmp_path / "x.tif"), pixels)
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_png(tmp_path, dtype, shape):

@@ -13,8 +13,8 @@ a number. So the start moves by as much as the photos' own lower peaks are above
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
 generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
 scale falls with the start. Photos without noise differ by rounding all the same: the tail starts no lower than the
-evidence of that. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg)
-bound the share of accidents among what is reported.
+evidence of that, in units of the noise. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini
+and Hochberg) bound the share of accidents among what is reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from scipy import ndimage
 from scipy.stats import false_discovery_control
 
-from inlier._typing import FloatArray
+from inlier._typing import FloatArray, Mask
 from inlier.images.change_evidence import Comparison, View
 from inlier.images.rasters import Field, gaussian, gradient_power, resample
 
@@ -41,7 +41,6 @@ _TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
 _LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
-_OF_ROUNDING = 0.693  # log(1 + 1): evidence where one scale differs by as much as rounding
 
 
 def unchanged_pairs(
@@ -53,20 +52,21 @@ def unchanged_pairs(
         yield photo, _twin(photo, noise, pair.light, rng)
 
 
+def evidence_of_rounding(before: View, after: View, pair: Comparison) -> float:
+    """Evidence where one scale differs by as much as rounding; where there is no other noise, log(1 + 1)."""
+    noise = noise_between(before.values, after.values, pair.seen)
+    return float(np.log1p(pair.rounding / max(noise**2, pair.rounding)))
+
+
 def noise_between(before: Field, after: Field, seen: Field) -> float:
     """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
     grain = (after - before) - gaussian(after - before, 1.0)
-    kept = np.sqrt((1 - _CENTRE) ** 2 + _CENTRE_POWER - _CENTRE**2)  # of white noise, by the filter above
+    impulse = np.pad(np.ones((1, 1), np.float32), 7)
+    kept = float(np.linalg.norm(impulse - gaussian(impulse, 1.0)))  # of white noise, by the same filter
     texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
     texture = np.where(seen > 0, texture, np.inf)
     plain = texture <= np.median(texture[seen > 0])
     return _spread(grain[plain]) / kept
-
-
-_IMPULSE = np.zeros((15, 15), np.float32)
-_IMPULSE[7, 7] = 1
-_CENTRE = float(gaussian(_IMPULSE, 1.0)[7, 7])
-_CENTRE_POWER = float(np.square(gaussian(_IMPULSE, 1.0)).sum())
 
 
 def _twin(photo: View, noise: float, light: float, rng: np.random.Generator) -> View:
@@ -105,23 +105,30 @@ class AccidentTail:
         return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
 
 
+def is_peak(evidence: Field) -> Mask:
+    """Which places have the highest evidence around them."""
+    return np.asarray((evidence == ndimage.maximum_filter(evidence, _width_of_a_place(evidence))) & (evidence > 0))
+
+
+def _width_of_a_place(evidence: Field) -> int:
+    return max(3, round(_PLACE * max(evidence.shape)))
+
+
 def find_peaks(evidence: Field, valid: Field) -> FloatArray:
-    """Return the evidence of the places that have the highest around them.
+    """Return the evidence of the peaks.
 
     About every second square holds a peak. Where the evidence is level, as in photos without noise, there are fewer;
     such places count without any.
     """
-    width = max(3, round(_PLACE * max(evidence.shape)))
-    highest = ndimage.maximum_filter(evidence, width)
-    peaks = evidence[(evidence == highest) & (evidence > 0) & (valid > 0)].astype(np.float64)
-    level = round(float((valid > 0).sum()) / width**2 / 4) - peaks.size
+    peaks = evidence[is_peak(evidence) & (valid > 0)].astype(np.float64)
+    level = round(float((valid > 0).sum()) / _width_of_a_place(evidence) ** 2 / 4) - peaks.size
     return np.append(peaks, np.zeros(max(1, level)))
 
 
-def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
-    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are."""
+def fit_tail(by_accident: FloatArray, peaks: FloatArray, least: float) -> AccidentTail:
+    """Fit where the tail starts, at ``least``, to peaks of unchanged pairs, moved as the photos' own lower ones are."""
     moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
-    return AccidentTail(max(_OF_ROUNDING, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
+    return AccidentTail(max(least, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

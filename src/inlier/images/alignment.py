@@ -66,7 +66,7 @@ class Alignment:
     agreement : float
         Correlation of the two photos' evened brightness after the movement: 1 for equal photos, 0 for strangers.
     method : str
-        "none", "small shift" or "features".
+        What the movement was found by: "brightness" or "features"; "none" where nothing was moved.
     same_scene : bool
         Whether the photos agree as only photos of one scene do.
     bend : ndarray of shape (rows, columns, 2)
@@ -86,6 +86,11 @@ class Alignment:
     def moved(self) -> bool:
         """Whether the photo has to be moved at all."""
         return self.method != "none"
+
+    @property
+    def agrees_little(self) -> bool:
+        """Whether the photos may as well show two scenes."""
+        return self.agreement < _SAME_VIEW
 
     def shift(self, height: int, width: int) -> float:
         """Largest movement of a node, in pixels."""
@@ -212,7 +217,7 @@ def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
 
 def _refine(x: Field, y: Field, start: FloatArray) -> Alignment:
     """Gauss-Newton on homography and lens, from coarse to fine."""
-    found = Alignment(start, 0.0, "small shift")
+    found = Alignment(start, 0.0, "brightness")
     for step in _STEPS:
         size = x.shape[0] // step, x.shape[1] // step
         coarse_x, coarse_y = (gaussian(resample(field, *size), 1.0) for field in (x, y))
@@ -256,7 +261,7 @@ def _bent(x: Field, y: Field, stiff: Alignment) -> Alignment:
         return replace(stiff, bend=np.zeros((*nodes, 2)))
     places = np.meshgrid(*(np.linspace(0, side - 1, n) for side, n in zip(y.shape, nodes, strict=True)), indexing="ij")
     at_nodes = np.stack([ndimage.map_coordinates(bend[..., c], places, order=1) for c in range(2)], axis=-1)
-    method = stiff.method if stiff.moved else "small shift"
+    method = stiff.method if stiff.moved else "brightness"
     return replace(stiff, bend=at_nodes.astype(np.float64), agreement=agreement, method=method)
 
 

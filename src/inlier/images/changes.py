@@ -11,17 +11,28 @@ import numpy as np
 from inlier._checks import check_choice, check_count, check_flag, check_number, warn
 from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
-from inlier.images.accidents import AccidentTail, find_peaks, fit_tail, q_values, unchanged_pairs
+from inlier.images.accidents import (
+    AccidentTail,
+    evidence_of_rounding,
+    find_peaks,
+    fit_tail,
+    is_peak,
+    q_values,
+    unchanged_pairs,
+)
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
 from inlier.images.change_evidence import View, compare, edge_evidence, surface_evidence, with_gaps_filled
 from inlier.images.rasters import Field, Frame, Photo, comparable, gaussian, resample, shrunk
-from inlier.images.regions import MOST_LISTED, Region, describe, outline, without_specks
+from inlier.images.regions import MOST_LISTED, Region, describe, each_with_a_peak, enlarged, outline, without_specks
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
 CHANGED, UNCHANGED, DIFFERENT_SCENES = "changed", "unchanged", "different scenes"
 _ON_YOUR_WORD = (
     "The photos agree no better than strangers ({:.2f}); they are compared because you say that they show one scene. "
     "What differs may be the season as well as something that was built."
+)
+_AGREE_LITTLE = (
+    "The photos agree little ({:.2f} of 1): if they do not show one scene, what is said of changes means nothing."
 )
 _SMOOTHING = 0.012  # Gaussian over the evidence, as a share of the longer side: things, not pixels, change
 _EDGES_IN_SCORES = 0.25  # weight beside the surfaces: with more real rooms gain, and pasted things lose
@@ -90,27 +101,31 @@ class Changes:
     def sentence(self) -> str:
         """The answer in words."""
         if self.verdict == DIFFERENT_SCENES:
-            correlation = f"their brightness correlates by {abs(self.alignment.agreement):.2f} at best"
-            return (
-                f"The photos do not show the same scene ({correlation}): there is nothing to compare. If they do, "
-                f"pass --same-scene (same_scene=True)."
-            )
+            return "The photos do not show the same scene."
         if self.identical:
             return "The photos are identical: no pixel differs."
         if self.verdict == UNCHANGED:
             return "Nothing has changed that noise and light do not explain."
-        count, share = len(self.regions), f"{100 * self.changed_share:.2g} % of the photo"
+        count, share = len(self.regions), f"{_percent(self.changed_share)} of the photo"
         what = "1 region has changed" if count == 1 else f"{count:,} regions have changed"
         return f"{what}{' or more' if count == MOST_LISTED else ''}: {share}."
 
     @property
     def caution(self) -> str:
-        """How far the regions are to be trusted; nothing where there are none."""
+        """How far the answer is to be trusted, or what to do about it; often nothing."""
+        if self.verdict == DIFFERENT_SCENES:
+            return (
+                f"Their brightness correlates by {abs(self.alignment.agreement):.2f} at best: nothing was compared. If "
+                f"they do show one scene, pass --same-scene (same_scene=True)."
+            )
         if self.method != "calibrated" or not self.regions:
             return ""
+        also = "a sharp new shadow or a reflection"
+        if self.alignment.moved:
+            also = "a sharp new shadow, a reflection, or the edge of a near thing that is seen from elsewhere,"
         return (
-            f"Of regions listed so, at most {100 * self.alpha:.2g} % are expected to be accidents of noise and light; "
-            f"a sharp new shadow or a reflection may be listed, too."
+            f"Of regions listed so, at most {_percent(self.alpha)} are expected to be accidents of noise and light; "
+            f"{also} may be listed, too."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,6 +135,7 @@ class Changes:
             "verdict": self.verdict,
             "identical": self.identical,
             "sentence": self.sentence,
+            "caution": self.caution,
             "notes": list(self.notes),
             "method": self.method,
             "alpha": self.alpha if self.method == "calibrated" else None,
@@ -204,10 +220,11 @@ def detect_changes(
     alignment = aligned(first, second, random_state) if align else as_they_are(first, second)
     if not (alignment.same_scene or same_scene):
         changes = _nothing_in(first, second, alignment, method, alpha, DIFFERENT_SCENES, False, notes)
-        warn(changes.sentence)
+        warn(f"{changes.sentence} {changes.caution}")
         return changes
-    if not alignment.same_scene:
-        notes = (*notes, _ON_YOUR_WORD.format(abs(alignment.agreement)))
+    if alignment.agrees_little:
+        said = _AGREE_LITTLE if alignment.same_scene else _ON_YOUR_WORD
+        notes = (*notes, said.format(abs(alignment.agreement)))
     valid = _shown_by_both(first, second, alignment)
     moved = replace(first, colours=alignment.apply(first.colours))
     if method == "calibrated":
@@ -217,6 +234,10 @@ def detect_changes(
     verdict = CHANGED if mask.any() else UNCHANGED
     photos = moved.picture, second.picture
     return Changes(*photos, scores, mask, regions, alignment, method, alpha, verdict, False, notes)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def are_equal(first: Frame, second: Frame) -> bool:
@@ -258,16 +279,18 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
     by_accident = []
     for photo, twin in unchanged_pairs(x, y, pair, rng):
         by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
-    tail = fit_tail(np.concatenate(by_accident), peaks)
+    tail = fit_tail(np.concatenate(by_accident), peaks, evidence_of_rounding(x, y, pair))
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
     surfaces = surface_evidence(pair, rng)
-    mask = outline(edges, (surfaces + outlines) / np.float32(2), least)
+    labels = each_with_a_peak(
+        outline(edges, (surfaces + outlines) / np.float32(2), least), is_peak(edges) & (edges >= least)
+    )
     scores = resample(with_gaps_filled(_smooth(surfaces) + _EDGES_IN_SCORES * edges), height, width)
-    whole = resample(mask.astype(np.float32), height, width) >= 0.5
-    regions = describe(without_specks(whole, least_area=1), resample(edges, height, width))
+    labels = enlarged(labels, height, width)
+    regions = describe(labels, resample(edges, height, width))
     judged = [_judged(region, tail, peaks, q) for region in regions]
-    return scores, whole, sorted(judged, key=lambda region: -region.score)
+    return scores, labels > 0, sorted(judged, key=lambda region: -region.score)
 
 
 def _view(photo: Frame) -> View:

@@ -153,10 +153,10 @@ def _print(changes: Changes) -> None:
 
     console = Console(highlight=False)
     console.print(changes.sentence)
-    if not changes.regions:
-        return
     if changes.caution:
         console.print(changes.caution)
+    if not changes.regions:
+        return
     table = Table("", "left", "top", "width", "height", "pixels", "evidence", "q-value")
     for column in table.columns:
         column.justify = "right"
@@ -175,6 +175,6 @@ def _say(changes: Changes, align: bool, out: Path, page: str) -> None:
     height, width = changes.mask.shape
     if align and changes.alignment.moved:
         shift = changes.alignment.shift(height, width)
-        say(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER ({changes.alignment.method}).")
+        say(f"BEFORE was moved by up to {shift:,.1f} pixels onto AFTER (found by {changes.alignment.method}).")
     say(f"overlay.png, mask.png, scores.png and regions.json: {out}")
     say(page)

@@ -11,7 +11,9 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 
 from inlier._typing import Mask
-from inlier.images.rasters import Field
+from inlier.images.rasters import Field, resample
+
+Labels = NDArray[np.int32]  # 0 where there is nothing, else the number of a part
 
 _EDGE_SHARE = 0.55  # of the highest evidence nearby, at which a region ends: about half way down
 _NEARBY = 0.1  # of the longer side: how far that highest evidence is looked for
@@ -63,6 +65,31 @@ def outline(evidence: Field, fine: Field, least: float) -> Mask:
     return mask | (around & (evidence >= _EDGE_SHARE * least) & _upper_half(evidence))
 
 
+def each_with_a_peak(mask: Mask, peaks: Mask) -> Labels:
+    """Number the parts of a mask that are nearest to a peak: the others are crumbs, which no peak speaks for."""
+    labels, count = ndimage.label(mask, np.ones((3, 3)))
+    is_nearest = np.zeros(count + 1, bool)
+    if count and peaks.any():
+        rows, columns = ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True)
+        is_nearest[labels[rows[peaks], columns[peaks]]] = True
+    return _renumbered(labels, is_nearest)
+
+
+def enlarged(labels: Labels, height: int, width: int) -> Labels:
+    """Carry numbered parts to another size; their borders are interpolated."""
+    mask = resample((labels > 0).astype(np.float32), height, width) >= 0.5
+    if not mask.any():
+        return np.zeros((height, width), np.int32)
+    rows, columns = ndimage.distance_transform_edt(labels == 0, return_distances=False, return_indices=True)
+    nearest = labels[rows, columns]
+    down, across = (
+        ((np.arange(size) + 0.5) * old / size).astype(int)
+        for size, old in zip((height, width), labels.shape, strict=True)
+    )
+    whole = np.where(mask, nearest[down[:, None], across], 0)
+    return _renumbered(whole, np.bincount(whole.ravel(), minlength=labels.max() + 1) > 0)
+
+
 def _upper_half(evidence: Field) -> Mask:
     nearby = max(3, round(_NEARBY * max(evidence.shape)))
     return np.asarray(evidence >= _EDGE_SHARE * ndimage.maximum_filter(evidence, nearby))
@@ -101,7 +128,7 @@ def _hull(part: Mask) -> Mask:
     return np.asarray(picture)
 
 
-def describe(labels: NDArray[np.int32], evidence: Field) -> list[Region]:
+def describe(labels: Labels, evidence: Field) -> list[Region]:
     """List at most 500 regions, the largest first, without p- and q-values."""
     boxes = ndimage.find_objects(labels)
     areas = np.bincount(labels.ravel(), minlength=len(boxes) + 1)[1:]
@@ -115,11 +142,14 @@ def describe(labels: NDArray[np.int32], evidence: Field) -> list[Region]:
     return regions
 
 
-def without_specks(mask: Mask, least_area: int) -> NDArray[np.int32]:
+def without_specks(mask: Mask, least_area: int) -> Labels:
     """Number the connected parts of a mask that have at least ``least_area`` pixels; 0 elsewhere."""
     labels, _ = ndimage.label(mask)
     areas = np.bincount(labels.ravel())
-    kept = areas >= least_area
+    return _renumbered(labels, areas >= least_area)
+
+
+def _renumbered(labels: Labels, kept: Mask) -> Labels:
+    """Number the parts that are kept from 1 on; 0 elsewhere."""
     kept[0] = False
-    renumber = np.where(kept, np.cumsum(kept), 0)
-    return renumber[labels].astype(np.int32)
+    return np.where(kept, np.cumsum(kept), 0)[labels].astype(np.int32)

@@ -28,7 +28,7 @@ _CURE = "make it smaller"
 _KINDS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP", "PPM", "TGA")  # of Pillow's, those that start no programs
 _DEFLATE = (8, 32946)  # tiff's numbers for it
 _PLANES_APART, _PALETTE = 2, 3  # and for these
-_SAMPLES, _BITS, _EXTRA = 277, 258, 338  # and for tags
+_SAMPLES, _BITS, _EXTRA, _FORMAT, _SIGNED = 277, 258, 338, 339, 2  # and for tags, and one of their values
 _GREY_MODES = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _HEIC = (b"ftyphei", b"ftyphev", b"ftypmif1", b"ftypavif")
@@ -211,7 +211,7 @@ def _colours(path: Path) -> Array:
     """Pixels of a photo, upright, grey or red, green and blue; with their opacity where anything is transparent."""
     try:
         with _opened(path) as image:
-            if not _is_deep_tiff(image):
+            if not _is_beyond_pillow(image):
                 n_frames = 1 if image.format in ("JPEG", "MPO") else getattr(image, "n_frames", 1)
                 pixels, is_opaque = _by_pillow(image, path)
                 n_opacity = 0 if is_opaque else 1
@@ -228,10 +228,13 @@ def _colours(path: Path) -> Array:
     return _without_full_opacity(pixels, n_opacity)
 
 
-def _is_deep_tiff(image: ImageFile.ImageFile) -> bool:
-    """Whether Pillow would scramble it: several planes of more than 8 bits."""
+def _is_beyond_pillow(image: ImageFile.ImageFile) -> bool:
+    """Whether Pillow would scramble a tiff: several planes of more than 8 bits, 8 bits with a sign, 32 without."""
     tags = getattr(image, "tag_v2", None)
-    return tags is not None and tags.get(_SAMPLES, 1) > 1 and max(tags.get(_BITS, (1,))) > 8
+    if tags is None:
+        return False
+    bits, has_sign = max(tags.get(_BITS, (1,))), tags.get(_FORMAT, (1,))[0] == _SIGNED
+    return (bits > 8 and tags.get(_SAMPLES, 1) > 1) or (has_sign if bits == 8 else image.mode == "I" and not has_sign)
 
 
 def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
