@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from inlier.estimators.registration import Registration
     from inlier.exceptions import DegenerateConfigurationError, NoConsensusError
+    from inlier.judge import Judge
     from inlier.overlap import GramOverlap
     from inlier.progress import set_progress
     from inlier.repair.answer import Repair
@@ -41,6 +42,7 @@ __all__ = [
     "DegenerateConfigurationError",
     "EigenvectorMatcher",
     "GramOverlap",
+    "Judge",
     "MatchResult",
     "NoConsensusError",
     "Registration",
@@ -67,6 +69,7 @@ __getattr__, __dir__ = attach(
         "estimators.registration": "Registration",
         "repair.answer": "Repair",
         "exceptions": "DegenerateConfigurationError NoConsensusError",
+        "judge": "Judge",
         "metrics": "metrics",
         "overlap": "GramOverlap",
         "progress": "set_progress",

@@ -18,9 +18,12 @@ from inlier._checks import check_count, check_paired, warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.new_pairs import FEWEST_NEW, null_of_few, null_of_new_pairs
 from inlier.calibration.p_values import calibrate
+from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import PairMatcher, RowNames, as_named, column_names, row_labels
+from inlier.estimators._judging import judge_of
 from inlier.estimators._learned import Learned
 from inlier.exceptions import DependenceWarning, ParameterError
+from inlier.judge import Judge
 from inlier.result import MatchResult
 from inlier.rows import as_table
 from inlier.rows.backend import from_host, to_host
@@ -231,12 +234,23 @@ class LearnedMap(NewPairs):
     """What `CalibratedMatcher` can do once it has learned: the map, new pairs, partners."""
 
     _learned: Learned
+    verdict_: Verdict
 
     @property
     def map_(self) -> Any:
         """The map y = offset + x matrix that the pairs agree on: ``kind``, ``rank``, ``matrix``, ``offset``."""
         check_is_fitted(self, "inlier_mask_")
         return self._learned.map
+
+    @property
+    def judge_(self) -> Judge:
+        """What was learned, with its null frozen: a small `Judge` of new pairs, to be sent where these are."""
+        check_is_fitted(self, "inlier_mask_")
+        if self._learned.judge is None:
+            names = getattr(self, "feature_names_in_", None)
+            names_x = None if names is None else tuple(map(str, names))
+            self._learned.judge = judge_of(self._learned, self.verdict_, self.alpha, (names_x, self._names_y.columns))
+        return self._learned.judge
 
     @property
     def left_out_(self) -> Mask:
