@@ -17,7 +17,7 @@ from inlier.calibration.models.anchors import (
     find_anchors,
     original_coordinates,
 )
-from inlier.calibration.models.linear_map import Significance
+from inlier.calibration.models.significance import Significance
 from inlier.estimators._base import prepare_model_pairs
 from inlier.rows.backend import to_host
 from tests.stores import STRICT_DEVICE

@@ -92,6 +92,7 @@ def test_looking_for_nothing_among_many_pairs_ends():
     assert not CalibratedMatcher(random_state=0).fit(X, Y).inlier_mask_.any()
 
 
+@pytest.mark.filterwarnings("ignore:.*far fewer pairs than numbers")
 def test_a_ridge_does_not_stand_in_the_way_of_anchors():
     x, y, real = rotated_pairs(200, 1000, 20, noise=0)  # a ridge finds a little in some folds
     assert CalibratedMatcher(random_state=0).fit(x, y).inlier_mask_[real].mean() > 0.9

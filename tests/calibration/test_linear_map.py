@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlier.calibration.models.linear_map import LinearMap, Significance, _Noise, _WeightedFit, fit_pair_map, learn_map
+from inlier.calibration.models.linear_map import LinearMap, _Noise, _WeightedFit, learn_map
+from inlier.calibration.models.pair_map import fit_pair_map
+from inlier.calibration.models.significance import Significance
 from inlier.datasets import make_gaussian_pairs
 from inlier.estimators._base import linear_rows
 from inlier.rows.backend import to_host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.calibration.models.linear_map import Significance
+from inlier.calibration.models.significance import Significance
 from inlier.calibration.p_values import Calibration, calibrate, p_values
 
 

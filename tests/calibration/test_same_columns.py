@@ -6,6 +6,8 @@ import pytest
 from inlier import CalibratedMatcher
 from inlier.calibration.models.same_columns import _shrunk, _without_own_pair
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*far fewer pairs than numbers")
+
 
 def genes_and_proteins(n, seed, n_columns=300, n_wrong=7, related=True):
     """Columns that correlate .2 to .45 with their namesake, and in groups with each other."""

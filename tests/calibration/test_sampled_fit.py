@@ -9,7 +9,8 @@ import pytest
 from inlier import CalibratedMatcher
 from inlier.calibration import sampled_fit as many_pairs
 from inlier.calibration.models.learner import Learner
-from inlier.calibration.models.linear_map import LinearMap, Significance
+from inlier.calibration.models.linear_map import LinearMap
+from inlier.calibration.models.significance import Significance
 from inlier.calibration.p_values import calibrate, estimate_null_fraction
 from inlier.calibration.sampled_fit import FoldMaps
 from inlier.datasets import make_gaussian_pairs

@@ -7,7 +7,8 @@ import pytest
 
 from inlier import CalibratedMatcher, SplitMatcher
 from inlier.calibration.models.learner import Learner, re_paired_scores
-from inlier.calibration.models.linear_map import LinearMap, Significance, learn_map
+from inlier.calibration.models.linear_map import LinearMap, learn_map
+from inlier.calibration.models.significance import Significance
 from inlier.datasets import load_brain, make_gaussian_pairs, make_mispaired
 from inlier.estimators._base import prepare_model_pairs
 from inlier.metrics import error_rates

@@ -26,8 +26,10 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
+from inlier.calibration.models.inner_products import InnerProducts
 from inlier.calibration.models.learner import Learner, PairScorer, prepared_rows, re_paired_scores
-from inlier.calibration.models.linear_map import NOT_COMPARED, LinearMap, Significance, learn_map
+from inlier.calibration.models.linear_map import LinearMap, learn_map
+from inlier.calibration.models.significance import NOT_COMPARED, Significance
 from inlier.rows import PairedRows, principal_directions, summarise_columns
 from inlier.rows.backend import from_host, to_host
 from inlier.rows.null_pairs import pair_labels
@@ -217,41 +219,24 @@ def learn_dictionary(pools: Pools) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourScorer:
+class NeighbourScorer(InnerProducts):
     """CSLS of prepared rows in the coordinates that were learned, beside the pools they were learned from."""
 
     undo: tuple[FloatArray, FloatArray]
-    sides: tuple[Side, Side]
+    sides_of: tuple[Side, Side]
     alignment: Alignment
     pool_x: FloatArray
     pool_y: FloatArray
     support: float
     significance: Significance
 
-    def scores(self, x: Any, y: Any) -> Any:
-        """CSLS of each pair."""
-        a, b, around_a, around_b = self._placed(x, y)
-        return from_host(2 * np.sum(a * b, axis=1, dtype=np.float64) - around_a - around_b, x)
-
-    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
-        """CSLS of x_i with y_j, for all i and j; in single precision, if wanted."""
-        a, b, around_a, around_b = self._placed(x, y)
-        scores = (a @ b.T).astype(np.float32 if single else np.float64, copy=False)
-        return from_host(2 * scores - around_a[:, None].astype(scores.dtype) - around_b.astype(scores.dtype), x)
-
-    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
-        """What scores x_i with y_j, given numbers i and j."""
-        a, b, around_a, around_b = self._placed(x, y)
-
-        def scores(i: Array, j: Array) -> Any:
-            return from_host(2 * np.sum(a[i] * b[j], axis=1, dtype=np.float64) - around_a[i] - around_b[j], x)
-
-        return scores
-
-    def _placed(self, x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        a = self.alignment.x(self.sides[0](to_host(x) @ self.undo[0]))
-        b = self.alignment.y(self.sides[1](to_host(y) @ self.undo[1]))
-        return a, b, crowding(a, self.pool_y), crowding(b, self.pool_x)
+    def sides(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Rows whose inner products are 2 cos(x, y) - r(x) - r(y)."""
+        a, b = (side(to_host(rows) @ undo) for side, rows, undo in zip(self.sides_of, (x, y), self.undo, strict=True))
+        a, b = self.alignment.x(a), self.alignment.y(b)
+        around_a, around_b = crowding(a, self.pool_y)[:, None], crowding(b, self.pool_x)[:, None]
+        left = np.hstack([2.0 * a, -around_a, np.ones_like(around_a)])
+        return from_host(left, x), from_host(np.hstack([b, np.ones_like(around_b), -around_b]), y)
 
 
 _BY_NEIGHBOURS, _BY_THEIR_MAP, _BY_PAIRS_ALONE = range(3)  # models that `SelfLearner` chooses from

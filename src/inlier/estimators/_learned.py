@@ -15,7 +15,8 @@ import numpy as np
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.checks.copied_columns import without_columns
 from inlier.calibration.cross_fit import CrossFit
-from inlier.calibration.models.linear_map import SHARP, PairMap, Significance, fit_pair_map
+from inlier.calibration.models.pair_map import PairMap, fit_pair_map
+from inlier.calibration.models.significance import SHARP, Significance
 from inlier.calibration.new_partners import Proposer
 from inlier.calibration.p_values import evenly_spaced, p_values
 from inlier.calibration.retrieval import MOST_POOLED, Pools, learn_dictionary

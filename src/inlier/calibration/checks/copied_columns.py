@@ -3,10 +3,13 @@
 Two tables that were joined by age hold the same ages in every row, whoever the people are; in years or in months, with
 or without decimals. Such a column is left out on both sides. Tables without other columns are compared as they are.
 
-A column is the same as another if the values of one rise, or fall, wherever those of the other do, in all rows: the
-coarser is then a step function of the finer. Let r and s be their centred mean ranks. The sum of r s is largest where
-both rise together, and is then the sum of squares of the coarser; so one product of matrices finds all such columns.
-That a random order of the coarser does it has the chance 2 prod(m_k!) / n!, m_k being how often each value occurs.
+A column is the same as another if no two rows are in one order by the one and in the other order by the other: both
+rise together, or one falls where the other rises. Two tables that were each sorted by an age, and put side by side,
+hold such columns too, ties or not. Let r and s be centred mean ranks. The sum of r s is largest where both rise
+together, and is then that of the two in rising order; so products of matrices find all such columns. That a random
+order does it has the chance 2 prod(a_i!) prod(b_j!) / (n! prod(c_ij!)), with how often the values of the one, of the
+other and of both occur. Columns of two values are nested for many reasons (who is pregnant is a woman): of them one
+must follow from the other.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import rankdata
 
-from inlier._typing import Array, FloatArray, Mask
+from inlier._typing import Array, FloatArray
 
 _LOOKED_AT = 1_000  # rows that are looked at first: in few tables any column is the same there
 _ROUNDING = 1e-9
@@ -37,19 +40,29 @@ def copied_columns(X: Array, Y: Array) -> tuple[Array, Array]:
 
 
 def _same(X: Array, Y: Array) -> tuple[Array, Array]:
-    (r, of_r), (s, of_s) = _ranks_and_chances(X), _ranks_and_chances(Y)
-    squares_r, squares_s = (np.einsum("ij,ij->j", ranks, ranks) for ranks in (r, s))
-    coarser = np.minimum(squares_r[:, None], squares_s)
-    log_chance = np.where(squares_r[:, None] < squares_s, of_r[:, None], of_s) + np.log(2.0 * coarser.size)
-    same: Mask = (np.abs(r.T @ s) >= (1 - _ROUNDING) * coarser) & (log_chance <= np.log(_BY_CHANCE))
-    return np.flatnonzero(same.any(axis=1)), np.flatnonzero(same.any(axis=0))
+    r, s = _centred_ranks(X), _centred_ranks(Y)
+    rising_r, rising_s, product = np.sort(r, axis=0), np.sort(s, axis=0), r.T @ s
+    highest, lowest = rising_r.T @ rising_s, rising_r.T @ rising_s[::-1]
+    slack = _ROUNDING * (highest - lowest)
+    together = ((product >= highest - slack) | (product <= lowest + slack)) & (slack > 0)
+    same = [pair for pair in np.argwhere(together) if _is_no_chance(r[:, pair[0]], s[:, pair[1]], product.size)]
+    of_x, of_y = np.array(same, dtype=np.int64).reshape(-1, 2).T
+    return np.unique(of_x), np.unique(of_y)
 
 
-def _ranks_and_chances(table: Array) -> tuple[FloatArray, FloatArray]:
-    """Centred mean ranks of each column, gaps being lowest; log of the chance of one order among all there are."""
-    ranks = rankdata(np.where(np.isnan(table), -np.inf, table), axis=0)
-    log_orders = [gammaln(len(table) + 1) - gammaln(np.unique(of, return_counts=True)[1] + 1).sum() for of in ranks.T]
-    return ranks - (len(table) + 1) / 2, -np.array(log_orders)
+def _is_no_chance(r: FloatArray, s: FloatArray, n_pairs: int) -> bool:
+    """Whether a random order hardly ever puts two columns of ranks together, and nothing else need explain it."""
+    a, b, both = (np.unique(of, axis=-1, return_counts=True)[1] for of in (r, s, np.stack([r, s])))
+    orders = [gammaln(counts + 1).sum() for counts in (a, b, both)]
+    log_chance = np.log(2.0 * n_pairs) + orders[0] + orders[1] - orders[2] - gammaln(r.size + 1)
+    follows, nested = both.size == max(a.size, b.size), min(a.size, b.size) == 2
+    return bool(log_chance <= np.log(_BY_CHANCE)) and (follows or not nested)
+
+
+def _centred_ranks(table: Array) -> FloatArray:
+    """Centred mean ranks of each column, gaps being lowest."""
+    ranks: FloatArray = rankdata(np.where(np.isnan(table), -np.inf, table), axis=0) - (len(table) + 1) / 2
+    return ranks
 
 
 def without_columns(table: Array, columns: Array) -> Array:

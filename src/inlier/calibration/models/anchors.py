@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.models.linear_map import SHARP, Significance
+from inlier.calibration.models.significance import SHARP, Significance
 from inlier.rows import PairedRows, principal_directions, summarise_columns
 from inlier.rows.backend import from_host, in_precision, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings

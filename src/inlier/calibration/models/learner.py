@@ -17,8 +17,9 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import MOST_ROWS, Coordinates, candidate_coordinates, find_anchors
-from inlier.calibration.models.linear_map import NOT_COMPARED, Significance, berk_jones, learn_map
+from inlier.calibration.models.linear_map import learn_map
 from inlier.calibration.models.ridge_map import SharedRidge, learn_ridge
+from inlier.calibration.models.significance import NOT_COMPARED, Significance, berk_jones
 from inlier.calibration.p_values import calibrate
 from inlier.rows import PairedRows
 from inlier.rows.backend import from_host, namespace, take_rows, to_host

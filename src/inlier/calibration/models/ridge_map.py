@@ -22,8 +22,9 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import unit
-from inlier.calibration.models.linear_map import SHARP, Significance
-from inlier.rows.backend import beside, from_host, in_precision, namespace, take_rows
+from inlier.calibration.models.inner_products import InnerProducts
+from inlier.calibration.models.significance import SHARP, Significance
+from inlier.rows.backend import beside, from_host, namespace, take_rows
 from inlier.rows.null_pairs import re_pairings
 from inlier.rows.threads import row_blocks
 
@@ -37,7 +38,7 @@ _FREE = 10.0  # typical rows' lengths of the constant beside a row: the ridge ha
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeMap:
+class RidgeMap(InnerProducts):
     """Two ridge regressions, one each way."""
 
     forward: Any  # coefficients of y on x, and its offset
@@ -45,26 +46,10 @@ class RidgeMap:
     support: float  # how many of the pairs that they were learned from seem real
     significance: Significance  # those pairs beside their re-pairings, scored by fits without them
 
-    def scores(self, x: Any, y: Any) -> Any:
-        """Sum of the cosines of each pair."""
-        return _cosines(_predicted(x, self.forward), y) + _cosines(_predicted(y, self.backward), x)
-
-    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
-        """Sum of the cosines of x_i with y_j, for all i and j."""
-        there, back = (unit(_predicted(x, self.forward)), unit(y)), (unit(x), unit(_predicted(y, self.backward)))
-        (a, b), (c, d) = (in_precision(sides, single=single) for sides in (there, back))
-        return a @ b.T + c @ d.T
-
-    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
-        """What scores x_i with y_j, given numbers i and j."""
-        rows = [unit(side) for side in (_predicted(x, self.forward), y, x, _predicted(y, self.backward))]
-        vecdot = namespace(x).vecdot
-
-        def score(i: Array, j: Array) -> Any:
-            of_y, own_y, own_x, of_x = (take_rows(side, k) for side, k in zip(rows, (i, j, i, j), strict=True))
-            return vecdot(of_y, own_y) + vecdot(own_x, of_x)
-
-        return score
+    def sides(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Directions whose inner product is the sum of the two cosines."""
+        concat, there, back = namespace(x).concat, _predicted(x, self.forward), _predicted(y, self.backward)
+        return concat([unit(there), unit(x)], axis=1), concat([unit(y), unit(back)], axis=1)
 
 
 def learn_ridge(x: Any, y: Any, rng: np.random.RandomState, labels: Array) -> RidgeMap | None:

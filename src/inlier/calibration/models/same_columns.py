@@ -18,18 +18,19 @@ import numpy as np
 from scipy.special import ndtri
 
 from inlier._typing import Array, FloatArray
+from inlier.calibration.models.inner_products import InnerProducts
 from inlier.calibration.models.learner import Learner, PairScorer, prepared_rows, re_paired_scores
-from inlier.calibration.models.linear_map import NOT_COMPARED, Significance
+from inlier.calibration.models.significance import NOT_COMPARED, Significance
 from inlier.calibration.retrieval import unit_rows
 from inlier.rows import PairedRows
-from inlier.rows.backend import from_host, in_precision, to_host
+from inlier.rows.backend import from_host, to_host
 
 _RE_PAIRINGS = 20  # of each training pair, that a view is measured in
 _LEAST_P = 1e-6  # so that one pair does not decide what a view is worth
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnAgreement:
+class ColumnAgreement(InnerProducts):
     """Cosine of the two sides of a pair over the columns that correspond."""
 
     to_x: FloatArray  # from prepared rows to columns in units of their spread, weighted
@@ -37,23 +38,10 @@ class ColumnAgreement:
     support: float
     significance: Significance
 
-    def scores(self, x: Any, y: Any) -> Any:
-        """Cosine of each pair."""
-        a, b = self._columns(x, y)
-        return from_host(np.sum(a * b, axis=1), x)
-
-    def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
-        """Cosine of x_i with y_j, for all i and j."""
-        a, b = in_precision(self._columns(x, y), single=single)
-        return from_host(a @ b.T, x)
-
-    def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
-        """What scores x_i with y_j, given numbers i and j."""
-        a, b = self._columns(x, y)
-        return lambda i, j: from_host(np.sum(a[i] * b[j], axis=1), x)
-
-    def _columns(self, x: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-        return unit_rows(to_host(x) @ self.to_x), unit_rows(to_host(y) @ self.to_y)
+    def sides(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Columns that correspond, as rows of unit length."""
+        a, b = unit_rows(to_host(x) @ self.to_x), unit_rows(to_host(y) @ self.to_y)
+        return from_host(a, x), from_host(b, y)
 
 
 @dataclass(frozen=True, eq=False)
