@@ -268,8 +268,14 @@ class MatchSummary:
         """Everything, the pairs as a list per column with it."""
         return "".join(self.json_parts(indent))
 
-    def json_parts(self, indent: int | None = None) -> Iterator[str]:
-        """The text of ``json.dumps({**to_dict(), "pairs": columns}, indent=indent)``, a block of a column at a time."""
+    def json_parts(self, indent: int | None = None, *, pairs: bool = True) -> Iterator[str]:
+        """The text of ``json.dumps({**to_dict(), "pairs": columns}, indent=indent)``, a block of a column at a time.
+
+        Or without the pairs.
+        """
+        if not pairs:
+            yield json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+            return
         dumps = partial(json.dumps, allow_nan=False, ensure_ascii=False)
         outer, inner, deep = ("" if indent is None else "\n" + " " * (indent * depth) for depth in (1, 2, 3))
         comma = ", " if indent is None else ","
