@@ -139,6 +139,10 @@ def test_the_list_for_the_laboratory():
     assert order == sorted(order, key=["swapped", "moved", "copy", "lost", "not clear"].index)
     assert listed["s003"]["belongs_with"] == listed["s003"]["candidate_1"] == "s007"
     assert float(listed["s003"]["chance_1"]) > 0.9
+    assert listed["s003"]["what_to_do"] == "exchange it with s007"
+    assert listed["s101"]["what_to_do"] == "put it with s100"
+    assert listed["s100"]["what_to_do"] == "look for its partner elsewhere"
+    assert listed["s050"]["what_to_do"] == "check its label, measure it again"
     assert listed["s050"]["belongs_with"] == listed["s100"]["belongs_with"] == ""
     for row in rows:
         chances = [float(row[f"chance_{k}"]) for k in (1, 2, 3)]

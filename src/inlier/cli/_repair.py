@@ -171,22 +171,20 @@ class Repairing:
         return {heading: np.array(list(of_y))} | {str(ids[row]): values[:, row] for row in order}
 
     def write_suspects(self, path: Path) -> None:
-        """Write the rows that are not kept, those first of whom most is known; candidates by their ids."""
+        """Write the rows that are not kept, what to check first on top; candidates by their ids."""
         import numpy as np
 
         from inlier.io import write_table
-        from inlier.report.repair_summary import REPAIRED
+        from inlier.report.repair_summary import rows_to_check, what_to_do
 
-        repair, order = self.repair, list(REPAIRED)
-        rows = np.flatnonzero(repair.kind != "kept")
-        place = np.array([order.index(kind) for kind in repair.kind[rows]], dtype=int)
-        rows = rows[np.lexsort((-repair.chances[rows, 0], place))]
+        repair, rows = self.repair, rows_to_check(self.repair)
         of_x, of_y = (self.rows, self.rows_y) if repair.labels is None else repair.labels
 
         def names(labels: Array, numbers: Array) -> Array:
             return np.where(numbers >= 0, np.asarray(labels)[numbers].astype(str), "")
 
         columns = {self.id_name: names(of_x, rows), "verdict": repair.kind[rows]}
+        columns["what_to_do"] = np.array([what_to_do(repair, row, of_x, of_y) for row in rows], dtype=str)
         columns["belongs_with"] = np.where(repair.named[rows], names(of_y, repair.partner[rows]), "")
         for k in range(repair.candidates.shape[1]):
             columns[f"candidate_{k + 1}"] = names(of_y, repair.candidates[rows, k])
