@@ -83,7 +83,7 @@ def test_ids_are_joined_and_named():
 
 def test_the_key_may_have_two_names():
     write_table("z.csv", {"sample": IDS, **{f"b{number}": column for number, column in enumerate(DATA.Y.T)}})
-    outcome = run("x.csv", "z.csv", "--key", "id", "--key", "sample", "--json")
+    outcome = run("x.csv", "z.csv", "--key", "id", "--key", "sample", "--json-pairs")
     assert json.loads(outcome.stdout)["pairs"]["inlier"] == DATA.inlier_mask.tolist()
 
 
@@ -96,7 +96,7 @@ def test_losses_of_the_join_are_said():
 
 
 def test_columns():
-    outcome = run("x.csv", "y.csv", "--key", "id", "--columns", "a1, a3", "--columns", 'b0,"b2"', "--json")
+    outcome = run("x.csv", "y.csv", "--key", "id", "--columns", "a1, a3", "--columns", 'b0,"b2"', "--json-pairs")
     matcher = CalibratedMatcher(random_state=0).fit(DATA.X[:, [1, 3]], DATA.Y[:, [0, 2]])
     assert json.loads(outcome.stdout)["pairs"]["q_value"] == pytest.approx(matcher.q_values_)
 
@@ -119,7 +119,7 @@ def test_columns():
     ],
 )
 def test_every_setting_reaches_the_matcher(words, matcher):
-    content = json.loads(run("x.npy", "y.npy", "--json", *words).stdout)
+    content = json.loads(run("x.npy", "y.npy", "--json-pairs", *words).stdout)
     matcher.fit(DATA.X, DATA.Y)
     assert content["pairs"]["score"] == matcher.scores_.tolist()
     assert content["pairs"]["inlier"] == matcher.inlier_mask_.tolist()
@@ -146,6 +146,30 @@ def test_output_by_suffix(suffix):
     matcher = CalibratedMatcher(random_state=0).fit(DATA.X, DATA.Y)
     np.testing.assert_array_equal(table.values, np.stack([np.arange(N), matcher.scores_, matcher.q_values_], axis=1))
     assert table.keys.tolist() == IDS.tolist()
+
+
+def test_json_has_the_pairs_only_where_they_are_asked_for():
+    content = json.loads(run("x.npy", "y.npy", "--json", "--quiet").stdout)
+    everything = json.loads(run("x.npy", "y.npy", "--json-pairs", "--quiet").stdout)
+    pairs = everything.pop("pairs")
+    assert "pairs" not in content
+    assert content.pop("command") == everything.pop("command").replace("--json-pairs", "--json")
+    assert content == everything
+    assert len(pairs["inlier"]) == N
+
+
+def test_a_pipeline_stops_where_more_is_wrong_than_may_be():
+    wrong = 1 - CalibratedMatcher(random_state=0).fit(DATA.X, DATA.Y).inlier_fraction_
+    assert run("x.npy", "y.npy", "--max-wrong", wrong + 0.01).exit_code == 0
+    outcome = run("x.npy", "y.npy", "--max-wrong", "0.05", "--json", "--quiet")
+    assert outcome.exit_code == 1
+    assert outcome.stderr.startswith("About 4")
+    assert outcome.stderr.endswith(" % of the pairs are wrong, more than --max-wrong 0.05.\n")
+    assert json.loads(outcome.stdout)["n_inliers"] > 0  # the answer is printed all the same
+    assert (
+        "--max-wrong belongs to --method calibrated"
+        in run("x.npy", "y.npy", "--max-wrong", "0.1", "--method", "row-sum").stderr
+    )
 
 
 def test_output_as_json_and_as_a_mask():
@@ -177,7 +201,7 @@ def test_output_to_stdout_leaves_the_words_to_stderr():
 def test_whitening_counts_the_directions_that_there_are(folder):
     twice = np.hstack([DATA.X, DATA.X])  # 16 columns, 8 directions
     write_table("twice.npy", twice)
-    words = ("--method", "row-sum", "--whiten", "--inlier-fraction", "0.6", "--json")
+    words = ("--method", "row-sum", "--whiten", "--inlier-fraction", "0.6", "--json-pairs")
     found = json.loads(run("twice.npy", "y.npy", *words).stdout)
     assert found["threshold"] == row_sum_threshold(N, 8, 0.6)
     assert found["pairs"]["inlier"] == json.loads(run("x.npy", "y.npy", *words).stdout)["pairs"]["inlier"]
@@ -361,7 +385,7 @@ def test_ctrl_c_leaves_no_half_file(folder):
 
 def test_two_embeddings_of_words_joined_on_the_word(real_data):
     path = real_data / "highd" / "words_glove100_wordllama_3000x100.npz"
-    content = json.loads(run(f"{path}:X", f"{path}:Y", "--key", "words", "--json").stdout)
+    content = json.loads(run(f"{path}:X", f"{path}:Y", "--key", "words", "--json-pairs").stdout)
     assert content["n_pairs"] == 3000
     assert content["inlier_fraction"] > 0.95  # every pair is real
     assert {"the", "which"} <= set(content["pairs"]["key"])
@@ -375,7 +399,7 @@ def test_the_certain_are_counted_and_the_others_could_be_one_of_so_many_rows():
     y = x[:, ::-1] + 0.05 * rng.normal(size=x.shape)
     np.save("x.npy", x)
     np.save("y.npy", y)
-    outcome = run("x.npy", "y.npy", "--json")
+    outcome = run("x.npy", "y.npy", "--json-pairs")
     content = json.loads(outcome.stdout)
     assert content["n_inliers"] > 390
     certain, n_rivals = (np.array(content["pairs"][name]) for name in ("certain", "n_rivals"))

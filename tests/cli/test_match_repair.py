@@ -111,17 +111,38 @@ def test_ids_that_only_one_file_has_find_each_other(folder):
     assert "s003 \N{LEFT RIGHT ARROW} s007" in page
 
 
+def test_the_table_comes_out_as_it_went_in_where_samples_are_its_columns(folder):
+    x, y = (list(csv.reader(Path(f"{name}.csv").read_text().splitlines())) for name in "xy")
+    y = [[*line[:-2]] for line in y]  # without the weight and the plate
+    for name, lines in (("tx", x), ("ty", y)):
+        Path(f"{name}.csv").write_text("\n".join(map(",".join, zip(*lines, strict=True))))
+    outcome = run("tx.csv", "ty.csv", "--transpose", "--repair", "fixed.csv")
+    assert outcome.exit_code == 0, outcome.output
+    heading, *lines = csv.reader(Path("fixed.csv").read_text().splitlines())
+    assert heading == ["id", *IDS]
+    assert [line[0] for line in lines] == [f"b{number}" for number in range(8)]
+    assert float(lines[0][1 + 3]) == pytest.approx(folder[3, 0])
+    assert lines[0][1 + 100] == ""  # nobody's partner
+    assert "Note: In fixed.csv one column is without values of Y" in outcome.stderr
+    again = run("tx.csv", "fixed.csv", "--transpose", "--repair", "fixed.csv")
+    assert again.exit_code == 2
+
+
 def test_the_list_for_the_laboratory():
     outcome = run("x.csv", "y.csv", "--key", "id", "--suspects", "list.csv", "--columns", "^weight")
     assert outcome.exit_code == 0, outcome.output
     rows = list(csv.DictReader(Path("list.csv").read_text().splitlines()))
     listed = {row["id"]: row for row in rows}
-    assert set(listed) >= {"s003", "s007", "s050", *IDS[100:120]}
+    assert set(listed) >= {"s003", "s007", "s050", *IDS[100:109]}
     assert "kept" not in {row["verdict"] for row in rows}
     order = [row["verdict"] for row in rows]
     assert order == sorted(order, key=["swapped", "moved", "copy", "lost", "not clear"].index)
     assert listed["s003"]["belongs_with"] == listed["s003"]["candidate_1"] == "s007"
     assert float(listed["s003"]["chance_1"]) > 0.9
+    assert listed["s003"]["what_to_do"] == "exchange it with s007"
+    assert listed["s101"]["what_to_do"] == "put it with s100"
+    assert listed["s100"]["what_to_do"] == "look for its partner elsewhere"
+    assert listed["s050"]["what_to_do"] == "check its label, measure it again"
     assert listed["s050"]["belongs_with"] == listed["s100"]["belongs_with"] == ""
     for row in rows:
         chances = [float(row[f"chance_{k}"]) for k in (1, 2, 3)]

@@ -76,7 +76,7 @@ def content(path):
 
 
 @pytest.mark.parametrize("words", METHODS.values(), ids=METHODS)
-@pytest.mark.parametrize("output", [["--json"], [], ["-o", "-"], ["-o", "pairs.json"]], ids=" ".join)
+@pytest.mark.parametrize("output", [["--json"], ["--json-pairs"], [], ["-o", "-"], ["-o", "pairs.json"]], ids=" ".join)
 def test_the_same_text(run, words, output):
     found = []
     for stretches in (False, True):
@@ -115,7 +115,7 @@ def test_zarr_and_hdf5(run, chunk):
 
 def test_a_list_of_numbers_is_a_column(run):
     np.save("line.npy", DATA.X[:, 0])
-    words = ("line.npy", "y.npy", "--method", "row-sum", "--json")
+    words = ("line.npy", "y.npy", "--method", "row-sum", "--json-pairs")
     texts = [run(*words, stretches=stretches).stdout for stretches in (False, True)]
     assert texts[0] == texts[1]
 

@@ -64,7 +64,7 @@ def run(*words):
 
 
 def content_of(*words):
-    outcome = run(*words, "--json", "--quiet")
+    outcome = run(*words, "--json-pairs", "--quiet")
     assert outcome.exit_code == 0, outcome.output
     return json.loads(outcome.stdout)
 
@@ -189,7 +189,7 @@ def test_pairs_need_no_names_if_there_are_two_columns_and_may_be_our_own_output(
     write_table("named.csv", {"index": SCANS.pairs[:, 0], "id": SCANS.pairs[:, 1]})
     run(*BY_PAIRS, "-o", "again.csv", "--quiet")
     for name in ("two.txt", "named.csv", "again.csv"):
-        outcome = run("source.ply", "target.ply", "--pairs", name, "--json")
+        outcome = run("source.ply", "target.ply", "--pairs", name, "--json-pairs")
         assert json.loads(outcome.stdout)["pairs"]["residual"] == pytest.approx(FITTED.residuals_.tolist())
         assert "Note" not in outcome.stderr
 

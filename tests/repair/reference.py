@@ -12,14 +12,14 @@ def fit_of(scores, n_folds=3):
     n = len(scores)
     judge = SimpleNamespace(
         scores=lambda x, y: scores[x[:, 0].astype(int), y[:, 0].astype(int)],
-        scores_of_all_pairings=lambda x, y: scores[np.ix_(x[:, 0].astype(int), y[:, 0].astype(int))],
+        scores_of_all_pairings=lambda x, y, single=False: scores[np.ix_(x[:, 0].astype(int), y[:, 0].astype(int))],
     )
     deal = np.arange(n) % n_folds
     folds = tuple(
         SimpleNamespace(rows=np.flatnonzero(deal == fold), deal=0, judge=judge, standardised=lambda values: values)
         for fold in range(n_folds)
     )
-    return SimpleNamespace(folds=folds, judges_of_a_deal=folds, levels=np.zeros(n))
+    return SimpleNamespace(folds=folds, judges_of_a_deal=folds, levels=np.zeros(n), ridges=None)
 
 
 def numbered(n):

@@ -127,7 +127,10 @@ def answer_options(columns: str, *, alpha_of: str = "") -> Callable[[Callable[..
         ),
         click.option("--report", type=click.Path(path_type=Path), metavar="OUT.html", help="Write a page to look at."),
         force_option,
-        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON."),
+        click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON, without the pairs."),
+        click.option(
+            "--json-pairs", is_flag=True, help="Print the answer as JSON, with a list per column of the pairs."
+        ),
         click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors, and what --json or -o - print."),
         click.option(
             "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all choices."
@@ -157,6 +160,7 @@ class Job:
     notes: list[str] = field(default_factory=list)  # what was left out or noticed, in sentences
     headings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of X and y, where they have names
     rows_of: str | None = None  # the one file that holds both sides of each pair, if there is one
+    json_pairs: bool = False  # whether the pairs are printed, too, as JSON
 
     @property
     def _written(self) -> list[Output]:
@@ -265,7 +269,7 @@ class Job:
             page = RegistrationReport(summary) if is_registration else MatchReport(summary)
             page.write_html(self.report)
         if self.as_json:
-            for part in summary.json_parts(indent=1):
+            for part in summary.json_parts(indent=1, pairs=self.json_pairs):
                 click.echo(part, nl=False)
             click.echo()
         if self.quiet:

@@ -96,6 +96,7 @@ class Repairing:
     rows: Array  # of X, in its file
     rows_y: Array
     id_name: str  # what the ids are called, where there are any
+    turned: str | None  # where Y has a column per sample: the heading of the names of its rows
 
     @staticmethod
     def of(
@@ -118,13 +119,14 @@ class Repairing:
             assert tables[0].keys is not None
             assert tables[1].keys is not None
             repair = replace(repair, labels=(tables[0].keys[rows], tables[1].keys[rows_y]))
-        return Repairing(repair, rows, rows_y, id_name or "id")
+        return Repairing(repair, rows, rows_y, id_name or "id", tables[1].turned)
 
     def notes(self, path: Path, source: str) -> Iterator[str]:
         """Say how much of the file will be empty, and which rows of Y will not be in it."""
         n_empty, left_over = int((self.repair.partner < 0).sum()), self.repair.left_over
         if n_empty:
             rows = "one row is" if n_empty == 1 else f"{n_empty:,} rows are"
+            rows = rows if self.turned is None else rows.replace("row", "column", 1)
             yield f"In {path} {rows} without values of Y: the old partner looks wrong or is missing, and none is named."
         if left_over.size:
             names = self.rows_y[left_over] if self.repair.labels is None else self.repair.labels[1][left_over]
@@ -133,13 +135,19 @@ class Repairing:
             yield f"{rows} of {source} {'is' if left_over.size == 1 else 'are'} nobody's partner in {path}: {some}."
 
     def write(self, path: Path, of_y: dict[str, Array]) -> None:
-        """Write id, verdict, partner and q-value per row of X, as in its file; its partner's columns."""
+        """Write id, verdict, partner and q-value per row of X, as in its file; its partner's columns.
+
+        Where Y has a column per sample, so has what is written, without the verdicts.
+        """
         import numpy as np
 
         from inlier.io import write_table
         from inlier.io.table import REPAIR_COLUMNS
 
         repair, partner = self.repair, self.repair.partner
+        if self.turned is not None:
+            write_table(path, self._turned_over(of_y, self.turned))
+            return
         columns: dict[str, Array] = {}
         if repair.labels is None:
             of_partner = np.where(partner >= 0, self.rows_y[partner], -1)
@@ -153,23 +161,30 @@ class Repairing:
         order = np.argsort(self.rows, kind="stable")
         write_table(path, {name: column[order] for name, column in columns.items()})
 
+    def _turned_over(self, of_y: dict[str, Array], heading: str) -> dict[str, Array]:
+        """A column for each sample of X, in its order, with what was measured of its partner; empty without one."""
+        import numpy as np
+
+        ids = self.rows if self.repair.labels is None else self.repair.labels[0]
+        values = np.stack([self.repair.apply(column[self.rows_y]) for column in of_y.values()])
+        order = np.argsort(self.rows, kind="stable")
+        return {heading: np.array(list(of_y))} | {str(ids[row]): values[:, row] for row in order}
+
     def write_suspects(self, path: Path) -> None:
-        """Write the rows that are not kept, those first of whom most is known; candidates by their ids."""
+        """Write the rows that are not kept, what to check first on top; candidates by their ids."""
         import numpy as np
 
         from inlier.io import write_table
-        from inlier.report.repair_summary import REPAIRED
+        from inlier.report.repair_summary import rows_to_check, what_to_do
 
-        repair, order = self.repair, list(REPAIRED)
-        rows = np.flatnonzero(repair.kind != "kept")
-        place = np.array([order.index(kind) for kind in repair.kind[rows]], dtype=int)
-        rows = rows[np.lexsort((-repair.chances[rows, 0], place))]
+        repair, rows = self.repair, rows_to_check(self.repair)
         of_x, of_y = (self.rows, self.rows_y) if repair.labels is None else repair.labels
 
         def names(labels: Array, numbers: Array) -> Array:
             return np.where(numbers >= 0, np.asarray(labels)[numbers].astype(str), "")
 
         columns = {self.id_name: names(of_x, rows), "verdict": repair.kind[rows]}
+        columns["what_to_do"] = np.array([what_to_do(repair, row, of_x, of_y) for row in rows], dtype=str)
         columns["belongs_with"] = np.where(repair.named[rows], names(of_y, repair.partner[rows]), "")
         for k in range(repair.candidates.shape[1]):
             columns[f"candidate_{k + 1}"] = names(of_y, repair.candidates[rows, k])

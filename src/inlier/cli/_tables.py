@@ -175,7 +175,7 @@ def read_transposed(source: str, key: str | None) -> Table:
     table = read_table(source, key=label)
     keys = None if table.columns is None or not names else np.array(table.columns)
     columns = None if table.keys is None else tuple(table.keys.tolist())
-    return Table(np.ascontiguousarray(table.values.T), columns, keys, table.source)
+    return Table(np.ascontiguousarray(table.values.T), columns, keys, table.source, turned=label or "")
 
 
 def seem_transposed(sources: tuple[str, str], key: str | None = None) -> tuple[bool, bool] | None:

@@ -24,6 +24,7 @@ from inlier.cli._common import (
     without_codes,
 )
 from inlier.cli._learning import Wanted, learning_options
+from inlier.cli._max_wrong import max_wrong_option, too_many_wrong
 from inlier.cli._one_file import check_one, side_options, sides, write_beside_rows
 from inlier.cli._outputs import BadInput, print_csv
 from inlier.cli._progress import bytes_read, stages
@@ -128,6 +129,7 @@ class _Settings:
     help="Numbers that stand for a missing value, such as -9999; empty cells, NA and NaN do so anyway.",
 )
 @repair_options
+@max_wrong_option
 @learning_options
 @answer_options(
     "row, row_y and key if joined, source and target with --pairs, score, p- and q-value, inlier, certain q-value, "
@@ -162,6 +164,8 @@ def match(
     report: Path | None,
     force: bool,
     as_json: bool,
+    json_pairs: bool,
+    max_wrong: float | None,
     quiet: bool,
     **settings: Any,
 ) -> None:
@@ -175,7 +179,8 @@ def match(
     Large npy, zarr and hdf5 files, and vectors in parquet, are read in stretches and need not fit into memory;
     --report, --splits and --key look at all pairs at once.
 
-    Exit code 0: pairs were found; 1: none was; 2: something was wrong with the input.
+    Exit code 0: pairs were found; 1: none was, or more are wrong than --max-wrong; 2: something was wrong with the
+    input.
 
     \b
     Example:
@@ -198,17 +203,22 @@ def match(
         wanted = Wanted(map_file, new_file, clean_file, same_columns)
         repairs = RepairWanted(repair, suspects, unmatched)
         others = (*wanted.outputs, *repairs.outputs)
-        job = Job(context, sources, output, report, as_json, quiet, force, others, rows_of=rows_of)
+        as_json = as_json or json_pairs
+        job = Job(
+            context, sources, output, report, as_json, quiet, force, others, rows_of=rows_of, json_pairs=json_pairs
+        )
         how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)), meta)
         repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
+        if max_wrong is not None and chosen.method != "calibrated":
+            raise BadInput("--max-wrong belongs to --method calibrated, which estimates how many pairs are wrong.")
         wanted.check(chosen.is_calibrated, pairs)
         job.check_outputs(*(file for file in (pairs, meta) if file is not None))
         with job.noting():
             stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
         job.conclude(summary)
-    if summary.n_inliers == 0:
+    if summary.n_inliers == 0 or (max_wrong is not None and too_many_wrong(summary, max_wrong)):
         context.exit(NOTHING_FOUND)
 
 

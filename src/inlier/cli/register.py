@@ -125,6 +125,7 @@ def register(
     report: Path | None,
     force: bool,
     as_json: bool,
+    json_pairs: bool,
     quiet: bool,
     **settings: Any,
 ) -> None:
@@ -148,7 +149,8 @@ def register(
     """
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
-    job = Job(context, (source, target), output, report, as_json, quiet, force, tuple(others))
+    as_json = as_json or json_pairs
+    job = Job(context, (source, target), output, report, as_json, quiet, force, tuple(others), json_pairs=json_pairs)
     with answering():
         if settings["model"] == "rotation" and settings["reflection"]:
             raise BadInput("--model rotation never reflects. Use --model orthogonal, or leave out --reflection.")

@@ -53,12 +53,15 @@ class Table:
         Names of the rows, where a key column was asked for; empty where the file has none.
     source : Path
         The file.
+    turned : str, optional
+        Where the file has a column per point and was turned over: the heading of the names of its rows.
     """
 
     values: Array
     columns: tuple[str, ...] | None
     keys: Array | None
     source: Path
+    turned: str | None = None
 
     def __len__(self) -> int:
         return len(self.values)

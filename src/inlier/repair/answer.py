@@ -144,13 +144,30 @@ class Repair:
         if pairs[COPY]:
             text += f" {_count(pairs[COPY], 'is a copy', 'are copies')} of another row."
         if pairs[NOT_CLEAR]:
-            what = "it is" if pairs[NOT_CLEAR] == 1 else "they are"
-            text += f" {pairs[NOT_CLEAR]:,} not clear: {what} with a wrong partner, or badly measured."
+            text += f" {self._what_is_not_clear}"
         if self._named_later:
             text += " {:,} more would be named at alpha = {:g}.".format(*self._named_later)
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
         if with_gaps:
             text += f" {_count(with_gaps, 'wrong row has', 'wrong rows have')} gaps that were filled in."
+        return text
+
+    @property
+    def _what_is_not_clear(self) -> str:
+        """Of pairs that are not clear: whether they are wrong for sure, and of how many a partner is likely."""
+        rows = np.flatnonzero(self.kind[: self.kind.size - self.n_unpaired[0]] == NOT_CLEAR)
+        gone = int((self.chance_wrong[rows] >= 0.5).sum())
+        likely = int((self.chances[rows, 0] > 0.5).sum())
+        one = rows.size == 1
+        if gone == rows.size:
+            what = f"what stands beside {'it' if one else 'them'} belongs to {'another row' if one else 'other rows'}"
+        else:
+            what = f"{'it is' if one else 'they are'} with a wrong partner, or badly measured"
+            if gone:
+                what = f"what stands beside {gone:,} of them belongs to other rows, the rest is" + what[8:]
+        text = f"{rows.size:,} not clear: {what}."
+        if likely:
+            text += f" Of {likely:,} of these the likeliest partner has a chance above 50 %."
         return text
 
     @property

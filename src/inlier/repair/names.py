@@ -67,8 +67,8 @@ class Names:
     own_rank : ndarray of int
         Place of the row's own partner among all y for its x, and of its x for its y, on average; 1 if none fits better.
     chance_here : ndarray
-        Share of accepted pairs whose partner, were they tried in a chain, would fit no better than the best candidate
-        does: a p-value of the partner's being here.
+        Share of accepted pairs whose partner fits no better than the best of all y but its own fits this x, those of
+        accepted pairs among them: a p-value of the partner's being here.
     """
 
     rows: Array
@@ -108,14 +108,15 @@ def find_names(
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
     p = np.where(partner >= 0, np.minimum(candidates.size * (above + 1) / by_chance.size, 1.0), 1.0)
-    of_partners = np.sort(evidence(odds.own[right], rng.choice(strangers, right.size)))
+    own_rank, best_fit = _compared_with_all(odds, rows, has[1])
+    of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
         rows,
         partner,
         np.where(partner >= 0, _q_values(p), 1.0),
         *edges.likeliest(candidates.size),
-        _own_ranks(odds, rows, has[1]),
-        (np.searchsorted(of_partners, edges.highest, "right") + 1) / (right.size + 1),
+        own_rank,
+        (np.searchsorted(of_partners, best_fit, "right") + 1) / (right.size + 1),
     )
 
 
@@ -227,13 +228,6 @@ class _Edges:
         best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
         return partner[self.rows], best[self.rows]
 
-    @property
-    def highest(self) -> FloatArray:
-        """Evidence of the best candidate of each row, -inf where there is none."""
-        highest = np.full(self.rows.size, -np.inf)
-        np.maximum.at(highest, np.searchsorted(self.rows, self.row), self.evidence)
-        return highest
-
     def likeliest(self, m: int) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
         place = np.searchsorted(self.rows, self.row)
@@ -271,12 +265,19 @@ def _best(block: FloatArray, axis: int) -> Array:
     return np.take(np.argpartition(-block, k - 1, axis=axis), np.arange(k), axis=axis)
 
 
-def _own_ranks(odds: Odds, rows: Array, has_y: Mask) -> Array:
-    """Place of each row's own partner, on average over both sides; 0 where it has none."""
-    every, ranks = np.flatnonzero(has_y), np.zeros(rows.size)
+def _compared_with_all(odds: Odds, rows: Array, has_y: Mask) -> tuple[Array, FloatArray]:
+    """Place of each row's own partner, on average over both sides, and how well the best other y fits its x.
+
+    The place is 0 where it has none. The y of an accepted pair is no candidate, but may be the partner all the same,
+    where a look-alike was accepted.
+    """
+    every, ranks, best = np.flatnonzero(has_y), np.zeros(rows.size), np.full(rows.size, -np.inf)
     for part in in_parts(np.arange(rows.size), odds.n):
         some = rows[part]
-        own = odds.own[some]
-        better = (odds.block(some, every) > own[:, None]).sum(axis=1) + (odds.block(every, some) > own).sum(axis=0)
+        own, of_x = odds.own[some], odds.block(some, every)
+        better = (of_x > own[:, None]).sum(axis=1) + (odds.block(every, some) > own).sum(axis=0)
         ranks[part] = np.where(has_y[some], 1 + better / 2, 0)
-    return np.rint(ranks).astype(np.int64)
+        fit = odds.scores(some, every) - odds.beside_x[some].astype(np.float32)[:, None]
+        fit[some[:, None] == every] = -np.inf
+        best[part] = fit.max(axis=1)
+    return np.rint(ranks).astype(np.int64), best

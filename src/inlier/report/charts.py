@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from inlier._typing import FloatArray, Mask
 from inlier.report.match_summary import MatchSummary
-from inlier.report.tally import DOUBTFUL, REAL, VERDICTS, WRONG
+from inlier.report.tally import REAL, WRONG
 from inlier.report.words import percent, power_of_ten
 from inlier.result import MatchResult
 
@@ -51,7 +51,7 @@ def truth_chart(result: MatchResult, true_mask: Mask) -> dict[str, Any]:
         **_axes(scale, counts, "score", "pairs"),
         "kind": "histogram",
         "label": "Histogram of the scores of real and of wrong pairs, with the cut",
-        "bars": _bars({DOUBTFUL: np.zeros(_BINS, dtype=int), **groups}, edges, counts),
+        "bars": _bars(groups, edges, counts),
         "outline": None,
         "log_counts": is_log,
         "break": None if scale.break_at is None else _x(scale.break_at),
@@ -78,7 +78,8 @@ def _histogram(
 ) -> dict[str, Any]:
     edges = np.linspace(0, 1, _BINS + 1)
     places = np.clip(scale.place(values), 0, 1)
-    groups = {name: np.histogram(places[summary.verdicts == code], edges)[0] for code, name in enumerate(VERDICTS)}
+    verdicts, names = summary.verdicts, summary.verdict_names
+    groups = {name: np.histogram(places[verdicts == code], edges)[0] for code, name in enumerate(names)}
     outline = np.zeros(_BINS)
     if null is not None and null.size > 1:
         n_wrong = summary.n_pairs * (1 - (summary.inlier_fraction or 0.0))
@@ -92,7 +93,7 @@ def _histogram(
         "outline": _steps(outline, edges, counts) if outline.any() else None,
         "log_counts": is_log,
         "break": None if scale.break_at is None else _x(scale.break_at),
-        "verdicts": [name for name in VERDICTS if groups[name].any()],
+        "verdicts": [name for name in names if groups[name].any()],
     }
 
 
@@ -153,7 +154,7 @@ def _bars(groups: dict[str, Any], edges: FloatArray, counts: Scale) -> list[dict
     """Stacked bars, each with a sentence for whoever points at it."""
     lefts, width, below = _x(edges[:-1]) + 0.5, _x(edges[1]) - _x(edges[0]) - 1, np.zeros(_BINS)
     bars = []
-    for name in (WRONG, DOUBTFUL, REAL):
+    for name in reversed(groups):  # the accepted, which come first, on top
         bottoms, tops = _y(counts.place(below)), _y(counts.place(below + groups[name]))
         below = below + groups[name]
         for left, bottom, top, count in zip(lefts, bottoms, tops, groups[name], strict=True):

@@ -15,6 +15,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.estimators.paper import SplitMatcher
+from inlier.repair.answer import KINDS
 from inlier.report.repair_summary import repair_to_dict
 from inlier.report.tally import DOUBTFUL, MORE_LIKELY_WRONG, N_WORST, VERDICTS, WRONG, Tally, verdicts_of
 from inlier.report.words import certain_in_words, pairs_in_words, percent, rounded_up, share_in_words
@@ -150,7 +151,7 @@ class MatchSummary:
         if like_wrong == self.n_pairs:
             why = "no pair stands out from re-paired rows, so a low score is no sign of a mistake"
         elif self.ends is None:
-            why += "; a repair also looks at who else would fit"
+            why += "; a repair (--suspects) looks at who else would fit and says who is with a wrong partner"
         return f"{pairs_in_words(doubtful)} doubtful. None is called wrong: {why}."
 
     def _what_alpha_would_do(self) -> str | None:
@@ -206,13 +207,21 @@ class MatchSummary:
         return None
 
     @property
+    def verdict_names(self) -> tuple[str, ...]:
+        """What may be said of a pair: by a repair, or else by its score alone."""
+        return VERDICTS if self.repair is None else KINDS
+
+    @property
     def verdicts(self) -> Array:
-        """Per pair the place of its verdict in `VERDICTS`; without q-values nothing is doubtful."""
+        """Per pair the place of its verdict in `verdict_names`; without q-values nothing is doubtful."""
+        if self.repair is not None:
+            kinds = self.repair.kind[: self.result.n_pairs]
+            return np.array([KINDS.index(kind) for kind in kinds], dtype=np.int8)
         return self._verdicts if self.tells_wrong else np.minimum(self._verdicts, VERDICTS.index(DOUBTFUL))
 
     @property
     def _verdicts(self) -> Array:
-        """The same where it can be told who is wrong: what was refused is not, nor what holds no values."""
+        """The place in `VERDICTS`, as if it could be told who is wrong: what was refused is not, nor what is empty."""
         if self.repair is not None:
             suspects = self.repair.suspects[: self.result.n_pairs]
             return np.where(self.result.inlier_mask, 0, np.where(suspects, 2, 1)).astype(np.int8)
@@ -224,6 +233,9 @@ class MatchSummary:
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs have which verdict."""
+        if self.repair is not None:
+            counts = np.bincount(self.verdicts, minlength=len(KINDS))
+            return dict(zip(KINDS, counts.tolist(), strict=True))
         real, between, like_wrong = self.tally.counts.tolist()
         told = (between, like_wrong) if self.tells_wrong else (between + like_wrong, 0)
         return dict(zip(VERDICTS, (real, *told), strict=True))
@@ -268,8 +280,14 @@ class MatchSummary:
         """Everything, the pairs as a list per column with it."""
         return "".join(self.json_parts(indent))
 
-    def json_parts(self, indent: int | None = None) -> Iterator[str]:
-        """The text of ``json.dumps({**to_dict(), "pairs": columns}, indent=indent)``, a block of a column at a time."""
+    def json_parts(self, indent: int | None = None, *, pairs: bool = True) -> Iterator[str]:
+        """The text of ``json.dumps({**to_dict(), "pairs": columns}, indent=indent)``, a block of a column at a time.
+
+        Or without the pairs.
+        """
+        if not pairs:
+            yield json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+            return
         dumps = partial(json.dumps, allow_nan=False, ensure_ascii=False)
         outer, inner, deep = ("" if indent is None else "\n" + " " * (indent * depth) for depth in (1, 2, 3))
         comma = ", " if indent is None else ","

@@ -87,8 +87,8 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
     charts = [score_chart(summary), q_chart(summary)]
     judged_by = "agreement" if summary.alpha is None else "score"
     found = summary.repair
-    says_something = found is not None and bool(found.suspects.any() or (found.chances > 0).any())
-    repair = [Part("repair.html", _repair_table(found))] if found is not None and says_something else []
+    looked_at = found is not None and np.unique(found.kind == "kept").size == 2  # some accepted, some not
+    repair = [Part("repair.html", _repair_table(found))] if found is not None and looked_at else []
     answer = _answer(summary, _WHICH, summary.details, summary.counts)
     return [answer, *repair, *_evidence_parts(summary, charts, judged_by)]
 
@@ -142,7 +142,7 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
     names = [name for name in (*_SHOWN, "why_not") if name in columns]
     order = {"score": "ascending"} if "score" in columns else {"residual": "descending"}
     values = [_short(columns[name][places], name) for name in names]
-    verdicts = [VERDICTS[code] for code in summary.verdicts[places]]
+    verdicts = [summary.verdict_names[code] for code in summary.verdicts[places]]
     minor = {*_MINOR, *(["row"] if "key" in names or "source" in names else [])}
     texts = {"certain", "verdict", *(name for name in names if columns[name].dtype.kind == "U")}
     kinds = {name: " ".join(["text"] * (name in texts) + ["minor"] * (name in minor)) for name in (*names, "verdict")}
@@ -155,7 +155,7 @@ def _pairs_table(summary: MatchSummary) -> dict[str, Any]:
         "rows": [list(row) for row in zip(*values, verdicts, strict=True)],
         "n_pairs": summary.n_pairs,
         "rows_at_once": _ROWS_AT_ONCE,
-        "verdicts": VERDICTS if summary.alpha is not None else [VERDICTS[0], VERDICTS[2]],
+        "verdicts": summary.verdict_names if summary.alpha is not None else [VERDICTS[0], VERDICTS[2]],
     }
 
 

@@ -6,26 +6,59 @@ from typing import Any
 
 import numpy as np
 
-from inlier.repair.answer import COPY, LOST, MOVED, NOT_CLEAR, SWAPPED, Repair
+from inlier._typing import Array
+from inlier.repair.answer import COPY, KEPT, LOST, MOVED, NOT_CLEAR, SWAPPED, Repair
+
+_LIKELY = 0.5  # chance of a candidate above which it is named as the one to look at
 
 REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
-    SWAPPED: "its partner stands in another row, and the partner of that row in this one",
-    MOVED: "its partner stands in another row, in a chain or a ring, or in one that had none",
-    COPY: "nearly equal to another row",
-    LOST: "what stands beside it belongs to another row, and no row here fits it",
-    NOT_CLEAR: "with a wrong partner, or badly measured: measure it again before it is moved or left out",
+    SWAPPED: "its partner stands in another row, and the partner of that row in this one: exchange the labels",
+    MOVED: "its partner stands in another row, in a chain or a ring, or in one that had none: put it there",
+    COPY: "it nearly repeats another row: look for what was measured twice",
+    LOST: "what stands beside it belongs to another row, and none here fits it: look for its partner elsewhere",
+    NOT_CLEAR: "with a wrong partner, or badly measured: check its label, measure it again; until then it stays",
 }
 
 
+def rows_to_check(repair: Repair) -> Array:
+    """Rows that are not kept in the order in which they are checked: by verdict, then those with a likely partner.
+
+    Of rows without one, that which fits least where it is comes first.
+    """
+    order = {kind: place for place, kind in enumerate(REPAIRED)}
+    rows = np.flatnonzero(repair.kind != KEPT)
+    kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
+    tenths = repair.chances[rows, 0].round(1)
+    return rows[np.lexsort((-repair.own_rank[rows], repair.q_values[rows], -tenths, kinds))]
+
+
+def what_to_do(repair: Repair, row: int, of_x: Any, of_y: Any) -> str:
+    """What a laboratory does about a row that is not kept, in a few words."""
+    kind, partner = str(repair.kind[row]), repair.partner[row]
+    if kind == SWAPPED:
+        return f"exchange it with {of_y[partner]}"
+    if kind == MOVED:
+        return f"put it with {of_y[partner]}"
+    if kind == COPY:
+        return f"see what was measured twice: it repeats {of_x[repair.copy_of[row]]}"
+    if kind == LOST:
+        return "look for its partner elsewhere"
+    if repair.chances[row, 0] > _LIKELY:
+        return f"see whether it belongs with {of_y[repair.candidates[row, 0]]}"
+    taken_by = np.flatnonzero(repair.named & (repair.partner == row))
+    if row >= repair.kind.size - repair.n_unpaired[0]:
+        return "look for its partner elsewhere: none is named here"
+    if taken_by.size:
+        return f"look for its partner: what stands beside it belongs to {of_x[taken_by[0]]}"
+    return "check its label, measure it again"
+
+
 def repair_to_dict(repair: Repair) -> dict[str, Any]:
-    """What a repair says, and of each row that is not kept who it is and with whom it belongs, those with names first.
+    """What a repair says, and of each row that is not kept who it is and with whom it belongs, as `rows_to_check`.
 
     Rows are called by their labels; None stands for nobody.
     """
-    order = {kind: place for place, kind in enumerate(REPAIRED)}
-    rows = np.flatnonzero(repair.kind != "kept")
-    kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
-    rows = rows[np.lexsort((-repair.chances[rows, 0], repair.q_values[rows], kinds))]
+    rows = rows_to_check(repair)
     of_x, of_y = repair.labels or (np.arange(repair.kind.size), np.arange(repair.n_rows_y))
 
     def name(labels: Any, row: int) -> str | None:
@@ -41,6 +74,7 @@ def repair_to_dict(repair: Repair) -> dict[str, Any]:
             {
                 "row": str(of_x[row]),
                 "verdict": str(repair.kind[row]),
+                "what_to_do": what_to_do(repair, row, of_x, of_y),
                 "partner": name(of_y, repair.partner[row]) if repair.named[row] else None,
                 "q_value": float(repair.q_values[row]),
                 "candidates": [
