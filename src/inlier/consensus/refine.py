@@ -10,6 +10,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.consensus.evidence import MOST_FALSE_ALARMS, Chance, Evidence, count_places
+from inlier.consensus.freedoms import Freedom
 from inlier.consensus.pairs import ColumnPairs, ResidualCounts, every_kth
 from inlier.transforms import SimilarityTransformation
 from inlier.transforms.least_squares import MapModel, Maps, Moments, rank_and_uniqueness
@@ -207,6 +208,10 @@ class Certainty:
     n_places: float  # in how many places pairs agree, those of a clump counted once
     clump_length: float = 0.0  # distance up to which mistakes come together; 0: they are independent
     runner_up: tuple[Maps, float] | None = None  # another map with support of the same order, and its places
+    map: Maps | None = None  # the one that was judged, if any was
+    is_tie: bool = False  # whether the runner-up has as many places but for luck
+    in_order: bool = False  # whether an order of rows alone supports motions, too
+    free: Freedom | None = None  # a turn or a slide in which the map is not sure
 
     @property
     def is_sure(self) -> bool:

@@ -10,14 +10,18 @@ import numpy as np
 from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus import Certainty, Consensus
-from inlier.consensus.clumps import are_nearest_neighbours
 from inlier.consensus.evidence import NearMisses
+from inlier.consensus.freedoms import Freedom
+from inlier.consensus.near_ties import NearTies, near_ties
 from inlier.rows.gaps import far_points
 from inlier.rows.threads import row_blocks
 from inlier.transforms import Transformation
 
 GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
+_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 20, 200_000  # accepted pairs whose near ties are counted, and points y
+_CHOSEN = 0.02  # chance of so few ties lost, from which on it is said; it is refused where a motion would be claimed
+_LOW = 8  # columns up to which the nearest others are near
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
     "Check the pairing, the units and the order of the columns. If the scale differs use model='similarity'; "
@@ -55,6 +59,8 @@ class Verdict:
     n_places_: float = 0.0
     clump_length_: float = 0.0
     runner_up_: RunnerUp | None = None
+    best_guess_: Transformation | None = None
+    free_: Freedom | None = None
     success_: bool = False
     transformation_: Transformation | None = None
     noise_bound_: float = np.nan
@@ -66,13 +72,28 @@ class Verdict:
     n_re_pairings_: int = 0
 
     @staticmethod
-    def of_failure(n: int, certainty: Certainty) -> Verdict:
+    def of_failure(n: int, found: Consensus, certainty: Certainty, p_value: float | None = None) -> Verdict:
         """That n pairs agree on nothing."""
         no_pair = np.zeros(n, dtype=bool)
+        p_value = certainty.p_value if p_value is None else p_value
         return Verdict(
-            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, no_pair, certainty.p_value),
+            *(np.zeros(n), np.full(n, np.nan), np.ones(n), np.ones(n), no_pair, no_pair, p_value)
+        ).with_others(found, certainty)
+
+    def with_others(self, found: Consensus, certainty: Certainty) -> Verdict:
+        """The same with what else might be: the places, the map that was judged, another one, a freedom."""
+        guess = self.transformation_ or (certainty.map and found.as_transformation(certainty.map))
+        second = certainty.runner_up and RunnerUp(
+            found.as_transformation(certainty.runner_up[0]), certainty.runner_up[1]
+        )
+        free = certainty.free and replace(certainty.free, point=certainty.free.point + found.origin[1])
+        return replace(
+            self,
             n_places_=certainty.n_places,
             clump_length_=certainty.clump_length,
+            best_guess_=guess,
+            runner_up_=second,
+            free_=free,
         )
 
     def told_from(self, near_misses: NearMisses) -> Verdict:
@@ -124,9 +145,9 @@ class Verdict:
     def decided(
         self, alpha: float, noise_bound: float | None, n_expected: float = 0.0, rate_within: float = 0.0
     ) -> Verdict:
-        """Accept what is sure enough; where that leaves out most of the expected real pairs, say so.
+        """Accept what is sure enough; where that leaves out most of the expected real pairs, all within the bound.
 
-        Then all within the bound are accepted, of which a share of ``rate_within`` or more is wrong. A ``noise_bound``
+        Of these a share of ``rate_within`` or more is wrong, as ``false_discovery_rate_`` says. A ``noise_bound``
         that was given decides by itself.
         """
         if noise_bound is None:
@@ -147,11 +168,6 @@ class Verdict:
                 threshold = float(self.scores_[mask].min())
         if unsure:
             rate = max(rate, rate_within)
-            warn(
-                f"The transformation is sure, but most pairs that agree are not at alpha={alpha:g}: wrong ones "
-                f"lie as near by chance. The {n_accepted} pairs within the noise bound are accepted, "
-                f"with an expected {rate:.1%} wrong ones; q_values_ tell which are surer.",
-            )
         return replace(self, inlier_mask_=mask, false_discovery_rate_=rate, threshold_=threshold)
 
 
@@ -185,12 +201,41 @@ def warn_about(found: Consensus, X: Array, Y: Array) -> None:
             f"The points that agree lie {where}, up to their noise: they support the mirror image of the motion as "
             f"much, and say nothing about what lies off it."
         )
-    if not found.pairs.is_wide and are_nearest_neighbours(X, Y):
+
+
+def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies | None:
+    """Near ties of accepted pairs between their own y and the nearest other, where these show that they were chosen."""
+    rows = np.flatnonzero(accepted)
+    rows = rows[:: max(1, rows.size // _ASKED)]
+    if rows.size < _FEWEST_ASKED or X.shape[1] > _LOW or len(Y) > _MOST_IN_A_TREE:
+        return None
+    everyone = np.unique(Y, axis=0)
+    if len(everyone) < _FEWEST_ASKED:
+        return None
+    ties = near_ties(motion(X[rows]), Y[rows], everyone)
+    return ties if ties.chance <= _CHOSEN else None
+
+
+def chosen(ties: NearTies) -> str:
+    """Say that pairs support whatever motion chose them."""
+    return (
+        f"The pairs seem to have been chosen because they are near each other after this motion, or one like it: of "
+        f"those whose own y and the nearest other are about equally near, {ties.won:.0f} are with the nearer and "
+        f"{ties.lost:.0f} with the farther one (a chance of {ties.chance:.1g} for pairs that were not). Such pairs "
+        f"support the motion that chose them, right or wrong. Match by something else than position."
+    )
+
+
+def warn_of_others(verdict: Verdict, model: str) -> None:
+    """Name another motion with support of the same order, and a freedom of the one that was found."""
+    if verdict.runner_up_ is not None:
         warn(
-            "Each y is the point nearest to where its x is carried by one map, and many x share one: such pairs "
-            "support the transformation that made them, right or wrong. Match by something else than position, or "
-            "refine a start that is known to be near."
+            f"Another {model} transformation is supported in about {verdict.runner_up_.n_places:.0f} places, the one "
+            f"that was found in {verdict.n_places_:.0f}: a second motion, a symmetry, a repeated pattern. See "
+            f"runner_up_."
         )
+    if verdict.free_ is not None:
+        warn(f"The motion is not sure in {verdict.free_}: the other pairs follow it as well. See free_.")
 
 
 def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None) -> str:
@@ -206,12 +251,29 @@ def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None
     if found.is_flat:
         flat = "in a plane: the motion within it" if model.dimension == 3 else "on a line: the motion along it"
         cure = f"The points that agree lie {flat} is not determined. {_CURE}"
+    if certainty.is_tie and certainty.runner_up is not None:
+        return (
+            f"Two {model.name} transformations are supported alike, in {certainty.n_places:.0f} and "
+            f"{certainty.runner_up[1]:.0f} places: two motions, a symmetry, a repeated pattern. Neither is sure; with "
+            f"raise_on_failure=False they are in best_guess_ and runner_up_. Leave out the pairs of one of them.{listed}"
+        )
+    if certainty.free is not None:
+        return (
+            f"The {n} pairs leave {certainty.free}, open: the others follow the best {model.name} transformation up to "
+            f"that, and nothing fixes it. With raise_on_failure=False it is in best_guess_, and free_ says what is "
+            f"open. Add matches that tell, away from the axis or off the plane.{listed}"
+        )
+    if certainty.in_order:
+        return (
+            f"The {n} pairs do not agree on any {model.name} transformation beyond what the order of the rows "
+            f"explains: each row resembles the next one in both tables, and pairs of rows so many lines apart "
+            f"agree as well. Match by something else than the row.{listed}"
+        )
     if certainty.clump_length > 0:
         return (
             f"The {n} pairs do not agree on any {model.name} transformation beyond what clumps of mistakes explain: "
             f"wrong pairs come together, neighbours here matched to neighbours there up to {certainty.clump_length:.3g}"
-            f" apart. The best one found is supported in about {certainty.n_places:.0f} places, and pairs elsewhere do "
-            f"not confirm it. {cure}{listed}"
+            f" apart. The best one found is supported in {certainty.n_places:.0f} places. {cure}{listed}"
         )
     how_near = "None that was found brings more of them together than it brings wrong pairs."
     if evidence.by_chance <= _NEAR_ANYWAY:

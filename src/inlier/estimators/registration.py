@@ -25,7 +25,7 @@ from inlier.consensus.refine import NearPairs
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty, widened
 from inlier.estimators._base import RowNames
 from inlier.estimators._new_pairs import NewPairs, in_kind
-from inlier.estimators._verdict import RunnerUp, Verdict, set_aside, warn_about, why_not
+from inlier.estimators._verdict import Verdict, chosen, set_aside, ties_of, warn_about, warn_of_others, why_not
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
@@ -214,8 +214,12 @@ class Registration(NewPairs):
         if isinstance(found, Consensus):
             found, certainty = doubt(found, self.noise_bound, self.alpha, as_generator(self.random_state))
             verdict = self._by_search(found, certainty, X, y, weights)
+            ties = ties_of(verdict.transformation_, X, y, verdict.inlier_mask_) if verdict.success_ else None
+            if ties is not None:
+                verdict = Verdict.of_failure(len(X), found, certainty, max(certainty.p_value, ties.chance))
             if not verdict.success_ and self.raise_on_failure:
-                raise NoConsensusError(why_not(found, certainty, len(X), copies), found.evidence)
+                why = why_not(found, certainty, len(X), copies) if ties is None else chosen(ties)
+                raise NoConsensusError(why, found.evidence)
         else:
             verdict = self._by_matching(found, X, y, weights)
         self.__dict__.pop("uncertainty_", None)  # of an earlier fit
@@ -347,7 +351,7 @@ class Registration(NewPairs):
         """The map that most pairs support, and residuals judged by those of re-pairings."""
         evidence = found.evidence
         if not certainty.is_sure:
-            return Verdict.of_failure(len(X), certainty)
+            return Verdict.of_failure(len(X), found, certainty)
         motion, residuals = found.motion or self._fit_to(X, Y, weights * found.nearness())
         calibration, null_scores = calibrate_distances(residuals, found.re_paired_residuals, KEPT_NULL_SCORES)
         q_values = calibration.q_values
@@ -365,8 +369,6 @@ class Registration(NewPairs):
             inlier_mask_=np.zeros(len(X), dtype=bool),  # until it is decided
             near_miss_mask_=np.zeros(len(X), dtype=bool),
             detection_p_value_=certainty.p_value,
-            n_places_=certainty.n_places,
-            clump_length_=certainty.clump_length,
             inlier_fraction_=calibration.inlier_fraction,
             inlier_fraction_error_=calibration.inlier_fraction_error,
             null_scores_=null_scores,
@@ -384,21 +386,12 @@ class Registration(NewPairs):
         elif certainty.clump_length > 0 and not evidence.is_coarse:
             judged = judged.within_bound(evidence.inlier_fraction)
         verdict = judged.decided(self.alpha, self.noise_bound, 0.0 if evidence.is_coarse else n_real, rate)
+        verdict = verdict.with_others(found, certainty)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
-            return Verdict.of_failure(len(X), certainty)
+            return Verdict.of_failure(len(X), found, certainty)
         warn_about(found, X, Y)
-        return self._with_runner_up(verdict, found, certainty)
-
-    def _with_runner_up(self, verdict: Verdict, found: Consensus, certainty: Certainty) -> Verdict:
-        """Name another transformation with support of the same order, if there is one."""
-        if certainty.runner_up is None:
-            return verdict
-        maps, n_places = certainty.runner_up
-        warn(
-            f"Another {self.model} transformation is supported in about {n_places:.0f} places, the one that was found "
-            f"in {certainty.n_places:.0f}: a second motion, a symmetry, a repeated pattern. See runner_up_."
-        )
-        return replace(verdict, runner_up_=RunnerUp(found.as_transformation(maps), n_places))
+        warn_of_others(verdict, self.model)
+        return verdict
 
     def _by_matching(self, matcher: CalibratedMatcher, X: Array, Y: Array, weights: FloatArray) -> Verdict:
         """The pairs that the matcher accepts, and the transformation that fits them."""

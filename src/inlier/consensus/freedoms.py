@@ -1,0 +1,229 @@
+"""Freedoms of a motion: turns and slides that the matches which do not follow it would support as well.
+
+Matches of a vase have the right height and any angle; those of a corridor the right wall and any place along it. A
+search finds the angle, or the place, that happens to have the most of them. Yet the others are no strangers: they
+follow the motion T up to a slide along one line or in one plane, or up to a turn about one axis. With p_i = T x_i,
+
+    along a line     y_i - p_i is parallel to u
+    in a plane       n . (y_i - p_i) = 0
+    about an axis    u . (y_i - p_i) = 0,  and y_i and p_i are equally far from the axis through c along u,
+
+up to the noise bound. One pair suggests a line, two suggest a plane (its normal is the cross product of both steps) and
+an axis along its normal (c is where their planes of symmetry meet). The freedom that most places follow beyond chance
+is the one that is asked about: of K places that follow T up to it, k follow T itself. If chance, which knows of the
+freedom, has a place there as often as re-paired places that follow it, are k of K a wonder? And has no other turn or
+slide as many? Else the motion is not sure in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus.evidence import MOST_FALSE_ALARMS
+from inlier.consensus.pairs import ColumnPairs
+from inlier.consensus.places import Places, Support, log_binomial_tail
+
+_TRIED = 40  # lines, planes and axes, each, and other turns and slides
+_LOOKED_AT = 800  # pairs
+_RE_PAIRED = 4_000  # pairs that show what strangers do
+_CLEARLY = -20.0  # logarithm of the chance of so many followers, for a freedom to be asked about
+_AHEAD = 3.0  # standard deviations by which a motion must be ahead of another turn or slide of it
+_OPEN = 0.5  # of the range that strangers have, from which on nothing is known in a freedom
+_MIDDLE = (5, 95)  # per cent of the followers, whose range it is
+_TINY = 1e-300
+
+Follows = Callable[[FloatArray, FloatArray], FloatArray]  # images and partners -> how far off they are
+
+
+@dataclass(frozen=True, eq=False)
+class Freedom:
+    """A turn or a slide of a motion that other pairs follow as well.
+
+    Attributes
+    ----------
+    kind : {"slide along a line", "slide in a plane", "turn about an axis"}
+        What is free.
+    direction : ndarray of shape (d,)
+        Of the line, of the plane's normal, or of the axis, in the space of y.
+    point : ndarray of shape (d,)
+        That an axis goes through, in the space of y.
+    reach : float
+        How far the pairs that follow it go either way: degrees of a turn, units of y of a slide.
+    is_open : bool
+        Whether that is about as far as strangers go, so that nothing is known.
+    """
+
+    kind: str
+    direction: FloatArray
+    point: FloatArray
+    reach: float
+    is_open: bool
+
+    def __str__(self) -> str:
+        along = ", ".join(f"{part:.2f}" for part in self.direction)
+        where = {"slide in a plane": "across"}.get(self.kind, "along")
+        unit = " degrees" if self.kind.startswith("turn") else ""
+        return f"a {self.kind} {where} ({along}), by up to {self.reach:.3g}{unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """All motions that differ from one by one kind of turn or slide."""
+
+    kind: str
+    direction: FloatArray
+    point: FloatArray
+
+    def off(self, images: FloatArray, partners: FloatArray) -> FloatArray:
+        """How far each pair is from following one of them."""
+        steps = partners - images
+        along = steps @ self.direction
+        if self.kind == "slide in a plane":
+            return np.abs(along)
+        if self.kind == "slide along a line":
+            return np.sqrt(np.maximum(np.einsum("ij,ij->i", steps, steps) - along**2, 0.0))
+        return np.hypot(along, self._from_axis(partners) - self._from_axis(images))
+
+    def _from_axis(self, points: FloatArray) -> FloatArray:
+        arms = points - self.point
+        return np.sqrt(np.maximum(np.einsum("ij,ij->i", arms, arms) - (arms @ self.direction) ** 2, 0.0))
+
+    def angles(self, images: FloatArray, partners: FloatArray) -> FloatArray:
+        """By how much each pair is turned about the axis, in radians."""
+        first, second = np.linalg.svd(self.direction[None])[2][1:]
+        turns = [np.arctan2((p - self.point) @ second, (p - self.point) @ first) for p in (partners, images)]
+        return np.angle(np.exp(1j * (turns[0] - turns[1])))
+
+    def extents(self, images: FloatArray, partners: FloatArray) -> FloatArray:
+        """How far each pair goes: lengths of slides, or angles in degrees."""
+        if self.kind == "turn about an axis":
+            return np.degrees(self.angles(images, partners))
+        steps = partners - images
+        return steps @ self.direction if self.kind == "slide along a line" else np.linalg.norm(steps, axis=1)
+
+    def others(self, images: FloatArray, partners: FloatArray, tried: Array) -> Iterator[FloatArray]:
+        """The images under motions of the family that bring one pair each together."""
+        if self.kind != "turn about an axis":
+            yield from (images + partners[i] - images[i] for i in tried)
+            return
+        arms = images - self.point
+        along = np.outer(arms @ self.direction, self.direction)
+        flat, aside = arms - along, np.cross(self.direction, arms)
+        for angle in self.angles(images[tried], partners[tried]):
+            yield self.point + along + np.cos(angle) * flat + np.sin(angle) * aside
+
+
+def find_freedom(places: Places, support: Support, rng: np.random.Generator) -> Freedom | None:
+    """The freedom in which a motion in space is not sure; None where it is sure in all."""
+    pairs, bound = places.one_a_place(2 * support.bound), support.bound
+    if pairs.n_pairs > _LOOKED_AT:
+        pairs = pairs.take(rng.permutation(pairs.n_pairs)[:_LOOKED_AT])
+    images, partners = _images(pairs, support), pairs.y.T
+    is_near = np.linalg.norm(partners - images, axis=1) <= bound
+    far = np.flatnonzero(~is_near)
+    if len(pairs.x) != 3 or len(pairs.y) != 3 or far.size < max(_TRIED, np.count_nonzero(is_near)):
+        return None
+    strangers = _re_paired(images, partners, rng)
+    asked = _most_followed(images[far], partners[far], strangers, bound, rng)
+    if asked is None:
+        return None
+    follows = asked.off(images, partners) <= bound
+    if _is_sure(places, support, asked, (images[follows], partners[follows]), strangers, is_near[follows], rng):
+        return None
+    followers = follows & ~is_near
+    reach, of_strangers = (
+        _range(asked.extents(*some))
+        for some in ((images[followers], partners[followers]), _following(asked, strangers, bound))
+    )
+    return Freedom(asked.kind, asked.direction, asked.point, reach, bool(reach > _OPEN * of_strangers))
+
+
+def _is_sure(
+    places: Places,
+    support: Support,
+    asked: _Family,
+    followers: tuple[FloatArray, FloatArray],
+    strangers: tuple[FloatArray, FloatArray],
+    is_near: Mask,
+    rng: np.random.Generator,
+) -> bool:
+    """Whether so many followers are at one place of the freedom that chance, which knows it, would not have them."""
+    images, partners = followers
+    n, k, bound = len(images), int(np.count_nonzero(is_near)), support.bound
+    here, there = _following(asked, strangers, bound)
+    at_one = np.count_nonzero(np.linalg.norm(there - here, axis=1) <= bound)
+    by_chance = (at_one + 1) / (len(here) + 1)
+    if places.log_chance(k, n, by_chance, math.log(n)) > math.log(MOST_FALSE_ALARMS):
+        return False
+    tried = rng.permutation(np.flatnonzero(~is_near))[:_TRIED]
+    most = max(
+        (
+            np.count_nonzero((np.linalg.norm(partners - others, axis=1) <= bound) & ~is_near)
+            for others in asked.others(images, partners, tried)
+        ),
+        default=0,
+    )
+    return k - most > _AHEAD * math.sqrt(k + most)
+
+
+def _images(pairs: ColumnPairs, support: Support) -> FloatArray:
+    images: FloatArray = pairs.x.T @ support.map.linear[0].T + support.map.shift[0]
+    return images
+
+
+def _re_paired(images: FloatArray, partners: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    i, j = rng.integers(len(images), size=(2, _RE_PAIRED))
+    other = i != j
+    return images[i[other]], partners[j[other]]
+
+
+def _following(
+    family: _Family, strangers: tuple[FloatArray, FloatArray], bound: float
+) -> tuple[FloatArray, FloatArray]:
+    follows = family.off(*strangers) <= bound
+    return strangers[0][follows], strangers[1][follows]
+
+
+def _range(extents: FloatArray) -> float:
+    low, high = np.percentile(np.abs(extents), _MIDDLE) if extents.size else (0.0, 0.0)
+    return float(high)
+
+
+def _most_followed(
+    images: FloatArray,
+    partners: FloatArray,
+    strangers: tuple[FloatArray, FloatArray],
+    bound: float,
+    rng: np.random.Generator,
+) -> _Family | None:
+    """The line, plane or axis that most pairs follow beyond chance, if they clearly do."""
+    best, lowest, n = None, _CLEARLY, len(images)
+    for family in _suggested(images, partners, rng):
+        found = int(np.count_nonzero(family.off(images, partners) <= bound))
+        by_chance = (np.count_nonzero(family.off(*strangers) <= bound) + 1) / (len(strangers[0]) + 1)
+        log_chance = log_binomial_tail(found, n, by_chance)
+        if log_chance < lowest:
+            best, lowest = family, log_chance
+    return best
+
+
+def _suggested(images: FloatArray, partners: FloatArray, rng: np.random.Generator) -> Iterator[_Family]:
+    """What one or two pairs suggest."""
+    i, j = rng.integers(len(images), size=(2, _TRIED))
+    steps, middle = partners - images, (partners + images) / 2
+    across = np.cross(steps[i], steps[j])
+    for a, b, normal in zip(i.tolist(), j.tolist(), across, strict=True):
+        length, size = np.linalg.norm(steps[a]), np.linalg.norm(normal)
+        yield _Family("slide along a line", steps[a] / max(length, _TINY), middle[a])
+        if size <= 1e-3 * length * np.linalg.norm(steps[b]):
+            continue
+        normal = normal / size
+        yield _Family("slide in a plane", normal, middle[a])
+        planes = np.array([steps[a], steps[b], normal])
+        reached = np.array([steps[a] @ middle[a], steps[b] @ middle[b], normal @ middle[a]])
+        yield _Family("turn about an axis", normal, np.linalg.solve(planes, reached))
