@@ -52,6 +52,10 @@ class Finding:
         """Whether nothing else has to be looked at."""
         return bool(self.opinions) and self.opinions[0].log_p_value < _BEYOND_DOUBT
 
+    def opinion_on(self, motion: Motion) -> Opinion:
+        """Ask of another motion what those that were found were asked."""
+        return opinion_on(motion, self.levels, self.views)
+
     def seen_at(self, scale: float) -> list[Opinion]:
         """The opinions, with motions of the source times another scale."""
         factor = self.scale / scale
