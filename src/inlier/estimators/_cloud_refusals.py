@@ -33,7 +33,7 @@ def another_unit(sizes: tuple[float, float]) -> str | None:
     return f"{said}If only the unit differs, let model='similarity' find the scale."
 
 
-def refusal(opinions: list[Opinion], undetermined: str | None, is_ambiguous: bool, hint: str = "") -> str:
+def refusal(opinions: list[Opinion], rival: Opinion | None, aside: Opinion | None, hint: str = "") -> str:
     """What speaks against the best motion that was found."""
     if not opinions:
         return (
@@ -41,18 +41,24 @@ def refusal(opinions: list[Opinion], undetermined: str | None, is_ambiguous: boo
             "that one motion explains."
         )
     best = opinions[0]
-    if undetermined is not None:
+    if best.undetermined is not None:
         return (
-            f"The surfaces that can be brought together do not determine the motion: {undetermined} fits "
+            f"The surfaces that can be brought together do not determine the motion: {best.undetermined} fits "
             f"as well, as along a plane, a pipe or a ball. What was found is one of many; scans "
             f"that show more would tell."
         )
-    if is_ambiguous:
+    if rival is not None:
         return (
-            f"Two different motions fit about as well: {best.n_supporting} and {opinions[1].n_supporting} of "
-            f"{best.n_matches} matches support them, and {best.contact:.0%} and {opinions[1].contact:.0%} of the "
+            f"Two different motions fit about as well: {best.n_supporting} and {rival.n_supporting} of "
+            f"{best.n_matches} matches support them, and {best.contact:.0%} and {rival.contact:.0%} of the "
             f"points near the other surface touch it. What the clouds show may repeat itself or be symmetric; "
             f"scans that show more would tell."
+        )
+    if aside is not None:
+        return (
+            f"Another motion has more in its favour, {aside.n_supporting} against {best.n_supporting} of "
+            f"{best.n_matches} matches, and is not determined itself: {aside.undetermined} fits as well. Scans that "
+            f"show more would tell."
         )
     in_front = "" if best.in_front is None else f", and {best.in_front:.0%} of what is in view hangs in empty space"
     return (

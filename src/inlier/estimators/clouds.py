@@ -20,6 +20,7 @@ from inlier.clouds.errors import errors_of
 from inlier.clouds.judging import Judgement, judged
 from inlier.clouds.octaves import Clock, Finding, search
 from inlier.clouds.refinement import Motion, polish
+from inlier.clouds.rivals import FineLook, rival_of, set_aside
 from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.suggestions import likely_scales, size_of
 from inlier.clouds.surfaces import Grid, thin_both
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 _MODELS = ("rigid", "similarity")
 _SURE = 0.005  # detection p-value up to which a motion is called sure
-_AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from which on either may be right
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
@@ -204,6 +204,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
             if claim is not None:
                 judgement = judged(self._as_motion(claim), finding)
                 finding = judgement.finding
+            with clock("judge"):
+                self._rival, self._aside = self._doubts(finding.scale * first, second, finding)
             self._answer(finding, judgement)
             if self.success_:
                 with clock("refine"):
@@ -258,6 +260,16 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self._scale *= finding.scale
         return source, target, finding
 
+    def _doubts(
+        self, source: FloatArray, target: FloatArray, finding: Finding
+    ) -> tuple[Opinion | None, Opinion | None]:
+        """What rivals the first motion, if that looks sure; and what was set aside though more speaks for it."""
+        log_sure, opinions = float(np.log(_SURE)), finding.opinions
+        if not opinions or opinions[0].log_p_value > log_sure:
+            return None, None
+        look = FineLook((Grid.of(source, target, _REFINED), finding.views.grid), self.model == "similarity")
+        return rival_of(opinions, look, log_sure), set_aside(opinions)
+
     def _answer(self, finding: Finding, judgement: Judgement | None) -> None:
         """Say what was found, as far as the search has come, or what is claimed."""
         self.__dict__.pop("registration_", None)  # of an earlier fit
@@ -265,7 +277,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         best = opinions[0] if opinions else None
         self.detection_p_value_ = 1.0 if best is None else float(np.exp(best.log_p_value))
         self.undetermined_ = None if best is None else best.undetermined
-        self.success_ = best is not None and self.detection_p_value_ <= _SURE and not _is_ambiguous(opinions)
+        is_doubted = self._rival is not None or self._aside is not None
+        self.success_ = best is not None and self.detection_p_value_ <= _SURE and not is_doubted
         if judgement is not None:
             self.success_ &= judgement.is_strongest and judgement.is_where_claimed
         self.best_guess_ = None if best is None else self._as_transformation(best.motion)
@@ -273,11 +286,13 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self.overlap_ = best.overlap if best is not None and self.success_ else (np.nan, np.nan)
         self.uncertainty_: MotionUncertainty | None = None
         self.runner_up_ = None
-        if len(opinions) > 1:
-            first, second = opinions[:2]
+        second = self._rival or self._aside
+        if second is None and len(opinions) > 1:
             is_beaten = judgement is not None and not judgement.is_strongest
-            if is_beaten or _is_ambiguous(opinions) or second.n_supporting >= _SAME_ORDER * first.n_supporting:
-                self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
+            if is_beaten or opinions[1].n_supporting >= _SAME_ORDER * opinions[0].n_supporting:
+                second = opinions[1]
+        if second is not None:
+            self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
         self.evidence_ = [one.to_dict() for one in opinions]
         self.spacing_, self.noise_bound_, self.refinement_ = level.side, np.nan, np.nan
         x, y = level.ends
@@ -337,12 +352,4 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
             if against is not None:
                 return against
         hint = unit_hint((first, second), self.model)
-        return refusal(opinions, self.undetermined_, _is_ambiguous(opinions), hint)
-
-
-def _is_ambiguous(opinions: list[Opinion]) -> bool:
-    """Whether another motion is sure as well, and about as much: repeated or symmetric structure."""
-    if len(opinions) < 2:
-        return False
-    best, second = (one.log_p_value for one in opinions[:2])
-    return second <= np.log(_SURE) and best - second > np.log(_AS_SURE)
+        return refusal(opinions, self._rival, self._aside, hint)
