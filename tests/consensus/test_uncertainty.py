@@ -284,3 +284,52 @@ def test_a_length_that_is_handed_in_makes_cells_of_it():
     assert in_cells.degrees_of_freedom < alone.degrees_of_freedom - 50
     assert in_one is None  # nothing is left to tell how far it is off
     np.testing.assert_allclose(fine.covariance, alone.covariance)
+
+
+def seen_by(convention, matrix):
+    """How a program measures a small motion: worked out from its own definition, not by ours."""
+    turn = Rotation.from_matrix(matrix[:3, :3])
+    if convention == "g2o":  # translation, then the vector part of the quaternion
+        return np.r_[matrix[:3, 3], turn.as_quat()[:3]]
+    if convention == "open3d":  # halves of differences of the entries of the rotation, then translation
+        R = matrix[:3, :3]
+        return np.r_[np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2, matrix[:3, 3]]
+    return np.r_[turn.as_rotvec(), matrix[:3, 3]]  # gtsam: rotation vector, translation
+
+
+@pytest.mark.parametrize("convention", ["gtsam", "g2o", "open3d"])
+@pytest.mark.parametrize("about", ["origin", "centre"])
+def test_information_is_that_of_the_error_a_pose_graph_sees(convention, about):
+    rng = np.random.default_rng(1)
+    x = X[:200] * [3, 1, 2] + [4, -2, 7]
+    errors = Registration(random_state=0).fit(x, TURN.apply(x) + SHIFT + 0.01 * rng.normal(size=x.shape)).uncertainty_
+    found, centre = errors.motion.matrix, np.eye(4)
+    centre[:3, 3] = errors.centre * (about == "centre")
+    image = errors.motion(errors.centre[None])[0]
+
+    def error(change):
+        """What the program sees if the motion is changed as `covariance_at_centre` counts changes."""
+        true, turn = np.eye(4), Rotation.from_rotvec(change[:3]).as_matrix()
+        true[:3, :3] = turn @ found[:3, :3]
+        true[:3, 3] = turn @ (found[:3, 3] - image) + image + change[3:]
+        return seen_by(convention, np.linalg.inv(found @ centre) @ true @ centre)
+
+    step = 1e-6
+    slope = np.stack([(error(step * e) - error(-step * e)) / (2 * step) for e in np.eye(6)], axis=1)
+    expected = np.linalg.inv(slope @ errors.covariance_at_centre @ slope.T)
+    information = errors.information(convention, about)
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    np.testing.assert_allclose(information / scale, expected / scale, atol=1e-6)
+    np.testing.assert_array_equal(information, information.T)
+
+
+def test_information_is_of_rigid_motions_and_of_known_programs():
+    noise = 0.01 * np.random.default_rng(0).normal(size=(100, 3))
+    errors = Registration("similarity", random_state=0).fit(X[:100], 2 * X[:100] + noise).uncertainty_
+    with pytest.raises(ParameterError, match="rigid motions in space"):
+        errors.information()
+    errors = Registration(random_state=0).fit(X[:100], X[:100] + noise).uncertainty_
+    with pytest.raises(ParameterError, match="must be one of 'gtsam', 'g2o', 'open3d'"):
+        errors.information("ceres")
+    expected = np.sqrt(np.diag(errors.covariance_at_centre)[3:])
+    np.testing.assert_allclose(errors.shift_at_centre, expected)

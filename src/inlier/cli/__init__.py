@@ -14,6 +14,7 @@ import click
 _COMMANDS = {
     "match": "inlier.cli.match",
     "register": "inlier.cli.register",
+    "judge": "inlier.cli.judge",
     "diff": "inlier.images.diff_command",
     "demo": "inlier.apps.demo",
     "reproduce": "inlier.apps.reproduce",

@@ -28,15 +28,10 @@ from inlier.exceptions import UnusableFileError
 
 if TYPE_CHECKING:
     from inlier._typing import Array, FloatArray
+    from inlier.estimators.clouds import CloudRegistration
     from inlier.estimators.registration import Registration
     from inlier.io import Pairing, Table
     from inlier.report import CloudSummary, RegistrationSummary
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from inlier.estimators.clouds import CloudRegistration
-    from inlier.io import Table
-    from inlier.report import CloudSummary
 
 _MODELS = ("rigid", "rotation", "orthogonal", "similarity", "affine")
 _MATRIX_SUFFIXES = (".txt", ".json", ".npy")
@@ -185,14 +180,20 @@ def _register_clouds(
     job: Job, columns: tuple[str, ...], model: str, seed: int, transform: Path | None, moved: Path | None
 ) -> None:
     """Register two raw clouds, and write what is asked for."""
+    from inlier.estimators.clouds import CloudRegistration
+
     check_no_pair_options(job.context)
     with stages(quiet=job.quiet) as stage, job.noting():
         stage(f"reading {job.sources[0]} and {job.sources[1]}")
         tables = read_both(*job.sources, (), columns)
         check_columns(tables, job.sources)
         stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
-        registration = fit_clouds(job, *tables, model, seed)
+        registration = CloudRegistration(random_state=seed, raise_on_failure=False, model=model)
+        registration.fit(tables[0].values, tables[1].values)
     summary = summary_of(registration, *tables, job)
+    if not registration.success_:  # the best guess is in the JSON, and nowhere where it could be taken for an answer
+        conclude(job, summary, [])
+        job.context.exit(NOTHING_FOUND)
     if transform is not None:
         _write_transformation(summary, transform)
     if moved is not None:
@@ -395,18 +396,6 @@ def check_no_pair_options(context: click.Context) -> None:
         )
 
 
-def fit_clouds(job: Job, source: Table, target: Table, model: str, seed: int) -> CloudRegistration:
-    """Register two clouds; where nothing is sure, say so and leave with the exit code for that."""
-    from inlier.estimators.clouds import CloudRegistration
-    from inlier.exceptions import NoConsensusError
-
-    try:
-        return CloudRegistration(random_state=seed, model=model).fit(source.values, target.values)
-    except NoConsensusError as error:
-        say(job.in_words(error))
-        job.context.exit(NOTHING_FOUND)
-
-
 def summary_of(registration: CloudRegistration, source: Table, target: Table, job: Job) -> CloudSummary:
     """What was found, in words and numbers."""
     from inlier.report import summarise_clouds
@@ -427,8 +416,9 @@ def conclude(job: Job, summary: CloudSummary, written: list[tuple[str, Path]]) -
         return
     for note in summary.origin.notes:
         say(f"Note: {note}")
+    refused = not summary.registration.success_
     for sentence in (summary.answer, *summary.details):
-        say(sentence, to_stderr=job.as_json)
+        say(job.in_words(sentence), to_stderr=job.as_json or refused)
     for what, path in written:
         say(f"{what}: {path}")
 

@@ -12,11 +12,13 @@ from scipy.spatial.transform import Rotation
 
 from inlier._typing import FloatArray
 from inlier.clouds.refinement import Motion
+from inlier.clouds.rivals import decoys
 from inlier.clouds.second_opinion import Opinion, Views, opinion_on, ranked
 from inlier.clouds.suggestions import Level, different, level_of, refined, roughly_refined, suggested_motions
 
 _OCTAVES = (2_000, 6_000)  # points of each cloud, about
-_BEYOND_DOUBT = -8.0  # logarithm of the p-value at which nothing else is looked at
+_BEYOND_DOUBT = -8.0  # logarithm of the p-value at which no more suggestions of an octave are looked at
+_WORTH_DOUBTING = -3.0  # logarithm of the p-value from which on decoys are put up
 _FIRST = 10  # motions of an octave that are looked at before the others
 _WORTH_REFINING = 8  # motions of an octave, the strongest by a quick look
 _CARRIED_ON = 4  # motions of an octave that are tried at the next one
@@ -51,6 +53,10 @@ class Finding:
     def is_beyond_doubt(self) -> bool:
         """Whether nothing else has to be looked at."""
         return bool(self.opinions) and self.opinions[0].log_p_value < _BEYOND_DOUBT
+
+    def opinion_on(self, motion: Motion) -> Opinion:
+        """Ask of another motion what those that were found were asked."""
+        return opinion_on(motion, self.levels, self.views)
 
     def seen_at(self, scale: float) -> list[Opinion]:
         """The opinions, with motions of the source times another scale."""
@@ -101,7 +107,7 @@ def _search_at(
     *,
     free_scale: bool,
 ) -> Finding:
-    """Look for motions at one octave after the other, until one is beyond doubt."""
+    """Look for motions at one octave after the other, and for what a symmetry of the scene would put in their place."""
     with clock("judge"):
         views = Views.of((source, target), (-origins[0], -origins[1]))
     finding = Finding(scale, views, [], [])
@@ -110,21 +116,29 @@ def _search_at(
             # Each octave cuts the clouds along other axes: what its cells happen to hold is drawn anew.
             axes = Rotation.random(rng=rng).as_matrix()
             level = level_of(source, target, n_points, axes, free_scale=free_scale)
-        levels = [*finding.levels, level]
         with clock("search"):
             suggested = suggested_motions(level, rng)
-        motions, coarser = list[Motion](), [one.motion for one in finding.opinions[:_CARRIED_ON]]
-        judged = dict[Motion, Opinion]()
+        coarser = [one.motion for one in finding.opinions[:_CARRIED_ON]]
+        finding = Finding(scale, views, [*finding.levels, level], [])
         # Where the first few suggestions settle it, the others are not looked at.
         for some in ([*coarser, *suggested[:_FIRST]], suggested[_FIRST:]):
-            with clock("search"):
-                rough = roughly_refined(level, some)
-                quick = ranked([opinion_on(one, [level], views, level.every) for one in rough])
-                best = refined(level, [one.motion for one in quick[:_WORTH_REFINING]])
-                motions = different([*motions, *best], levels[0])
-            with clock("judge"):
-                judged |= {one: opinion_on(one, levels, views) for one in motions if one not in judged}
-                finding = Finding(scale, views, levels, ranked([judged[one] for one in motions]))
+            finding = _with(finding, some, clock)
             if finding.is_beyond_doubt:
-                return finding
+                break
+    if finding.opinions and finding.opinions[0].log_p_value < _WORTH_DOUBTING:
+        finding = _with(finding, decoys(level, finding.opinions[0].motion), clock)
     return finding
+
+
+def _with(finding: Finding, some: list[Motion], clock: Clock) -> Finding:
+    """The finding with more motions, once the surfaces have settled the strongest of them."""
+    levels, known = finding.levels, {one.motion: one for one in finding.opinions}
+    level = levels[-1]
+    with clock("search"):
+        rough = roughly_refined(level, some)
+        quick = ranked([opinion_on(one, [level], finding.views, level.every) for one in rough])
+        best = refined(level, [one.motion for one in quick[:_WORTH_REFINING]])
+        motions = different([*known, *best], levels[0])
+    with clock("judge"):
+        opinions = [known.get(one) or opinion_on(one, levels, finding.views) for one in motions]
+    return replace(finding, opinions=ranked([replace(one, lead=0.0) for one in opinions]))

@@ -7,14 +7,6 @@ Each point of the source is taken to the nearest point of the target, and the mo
 n_i the normal at y_i. Points whose nearest is farther than a bound, or whose normals disagree, have no part; the others
 weigh 1 / (1 + (e/b)^2)^2 by their residual e (Geman and McClure), b half the bound. The bound shrinks from what the
 search leaves to one cell, on ever finer points (`polish`).
-
-How far the motion may still be off is told by blocks of the surface, whose errors are independent of each other.
-Refinement solves sum_i weight_i J_i e_i = 0, J_i the move of point i along the normal as the six parameters change.
-With A the derivative of that sum and s_g its part from block g, the covariance is
-
-    A^-1 (sum_g s_g s_g^T) A^-1 G / (G - 1).
-
-Neighbouring points err alike (they share normals and the other scan's points), so a block is several cells wide.
 """
 
 from __future__ import annotations
@@ -27,19 +19,18 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from inlier._typing import Array, FloatArray
-from inlier.clouds.surfaces import Grid, Surface, cell_numbers
-from inlier.consensus.uncertainty import MotionUncertainty
+from inlier.clouds.surfaces import Grid, Surface
 from inlier.transforms import SimilarityTransformation
 
 _SAME_DIRECTION = 0.8  # cosine of the angle between normals, up to their sign, of points that belong together
 _MOST_GROWTH = 0.1  # of a scale that is free, from where the search found it
 _LITTLE = 1e-3  # of the bound: smaller steps end the rounds
 _FINER_BOUNDS, _FINER_ROUNDS = (2.0, 1.0), 6  # in sides of a cell
+_WIDEST = 8.0  # sides of a cell of the finest points, that residuals are looked at within, to see how large they are
+_PER_MEDIAN = 12.0  # bound beside the median residual: weights are halved at some four standard errors
 _BEYOND = 1.5  # bounds: so far the tree is asked for the nearest points, to be spared the next question
 _RIDGE = 1e-6  # of the mean information about a parameter
 _FEWEST = 12  # points that touch, for a step of six parameters
-_FEWEST_BLOCKS = 12  # for six parameters
-_SINGULAR = 1e10  # condition number of A
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,12 +203,27 @@ def screws(x: FloatArray, n: FloatArray, *, free_scale: bool = False) -> FloatAr
 def polish(
     grids: Sequence[Grid], motion: Motion, *, free_scale: bool = False
 ) -> tuple[Motion, tuple[Surface, Surface], float]:
-    """Refine on ever finer points; also the finest surfaces, and the bound there."""
+    """Refine on ever finer points, at last within the bound that the noise asks for; also the surfaces, and the bound.
+
+    Where the noise is wider than the cells (depth cameras see far walls with centimetres), a bound of one cell keeps
+    what happens to agree, and calls the rest outliers.
+    """
     for grid in grids:
         surfaces = Surface.dense(grid.source), Surface.dense(grid.target)
         for bound in _FINER_BOUNDS:
             motion = refine(*surfaces, motion, bound * grid.side, _FINER_ROUNDS, free_scale=free_scale)
-    return motion, surfaces, _FINER_BOUNDS[-1] * grids[-1].side
+    least, side = _FINER_BOUNDS[-1] * grids[-1].side, grids[-1].side
+    bound = max(least, bound_of_noise(surfaces, motion, _WIDEST * side))
+    if bound > least:
+        motion = refine(*surfaces, motion, bound, _FINER_ROUNDS, free_scale=free_scale)
+    return motion, surfaces, bound
+
+
+def bound_of_noise(surfaces: tuple[Surface, Surface], motion: Motion, widest: float) -> float:
+    """The bound that residuals ask for, and at most the one that they are looked at within."""
+    touching = contact(*surfaces, motion, Nearest(surfaces[1].tree, widest))
+    found = equations(surfaces[1], touching, widest)
+    return 0.0 if found is None else min(widest, _PER_MEDIAN * float(np.median(np.abs(found.offset))))
 
 
 def slid_to_surface(X: Array, Y: Array, motion: SimilarityTransformation, bound: float) -> SimilarityTransformation:
@@ -228,54 +234,3 @@ def slid_to_surface(X: Array, Y: Array, motion: SimilarityTransformation, bound:
     surfaces = Surface.dense(points[0] - origin), Surface.dense(points[1] - image)
     found = refine(*surfaces, Motion(motion.rotation, np.zeros(3)), bound, _FINER_ROUNDS)
     return SimilarityTransformation(found.rotation, image + found.translation - found.rotation @ origin, model="rigid")
-
-
-def errors_of(
-    surfaces: tuple[Surface, Surface],
-    motion: Motion,
-    bound: float,
-    block: float,
-    found: SimilarityTransformation,
-    origin: FloatArray,
-) -> MotionUncertainty | None:
-    """Standard errors of a motion between surfaces, or None where too little tells.
-
-    ``found`` is the same motion between the clouds as they came, ``origin`` what was subtracted from the target.
-    """
-    free_scale = found.model == "similarity"
-    touching = contact(*surfaces, motion, Nearest(surfaces[1].tree, bound))
-    there = equations(surfaces[1], touching, bound, free_scale=free_scale)
-    if there is None:
-        return None
-    squared = (2 * there.offset / bound) ** 2
-    slope = (1 - 3 * squared) / (1 + squared) ** 3  # of weight times offset
-    A = (there.moves * slope[:, None]).T @ there.moves
-    _, owner = np.unique(cell_numbers(there.points, block), return_inverse=True)
-    n_blocks = int(owner.max()) + 1
-    if n_blocks < _FEWEST_BLOCKS or np.linalg.cond(A) > _SINGULAR:
-        return None
-    scores = there.moves * (there.weight * there.offset)[:, None]
-    sums = np.stack([np.bincount(owner, column) for column in scores.T], axis=1)
-    pulls = np.linalg.solve(A, sums.T).T
-    spread = pulls.T @ pulls * n_blocks / (n_blocks - 1)
-    unit = np.diag([1 / there.size] * 3 + [1.0] * 3 + [1 / there.size] * free_scale)  # from turns times the radius
-    spread = unit @ spread @ unit
-    centre = found.inverse((there.centre + origin)[None])[0]
-    return _in_units(spread, float(n_blocks - 1), block, found, centre)
-
-
-def _in_units(
-    spread: FloatArray, degrees: float, block: float, found: SimilarityTransformation, centre: FloatArray
-) -> MotionUncertainty:
-    """From a turn in radians, a shift of the centre and growth to degrees, translation (which all move) and scale."""
-    p = len(spread)
-    arm = -(found.linear @ centre)
-    change = np.zeros((p, p))
-    change[:3, :3] = np.degrees(1.0) * np.eye(3)
-    change[3:6, :3] = [[0, arm[2], -arm[1]], [-arm[2], 0, arm[0]], [arm[1], -arm[0], 0]]  # w -> w x arm
-    change[3:6, 3:6] = np.eye(3)
-    change[3:6, 6:], change[6:, 6:] = arm[:, None], found.scale
-    covariance = change @ spread @ change.T
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    of_scale = float(errors[6:].sum())  # none where the scale is fixed
-    return MotionUncertainty(errors[:3], errors[3:6], of_scale, covariance, degrees, block, found, centre, spread)

@@ -37,7 +37,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from scipy.special import fdtri
 
-from inlier._checks import check_number
+from inlier._checks import check_choice, check_number
 from inlier._typing import Array, FloatArray
 from inlier.consensus.clumps import cell_side, cells
 from inlier.consensus.refine import NearPairs, closeness, closeness_slope
@@ -48,6 +48,8 @@ _SPARE = 2.0  # pairs that must count beyond those that fix the motion
 _FEWEST_CELLS = 2.0  # by their weights: with fewer, one holds most of what is known
 _SINGULAR = 1e12  # condition number
 _GRIDS = 4  # that are averaged, so that the luck of one matters less
+_CONVENTIONS = ("gtsam", "g2o", "open3d")
+_PLACES = ("origin", "centre")
 _ALONE = 1e-6  # 1 - leverage: below, a cell fixes a part of the motion alone, and nothing tells how far it is off
 
 
@@ -105,6 +107,64 @@ class MotionUncertainty:
     motion: SimilarityTransformation
     centre: FloatArray
     covariance_at_centre: FloatArray
+
+    @property
+    def shift_at_centre(self) -> FloatArray:
+        """Standard errors of where the centre is moved to, in the units of y."""
+        turns, d = self.rotation.size, self.centre.size
+        return np.sqrt(np.maximum(np.diag(self.covariance_at_centre)[turns : turns + d], 0.0))
+
+    def information(self, convention: str = "gtsam", about: str = "origin") -> FloatArray:
+        """The 6 x 6 information matrix of a rigid motion in space, as a pose graph takes it: inverse covariance.
+
+        Turns are in radians, shifts in the units of y. Of the motion T from source to target the true one is
+        T exp(e): e is a small turn and shift of the source, in the axes of the source, *before* the motion (a
+        perturbation from the right). Only the order and the measure of e differ:
+
+        - ``"gtsam"``: (turn, shift), for ``BetweenFactorPose3(target, source, Pose3(T), Gaussian.Information(...))``;
+        - ``"open3d"``: the same, for ``PoseGraphEdge(source, target, T, ...)``;
+        - ``"g2o"``: (shift, vector part of the quaternion, that is half the turn), for the measurement T of
+          ``EDGE_SE3:QUAT target source``; the file takes the upper half, row by row.
+
+        Parameters
+        ----------
+        convention : {"gtsam", "g2o", "open3d"}, default="gtsam"
+            Of which program.
+        about : {"origin", "centre"}, default="origin"
+            Where the source is turned about: the origin of its coordinates, which goes with ``motion.matrix`` as it is;
+            or `centre`, which goes with the motion of a source whose coordinates were moved there:
+            T [[I, centre], [0, 1]]. Far from the origin (maps, UTM) only the second has numbers that can be used.
+
+        Returns
+        -------
+        ndarray of shape (6, 6)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from inlier import Registration
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(100, 3))
+        >>> errors = Registration(random_state=0).fit(X, X + 0.02 * rng.normal(size=X.shape)).uncertainty_
+        >>> errors.information("g2o").shape
+        (6, 6)
+        """
+        check_choice(convention, _CONVENTIONS, "convention")
+        check_choice(about, _PLACES, "about")
+        if self.motion.model != "rigid" or self.centre.size != 3:
+            raise ParameterError("convention", "is of rigid motions in space; take `covariance` for others.")
+        # (turn, shift of the image of the centre) in the axes of y = change @ (turn, shift) of the source, in its axes
+        R, change = self.motion.rotation, np.zeros((6, 6))
+        change[:3, :3] = change[3:, 3:] = R
+        if about == "origin":  # w x centre + s
+            change[3:, :3] = R @ -_cross(self.centre)
+        information = change.T @ np.linalg.inv(self.covariance_at_centre) @ change
+        if convention == "g2o":
+            measure = np.diag([2.0, 2.0, 2.0, 1.0, 1.0, 1.0])
+            order = [3, 4, 5, 0, 1, 2]
+            information = (measure @ information @ measure)[np.ix_(order, order)]
+        symmetric: FloatArray = (information + information.T) / 2
+        return symmetric
 
     def region(self, level: float = 0.95) -> float:
         """Squared Mahalanobis distance from `motion` within which the true one lies with this probability.
@@ -296,6 +356,11 @@ def _drawn_to_its_mean(covariance: FloatArray, number: float) -> tuple[FloatArra
     p, nu = len(covariance), number / 2
     kappa = p * (p + 1) / 2
     return (nu * covariance + kappa * np.trace(covariance) / p * np.eye(p)) / (nu + kappa), nu + kappa
+
+
+def _cross(a: FloatArray) -> FloatArray:
+    """The matrix of b -> a x b."""
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
 def _movements(arm: FloatArray, has_shift: bool, has_scale: bool) -> FloatArray:

@@ -7,25 +7,30 @@ motions that matches suggest, refined on the surfaces -> the strongest -> is it 
 from __future__ import annotations
 
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_choice, check_flag, warn
-from inlier._typing import Array, FloatArray
+from inlier._typing import FloatArray
+from inlier.clouds.errors import errors_of
+from inlier.clouds.judging import Judgement, judged
 from inlier.clouds.octaves import Clock, Finding, search
-from inlier.clouds.refinement import Motion, errors_of, polish
+from inlier.clouds.refinement import Motion, polish
+from inlier.clouds.rivals import FineLook, rival_of, set_aside
 from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.suggestions import likely_scales, size_of
 from inlier.clouds.surfaces import Grid, thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
+from inlier.estimators._cloud_input import as_motion, points_of, read_cloud
+from inlier.estimators._cloud_refusals import another_unit, refusal, unit_hint, verdict_against
 from inlier.estimators._verdict import RunnerUp
 from inlier.estimators.registration import Registration
-from inlier.exceptions import NoConsensusError, ParameterError
+from inlier.exceptions import NoConsensusError
 from inlier.rows import as_table
 from inlier.rows.threads import single_threaded_blas
 from inlier.transforms import SimilarityTransformation
@@ -35,15 +40,10 @@ if TYPE_CHECKING:
 
 _MODELS = ("rigid", "similarity")
 _SURE = 0.005  # detection p-value up to which a motion is called sure
-_FEWEST_POINTS = 100  # of a cloud
-_ANOTHER_UNIT = 30.0  # ratio of the sizes of two clouds that hardly show one place in one unit
-_ANOTHER_SIZE = 2.0  # ratio from which on a refusal mentions the unit
-_AS_SURE = 0.05  # ratio of the p-values of two motions that are both sure, from which on either may be right
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
 _REFINED = 6_000  # points of each cloud, about, that a motion is first refined on; then on those of free space
-_MOST_POINTS = 4_000_000  # of a cloud that are kept as they are; of more, every so many
 
 
 class CloudRegistration(TransformerMixin, BaseEstimator):
@@ -103,6 +103,10 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         Distance up to which points touch the other surface in the last refinement.
     refinement_ : float
         Root mean square distance by which the last refinement moved the source.
+    judged_ : SimilarityTransformation or None
+        The motion that `judge` was given; None after `fit`.
+    off_by_ : tuple of two floats or None
+        Degrees, and distance at the centre of the source, from that motion to where the surfaces put it.
     seconds_ : dict of float
         What each step took: ``"thin"``, ``"scales"`` (for a similarity), ``"describe and match"``, ``"search"``,
         ``"judge"`` and, where a motion is sure, ``"refine"``.
@@ -147,22 +151,68 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self
         """
         check_flag(self.raise_on_failure, "raise_on_failure")
-        check_choice(self.model, _MODELS, "model")
-        clouds = _read_cloud(source, "source"), _read_cloud(target, "target")
-        self._origins = clouds[0].mean(axis=0), clouds[1].mean(axis=0)
-        first, second = (cloud - origin for cloud, origin in zip(clouds, self._origins, strict=True))
-        self.n_features_in_, clock = 3, Clock()
-        with single_threaded_blas():
-            first, second, finding = self._search(first, second, clock)
-            self._answer(finding)
-            if self.success_:
-                with clock("refine"):
-                    self._refine(finding.scale * first, second, finding)
-        self.seconds_ = clock.seconds
-        self.why_not_ = None if self.success_ else self._why_not(first, second, finding.opinions)
+        self._register(source, target, None)
         if self.why_not_ is not None and self.raise_on_failure:
             raise NoConsensusError(self.why_not_)
         return self
+
+    def judge(self, source: Any, target: Any, transformation: Any) -> Self:
+        """Say whether a motion that another tool found is right, by the evidence that `fit` asks for.
+
+        The same search is made, and the motion is compared with all that it finds. ``success_`` is True where the
+        motion would have been called sure, and the surfaces leave it where it is: then ``transformation_`` is where
+        they put it, and ``off_by_`` how far that is from the motion as it was given. Otherwise ``why_not_`` says what
+        speaks against it, and ``runner_up_`` is the motion to look at instead. Nothing is raised for a no.
+
+        Parameters
+        ----------
+        source, target : array-like of shape (n, 3), (m, 3)
+            As for `fit`.
+        transformation : SimilarityTransformation or array-like of shape (4, 4)
+            The motion, or its matrix: target = R source + t.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from inlier import CloudRegistration
+        >>> from inlier.datasets import make_scans
+        >>> scans = make_scans(rng=0)
+        >>> matrix = np.eye(4)
+        >>> matrix[:3, :3], matrix[:3, 3] = scans.rotation, scans.translation
+        >>> judge = CloudRegistration(random_state=0)
+        >>> judge.judge(scans.source, scans.target, matrix).success_
+        True
+        >>> judge.judge(scans.source, scans.target, np.eye(4)).success_
+        False
+        """
+        self._register(source, target, as_motion(transformation, self.model))
+        return self
+
+    def _register(self, source: Any, target: Any, claim: SimilarityTransformation | None) -> None:
+        """Look for the motion, or judge one that is claimed."""
+        check_choice(self.model, _MODELS, "model")
+        clouds = read_cloud(source, "source"), read_cloud(target, "target")
+        self._origins = clouds[0].mean(axis=0), clouds[1].mean(axis=0)
+        first, second = (cloud - origin for cloud, origin in zip(clouds, self._origins, strict=True))
+        self.n_features_in_, clock, judgement = 3, Clock(), None
+        with single_threaded_blas():
+            first, second, finding = self._search(first, second, clock)
+            if claim is not None:
+                judgement = judged(self._as_motion(claim), finding)
+                finding = judgement.finding
+            with clock("judge"):
+                self._rival, self._aside = self._doubts(finding.scale * first, second, finding)
+            self._answer(finding, judgement)
+            if self.success_:
+                with clock("refine"):
+                    self._refine(finding.scale * first, second, finding)
+        self.seconds_, self.judged_ = clock.seconds, claim
+        self.off_by_ = None if claim is None else self._off_by(claim)
+        self.why_not_ = None if self.success_ else self._why_not((first, second), finding.opinions, judgement)
 
     def transform(self, X: Any) -> FloatArray:
         """Carry points of the source to the target; NaN where `fit` found no motion."""
@@ -210,23 +260,39 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self._scale *= finding.scale
         return source, target, finding
 
-    def _answer(self, finding: Finding) -> None:
-        """Say what was found, as far as the search has come."""
+    def _doubts(
+        self, source: FloatArray, target: FloatArray, finding: Finding
+    ) -> tuple[Opinion | None, Opinion | None]:
+        """What rivals the first motion, if that looks sure; and what was set aside though more speaks for it."""
+        log_sure, opinions = float(np.log(_SURE)), finding.opinions
+        if not opinions or opinions[0].log_p_value > log_sure:
+            return None, None
+        look = FineLook((Grid.of(source, target, _REFINED), finding.views.grid), self.model == "similarity")
+        return rival_of(opinions, look, log_sure), set_aside(opinions)
+
+    def _answer(self, finding: Finding, judgement: Judgement | None) -> None:
+        """Say what was found, as far as the search has come, or what is claimed."""
         self.__dict__.pop("registration_", None)  # of an earlier fit
         opinions, level = finding.opinions, finding.levels[-1]
         best = opinions[0] if opinions else None
         self.detection_p_value_ = 1.0 if best is None else float(np.exp(best.log_p_value))
         self.undetermined_ = None if best is None else best.undetermined
-        self.success_ = best is not None and self.detection_p_value_ <= _SURE and not _is_ambiguous(opinions)
+        is_doubted = self._rival is not None or self._aside is not None
+        self.success_ = best is not None and self.detection_p_value_ <= _SURE and not is_doubted
+        if judgement is not None:
+            self.success_ &= judgement.is_strongest and judgement.is_where_claimed
         self.best_guess_ = None if best is None else self._as_transformation(best.motion)
         self.transformation_ = self.best_guess_ if self.success_ else None
         self.overlap_ = best.overlap if best is not None and self.success_ else (np.nan, np.nan)
         self.uncertainty_: MotionUncertainty | None = None
         self.runner_up_ = None
-        if len(opinions) > 1:
-            first, second = opinions[:2]
-            if _is_ambiguous(opinions) or second.n_supporting >= _SAME_ORDER * first.n_supporting:
-                self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
+        second = self._rival or self._aside
+        if second is None and len(opinions) > 1:
+            is_beaten = judgement is not None and not judgement.is_strongest
+            if is_beaten or opinions[1].n_supporting >= _SAME_ORDER * opinions[0].n_supporting:
+                second = opinions[1]
+        if second is not None:
+            self.runner_up_ = RunnerUp(self._as_transformation(second.motion), float(second.n_supporting))
         self.evidence_ = [one.to_dict() for one in opinions]
         self.spacing_, self.noise_bound_, self.refinement_ = level.side, np.nan, np.nan
         x, y = level.ends
@@ -260,93 +326,30 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         shift = self._origins[1] + motion.translation - scale * (motion.rotation @ self._origins[0])
         return SimilarityTransformation(motion.rotation, shift, scale, model=self.model)
 
-    def _why_not(self, source: FloatArray, target: FloatArray, opinions: list[Opinion]) -> str:
-        sizes = [float(np.sqrt((cloud**2).sum(axis=1).mean())) for cloud in (source, target)]
-        ratio = sizes[1] / sizes[0]
-        if not 1 / _ANOTHER_UNIT < ratio < _ANOTHER_UNIT:
-            smaller, scale = "source" if ratio > 1 else "target", 10 ** round(abs(np.log10(ratio)))
-            return (
-                f"The source has a size of {sizes[0]:.3g}, the target one of {sizes[1]:.3g}, which is "
-                f"{max(ratio, 1 / ratio):.3g} times as much or as little. Are they in one unit? A scale of {scale:g} "
-                f"would fit (millimetres and metres differ by 1000): multiply the coordinates of the {smaller} by "
-                f"that and try again, or let model='similarity' find the scale."
-            )
-        if not opinions:
-            return (
-                "The clouds have no surface in common that could be found: none of their points look alike in a way "
-                "that one motion explains."
-            )
-        best = opinions[0]
-        if self.undetermined_ is not None:
-            return (
-                f"The surfaces that can be brought together do not determine the motion: {self.undetermined_} fits "
-                f"as well, as along a plane, a pipe or a ball. What was found is one of many; scans "
-                f"that show more would tell."
-            )
-        if _is_ambiguous(opinions):
-            return (
-                f"Two different motions fit about as well: {best.n_supporting} and {opinions[1].n_supporting} of "
-                f"{best.n_matches} matches support them, and {best.contact:.0%} and {opinions[1].contact:.0%} of the "
-                f"points near the other surface touch it. What the clouds show may repeat itself or be symmetric; "
-                f"scans that show more would tell."
-            )
-        another = " If they may be in different units, let model='similarity' find the scale."
-        unit = another if self.model == "rigid" and not 1 / _ANOTHER_SIZE < ratio < _ANOTHER_SIZE else ""
-        in_front = "" if best.in_front is None else f", and {best.in_front:.0%} of what is in view hangs in empty space"
-        return (
-            f"No motion is sure. The best one found is supported by {best.n_supporting} of {best.n_matches} matches, "
-            f"{best.contact:.0%} of the points near the other surface touch it{in_front}; clouds of different places "
-            f"do as well with a chance of {np.exp(best.log_p_value):.2g}. The clouds may not overlap, or by too "
-            f"little.{unit}"
-        )
+    def _as_motion(self, claim: SimilarityTransformation) -> Motion:
+        """A motion between the clouds as they came, as one between the clouds as they are looked at."""
+        shift = claim.translation + claim.linear @ self._origins[0] - self._origins[1]
+        return Motion(claim.rotation, shift, claim.scale / self._scale)
 
+    def _off_by(self, claim: SimilarityTransformation) -> tuple[float, float]:
+        """Degrees, and distance at the centre of the source, from a claimed motion to where the surfaces put it."""
+        settled, centre = self.transformation_ or self.best_guess_, self._origins[0]
+        assert settled is not None
+        turn = Rotation.from_matrix(settled.rotation @ claim.rotation.T).magnitude()
+        step = settled(centre[None]) - claim(centre[None])
+        return float(np.degrees(turn)), float(np.linalg.norm(step))
 
-def _is_ambiguous(opinions: list[Opinion]) -> bool:
-    """Whether another motion is sure as well, and about as much: repeated or symmetric structure."""
-    if len(opinions) < 2:
-        return False
-    best, second = (one.log_p_value for one in opinions[:2])
-    return second <= np.log(_SURE) and best - second > np.log(_AS_SURE)
-
-
-def points_of(data: Any, name: str) -> Any:
-    """The points of a cloud or a surface of another library, of a camera's grid, or of an array with fields."""
-    if isinstance(data, (str, bytes, PathLike)):
-        raise ParameterError(
-            name, f"is the name of a file, {data!r}. Read it first: inlier.io.read_table({data!r}).values."
-        )
-    if not hasattr(data, "columns") and not isinstance(data, np.ndarray):  # a frame may have a column of that name
-        data = next((getattr(data, part) for part in ("points", "vertices") if hasattr(data, part)), data)
-    fields = getattr(getattr(data, "dtype", None), "names", None)
-    if fields is not None:
-        if not set("xyz") <= set(fields):
-            raise ParameterError(name, f"has the fields {', '.join(fields)}, and x, y and z are needed.")
-        return np.stack([data[axis].reshape(-1) for axis in "xyz"], axis=1)
-    if getattr(data, "ndim", 2) == 3 and data.shape[2] == 3:  # a grid of points, as depth cameras give it
-        return data.reshape(-1, 3)
-    return data
-
-
-def _read_cloud(data: Any, name: str) -> FloatArray:
-    """Return the points as float64, without those that have no place."""
-    table: Array = as_table(points_of(data, name), name)
-    if table.shape[1] != 3:
-        raise ParameterError(
-            name, f"must have three columns, x, y and z, but has shape {table.shape}. Leave other columns out."
-        )
-    points = np.asarray(table[:: max(1, len(table) // _MOST_POINTS)], dtype=np.float64)
-    if not np.isfinite(points).all():
-        is_finite = np.isfinite(points).all(axis=1)
-        points = points[is_finite]
-        warn(f"{np.count_nonzero(~is_finite):,} points of the {name} have NaN or infinity, and are left out.")
-    if len(points) < _FEWEST_POINTS:
-        raise ParameterError(
-            name,
-            f"has {len(points)} point{'' if len(points) == 1 else 's'}; it takes {_FEWEST_POINTS} or more to see what "
-            f"surfaces look like.",
-        )
-    if float(np.abs(points).max()) > 1e100:
-        raise ParameterError(name, "has coordinates above 1e100, whose squares are too large. Use another unit.")
-    if not any(np.ptp(column) > 0 for column in points.T):
-        raise ParameterError(name, f"has {len(points)} points, all of which are the same one.")
-    return points
+    def _why_not(
+        self, clouds: tuple[FloatArray, FloatArray], opinions: list[Opinion], judgement: Judgement | None
+    ) -> str:
+        first, second = (float(np.sqrt((cloud**2).sum(axis=1).mean())) for cloud in clouds)
+        of_unit = another_unit((first, second))
+        if of_unit is not None:
+            return of_unit
+        if judgement is not None and self.off_by_ is not None:
+            is_other_sure = any(one.log_p_value <= np.log(_SURE) for one in opinions[1:2])
+            against = verdict_against(judgement, self.off_by_, is_other_sure)
+            if against is not None:
+                return against
+        hint = unit_hint((first, second), self.model)
+        return refusal(opinions, self._rival, self._aside, hint)

@@ -14,11 +14,14 @@ from PIL import Image
 from scipy.spatial import cKDTree
 
 from inlier._typing import Array, FloatArray
+from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.clouds import CloudRegistration
 from inlier.report.match_summary import Origin, versions
 from inlier.report.pages import MatchReport, Part, data_uri, render_page
-from inlier.report.registration_summary import Overlay, errors_in_words, make_overlay
+from inlier.report.registration_summary import Overlay, make_overlay
 from inlier.report.words import percent
+from inlier.transforms import Transformation
+from inlier.transforms.transformations import in_brackets
 
 _DRAWN = 60_000  # points of each cloud that pictures are made of
 _WIDTH, _HEIGHT = 900, 520  # pixels of the picture of distances
@@ -45,12 +48,15 @@ class CloudSummary:
     @property
     def answer(self) -> str:
         """The answer in a sentence."""
-        if self.registration.transformation_ is None:
-            return "No motion between the two clouds is sure."
-        of_source, of_target = self.registration.overlap_
+        found = self.registration
+        if found.transformation_ is None:
+            is_claim = found.judged_ is not None
+            return "The motion is not sure to be right." if is_claim else "No motion between the two clouds is sure."
+        of_source, of_target = found.overlap_
+        begins = "One motion carries the source onto the target" if found.judged_ is None else "The motion is right"
         return (
-            f"One motion carries the source onto the target: {percent(of_source)} of the surface of the source and "
-            f"{percent(of_target)} of the target's touch."
+            f"{begins}: {percent(of_source)} of the surface of the source and {percent(of_target)} of the target's "
+            f"touch."
         )
 
     @property
@@ -58,19 +64,41 @@ class CloudSummary:
         """What else there is to say, a sentence each."""
         found = self.registration
         if found.transformation_ is None:
-            return [found.why_not_] if found.why_not_ else []
+            return [found.why_not_, *self._instead] if found.why_not_ else []
+        sentences = [*self._off_by, f"It {motion_in_words(found.transformation_, self._centre)}."]
         errors = found.uncertainty_
-        sentences = [f"It {found.transformation_.describe()}."]
-        sentences += [] if errors is None else [errors_in_words(errors, found.model)]
+        sentences += [] if errors is None else [cloud_errors_in_words(errors)]
         sentences.append(
             f"The chance that clouds of different places support a motion as well is {found.detection_p_value_:.2g}."
         )
         if found.runner_up_ is not None:
             sentences.append(
                 f"Another motion has {found.runner_up_.n_places:.0f} supporting matches: a symmetry or a repeated "
-                f"pattern. It {found.runner_up_.transformation.describe()}."
+                f"pattern. It {motion_in_words(found.runner_up_.transformation, self._centre)}."
             )
         return sentences
+
+    @cached_property
+    def _centre(self) -> FloatArray:
+        """Of what the errors speak of; else of the source."""
+        errors = self.registration.uncertainty_
+        return _some(self.source).mean(axis=0) if errors is None else errors.centre
+
+    @property
+    def _off_by(self) -> list[str]:
+        """How far a claimed motion is from where the surfaces put it."""
+        if self.registration.off_by_ is None:
+            return []
+        degrees, distance = self.registration.off_by_
+        return [f"The surfaces put the source {degrees:.2g} degrees and {distance:.2g} (at its centre) from there."]
+
+    @property
+    def _instead(self) -> list[str]:
+        """The motion that beats one that is claimed, if there is one."""
+        found = self.registration
+        if found.judged_ is None or found.runner_up_ is None:
+            return []
+        return [f"The other motion {motion_in_words(found.runner_up_.transformation, self._centre)}."]
 
     @cached_property
     def overlay(self) -> Overlay | None:
@@ -108,6 +136,9 @@ class CloudSummary:
             "evidence": self.evidence,
             "seconds": found.seconds_,
             "transformation": self.transformation_dict() or None,
+            "best_guess": None if found.best_guess_ is None else found.best_guess_.to_dict(),
+            "runner_up": None if found.runner_up_ is None else found.runner_up_.transformation.to_dict(),
+            "judged": self._judged_dict(),
             "sources": list(self.origin.sources),
             "method": self.method,
             "settings": self.settings,
@@ -130,9 +161,19 @@ class CloudSummary:
                 "translation": errors.translation.tolist(),
                 "scale": errors.scale,
             },
+            "at_centre": errors and _at_centre(errors),
+            "information": errors and _information(errors, "origin"),
             "detection_p_value": found.detection_p_value_,
             "overlap": list(found.overlap_),
         }
+
+    def _judged_dict(self) -> dict[str, Any] | None:
+        """The motion that was to be judged, and how far the surfaces leave it from there."""
+        found = self.registration
+        if found.judged_ is None or found.off_by_ is None:
+            return None
+        degrees, distance = found.off_by_
+        return {**found.judged_.to_dict(), "off_by_degrees": degrees, "off_by_distance": distance}
 
     def json_parts(self, indent: int | None = None) -> Iterator[str]:
         """The same as the text of a JSON object."""
@@ -141,6 +182,42 @@ class CloudSummary:
     def json(self, indent: int | None = None) -> str:
         """Everything there is, as JSON."""
         return "".join(self.json_parts(indent))
+
+
+def motion_in_words(motion: Transformation, centre: FloatArray) -> str:
+    """What a motion does, with its shift told at the centre of the cloud: far off, that at the origin says nothing."""
+    turn = " and ".join(motion._linear_effects()) or "does not turn"
+    step = motion(centre[None])[0] - centre
+    return f"{turn} and moves the centre of the source by {in_brackets(step)}"
+
+
+def cloud_errors_in_words(errors: MotionUncertainty) -> str:
+    """A sentence: how far the motion may be off, at the centre of what touches."""
+    parts = [
+        f"{float(np.max(errors.rotation)):.2g} degrees",
+        f"{in_brackets(errors.shift_at_centre, '.2g')} in the place of the centre",
+    ]
+    if errors.motion.model == "similarity":
+        parts.append(f"{errors.scale:.2g} in the scale")
+    return f"Standard errors: {', '.join(parts)}."
+
+
+def _at_centre(errors: MotionUncertainty) -> dict[str, Any]:
+    """The motion of the centre and the errors there, in radians and the unit of the target, along its axes."""
+    return {
+        "centre": errors.centre.tolist(),
+        "moved_to": errors.motion(errors.centre[None])[0].tolist(),
+        "standard_errors": {"degrees": errors.rotation.tolist(), "shift": errors.shift_at_centre.tolist()},
+        "covariance": errors.covariance_at_centre.tolist(),
+        "information": _information(errors, "centre"),
+    }
+
+
+def _information(errors: MotionUncertainty, about: str) -> dict[str, Any] | None:
+    """The 6 x 6 matrices that pose graphs take."""
+    if errors.motion.model != "rigid":
+        return None
+    return {program: errors.information(program, about).tolist() for program in ("gtsam", "g2o", "open3d")}
 
 
 class CloudReport(MatchReport):
@@ -194,7 +271,9 @@ def _parts(summary: CloudSummary) -> list[Part]:
     if summary.overlay is not None and found.transformation_ is not None:
         parts.append(Part("overlay.html", {"overlay": summary.overlay, "lines": ["real"]}, script="overlay.js"))
         parts.append(Part("distances.html", _distances(summary)))
-        motion = {"transformation": found.transformation_, "sentences": summary.details[:2], "is_small": True}
+        sentences = [f"It {motion_in_words(found.transformation_, summary._centre)}."]
+        sentences += [] if found.uncertainty_ is None else [cloud_errors_in_words(found.uncertainty_)]
+        motion = {"transformation": found.transformation_, "sentences": sentences, "is_small": True}
         parts.append(Part("transformation.html", motion))
     search = {"evidence": summary.evidence, "seconds": found.seconds_, "spacing": found.spacing_}
     parts.append(Part("evidence.html", {**search, "refinement": found.refinement_}))
