@@ -71,6 +71,7 @@ class Learned:
     numbers: Array | None = None  # of the rows of the fit, where some were left out
     n_given: int = 0  # how many there were then
     compared: Compared | None = None  # any x with any y
+    same_columns: tuple[Array, Array] | None = None  # numbers of those that correspond
 
     @staticmethod
     def of(
@@ -97,7 +98,19 @@ class Learned:
         numbers, n_given = (None, 0) if kept is None else (np.flatnonzero(kept), kept.size)
         given = side.trust, side.unpaired
         return Learned(
-            pairs, preparation, judges, settings.whiten, copied, p, sure, *given, seed, numbers, n_given, compared
+            pairs,
+            preparation,
+            judges,
+            settings.whiten,
+            copied,
+            p,
+            sure,
+            *given,
+            seed,
+            numbers,
+            n_given,
+            compared,
+            side.columns,
         )
 
     @property

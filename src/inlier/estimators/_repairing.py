@@ -120,6 +120,20 @@ def _rows_and_labels(
     return (x, y), labels
 
 
+def odds_of_rows(
+    learned: Learned,
+    stacked: Stacked,
+    rest: tuple[Array, Array] | None,
+    weights: FloatArray,
+    rng: np.random.RandomState,
+) -> Odds:
+    """Odds of all rows with each other, those that were given without a partner with them."""
+    every = np.arange(stacked.n_all)
+    tables, labels = _rows_and_labels(learned, stacked, rest, every)
+    weights = np.append(weights, np.zeros(stacked.n_all - stacked.n_pairs))
+    return _odds(learned, stacked, every, tables, labels, weights, rng)
+
+
 def _odds(
     learned: Learned,
     stacked: Stacked,
