@@ -2,10 +2,9 @@
 
 The evidence for x_i with y_j is by how much it is better than chance, and than both their own pairs,
 
-    v_ij = l_ij - max(l_ii, l_jj, 0),    l_ij = r_ij + log n,
+    v_ij = log( e + (1 - e) exp( r_ij - max(r_ii, r_jj, c) ) ),    exp(c) the mean of exp(r_ij) over strangers,
 
-cut so that no row weighs more than a few: for random j the mean of exp(l_ij) is at most one, whatever was learned. The
-best path through it (`path`), every change of lanes at the price of all that there are, proposes slips; the bets of
+e the share of rows that may be with another partner all the same. It is cut above, so that no row weighs more than a few. The best path through it (`path`), every change of lanes at the price of all that there are, proposes slips; the bets of
 `significance` decide.
 """
 
@@ -19,12 +18,13 @@ import numpy as np
 from inlier._typing import Array, FloatArray, Mask
 from inlier.repair.slips.lanes import HOME, REVERSED, SHIFTED, Lane, Lanes
 from inlier.repair.slips.path import Run, best_path
-from inlier.repair.slips.significance import p_value
+from inlier.repair.slips.significance import MISS, p_value
 from inlier.repair.slips.slip import EXCHANGED, Slip
 
 SLIPS_AT = 0.01  # p-value up to which it is one
-_MOST_EVIDENCE = 4.0  # of a row, for a lane or against it
+_MOST_EVIDENCE = 4.0  # of a row, for a lane
 _AS_GOOD = 3.0  # evidence by which two places of a seam may differ so that both may be it
+_STRANGERS = 20_000
 _AT_ONCE = 5_000_000  # odds that are held at a time
 
 
@@ -71,13 +71,13 @@ class Found:
         return sum(slip.n_explained for slip in self.slips)
 
 
-def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState) -> Found:
-    """Look for slips of a table, or of none."""
-    evidence = _Evidence.of(crossed, lanes)
+def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState, at: float = SLIPS_AT) -> Found:
+    """Look for slips of a table, with a p-value of ``at`` or less; at 1 they are proposals."""
+    evidence = _Evidence.of(crossed, lanes, rng)
     price = float(np.log(crossed.n_x * len(lanes)))
     runs = best_path(lanes.by_row(evidence.by_row()), price)
     of_runs = [1.0 if run.lane == HOME else evidence.p_value(run, rng) for run in runs]
-    kept = [run if p <= SLIPS_AT else run._replace(lane=HOME) for run, p in zip(runs, of_runs, strict=True)]
+    kept = [run if p <= at else run._replace(lane=HOME) for run, p in zip(runs, of_runs, strict=True)]
     slips, unsure = [], np.zeros(crossed.n_x, dtype=bool)
     for number, (run, p) in enumerate(zip(kept, of_runs, strict=True)):
         seam = evidence.seam(kept, number)
@@ -95,21 +95,20 @@ class _Evidence:
     lanes: Lanes
     own_of_x: FloatArray
     own_of_y: FloatArray
+    chance: float  # odds of strangers, on average
 
     @staticmethod
-    def of(crossed: Crossed, lanes: Lanes) -> _Evidence:
+    def of(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState) -> _Evidence:
         own_of_x, home_of_y = crossed.own_of_x, crossed.home_of_y
         own_of_y = np.where(home_of_y >= 0, own_of_x[home_of_y], -np.inf)
-        return _Evidence(crossed, lanes, own_of_x, own_of_y)
-
-    @property
-    def chance(self) -> float:
-        """Odds of strangers, on average at most."""
-        return -float(np.log(self.crossed.n_y))
+        i, j = (rng.randint(n, size=_STRANGERS) for n in (crossed.n_x, crossed.n_y))
+        odds = np.sort(crossed.pairs(i, j))[: -max(2 * _STRANGERS // crossed.n_y, 1)]  # but for partners
+        return _Evidence(crossed, lanes, own_of_x, own_of_y, float(np.log(np.mean(np.exp(odds)))))
 
     def cut(self, odds: FloatArray, own: FloatArray) -> FloatArray:
         """Evidence from odds, and those of own pairs."""
-        return np.clip(odds - np.maximum(own, self.chance), -_MOST_EVIDENCE, _MOST_EVIDENCE)
+        better = np.minimum(odds - np.maximum(own, self.chance), _MOST_EVIDENCE)
+        return np.log(MISS + (1 - MISS) * np.exp(better))
 
     def by_row(self) -> Iterator[tuple[int, int, FloatArray]]:
         """Evidence of each x with all y that its lanes lead to: the row, the first column, the evidence."""

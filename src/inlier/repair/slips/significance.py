@@ -27,7 +27,7 @@ import numpy as np
 
 from inlier._typing import FloatArray
 
-_MISS = 0.1  # share of rows of a slip that may be with another partner all the same
+MISS = 0.1  # share of rows of a slip that may be with another partner all the same
 _STEEPNESS = np.array([1.0, 0.25, 0.0625])  # t: odds may be surer than they should
 _PUSHED = 40  # times that y is pushed on along x
 _MOST_LAGS = 100  # of rows that may count for one
@@ -50,7 +50,7 @@ def p_value(ahead: Ahead, n_rows: int, price: float, rng: np.random.RandomState)
 
 def _bets(ahead: FloatArray, steepness: float) -> FloatArray:
     """log E of each row."""
-    bets: FloatArray = np.log(_MISS + 2 * (1 - _MISS) / (1 + np.exp(-np.clip(steepness * ahead, -50, 50))))
+    bets: FloatArray = np.log(MISS + 2 * (1 - MISS) / (1 + np.exp(-np.clip(steepness * ahead, -50, 50))))
     return bets
 
 
