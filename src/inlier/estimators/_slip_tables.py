@@ -22,13 +22,14 @@ from inlier.calibration.models.learner import KINDS, PreparedPairs, prepared_row
 from inlier.estimators._learned import Learned
 from inlier.estimators._repairing import Stacked, judges_among, odds_of_rows
 from inlier.repair.odds import Odds
-from inlier.repair.slips.find import Crossed
+from inlier.repair.slips.evidence import Crossed
 from inlier.rows.backend import to_host
 from inlier.rows.null_pairs import pair_labels
 from inlier.rows.threads import single_threaded_blas
 
 _FOLDS = 5
 _NARROWEST = 8  # dimensions: in fewer, directions say little, and a map is learned
+_FEWEST_IN_SEQUENCE = 8  # rows of a group, on average, that can be out of step
 _LEARNED_FROM = 20_000  # pairs
 
 
@@ -75,6 +76,7 @@ class Tables:
     X: FloatArray
     Y: FloatArray
     home: Array  # row of y beside each x, -1 where there is none
+    sequences: list[tuple[int, int]]  # inside which rows have slipped, where there are any: groups that stand together
     rng: np.random.RandomState
 
     @staticmethod
@@ -85,7 +87,9 @@ class Tables:
         if rest is not None:
             home = np.append(home, np.full(len(rest[0]), -1))
             X, Y = (np.concatenate([table, some]) for table, some in zip((X, Y), rest, strict=True))
-        return Tables(matcher, X, Y, home, rng)
+        compared = matcher._learned.compared
+        groups = None if compared is None else compared.groups
+        return Tables(matcher, X, Y, home, [] if groups is None else _stretches(groups), rng)
 
     @property
     def as_given(self) -> Pairing:
@@ -148,6 +152,14 @@ class Tables:
             )
             odds = Odds.of(fit, (x, y), labels, strata, np.ones(len(X)), self.rng)
         return pairing.crossed(odds, self.home)
+
+
+def _stretches(groups: Array) -> list[tuple[int, int]]:
+    """First rows of groups, and those after their last; nothing where their rows do not stand together, or are few."""
+    first = np.append(0, np.flatnonzero(groups[1:] != groups[:-1]) + 1)
+    if first.size > np.unique(groups).size or groups.size < _FEWEST_IN_SEQUENCE * first.size:
+        return []
+    return list(zip(first.tolist(), [*first[1:].tolist(), groups.size], strict=True))
 
 
 def _cross_fit(data: PreparedPairs, *, has_groups: bool, is_whole: bool, rng: np.random.RandomState) -> CrossFit | None:

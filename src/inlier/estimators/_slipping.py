@@ -19,7 +19,8 @@ from inlier._typing import Array
 from inlier.estimators._repairing import repair_pairs
 from inlier.estimators._slip_tables import Pairing, Tables
 from inlier.repair.answer import KEPT, LOST, NOT_CLEAR, SLIPPED, Repair
-from inlier.repair.slips.find import SLIPS_AT, Crossed, Found, find_slips
+from inlier.repair.slips.evidence import Crossed
+from inlier.repair.slips.find import SLIPS_AT, Found, find_in_sequences, find_slips
 from inlier.repair.slips.lanes import Lanes
 from inlier.repair.slips.whole import agreeing_lanes
 from inlier.rows.backend import to_host
@@ -75,8 +76,14 @@ class _Search:
 
     def look(self, crossed: Crossed | None, at: float) -> Found | None:
         """Slips by some judge."""
-        found = None if crossed is None else find_slips(crossed, self.lanes, self.tables.rng, at)
-        return found if found is not None and found.slips else None
+        if crossed is None:
+            return None
+        tables, lanes = self.tables, self.lanes
+        if tables.sequences:
+            found = find_in_sequences(crossed, lanes, tables.sequences, tables.rng, at)
+        else:
+            found = find_slips(crossed, lanes, tables.rng, at)
+        return found if found.slips else None
 
     def soon(self, partner: Array, at: float = 1.0) -> Found | None:
         """Slips by what these pairs teach."""

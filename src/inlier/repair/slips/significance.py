@@ -36,16 +36,16 @@ _FEWEST = 8  # rows in which it can be seen
 Ahead = Callable[[int], FloatArray]  # h of the rows of a run, where y is pushed on by so many rows
 
 
-def p_value(ahead: Ahead, n_rows: int, price: float, rng: np.random.RandomState) -> float:
-    """Chance that some run of a table without a slip wins as much; ``price`` is the log of how many there are."""
+def won(ahead: Ahead, n_rows: int, rng: np.random.RandomState) -> float:
+    """Logarithm of what the bets on the rows of a run have won, the choice of t paid for."""
     own = ahead(0)
     bets = np.array([_bets(own, steepness) for steepness in _STEEPNESS])
-    won = bets.sum(axis=1)
-    best = int(np.argmax(won))
-    if won[best] <= 0:
-        return 1.0
+    total = bets.sum(axis=1)
+    best = int(np.argmax(total))
+    if total[best] <= 0:
+        return 0.0
     together = max(_together(bets[best]), _together_by_chance(ahead, n_rows, _STEEPNESS[best], rng))
-    return float(np.exp(min(price + np.log(_STEEPNESS.size) - won[best] / together, 0.0)))
+    return float(total[best] / together - np.log(_STEEPNESS.size))
 
 
 def _bets(ahead: FloatArray, steepness: float) -> FloatArray:

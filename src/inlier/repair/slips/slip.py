@@ -46,6 +46,16 @@ class Slip:
     n_rows: int = 0  # of the table
     n_groups: int = 0  # in which such slips were found together, where rows are in sequences
 
+    def further_down(self, by: int) -> Slip:
+        """The same in rows that begin so far down."""
+        unsure = self.unsure[0] + by, self.unsure[1] + by
+        return replace(self, start=self.start + by, stop=self.stop + by, unsure=unsure, n_rows=self.n_rows + by)
+
+    def and_back(self, other: Slip, kind: str) -> Slip:
+        """The same as an exchange with another block, whose rows it explains, too."""
+        n, p = self.n_explained + other.n_explained, min(self.p_value, other.p_value)
+        return replace(self, kind=kind, changed_by=0, p_value=p, n_explained=n)
+
     def among(self, rows: Array) -> Slip:
         """The same where these are some of the rows that were given."""
         start, last, *unsure = (int(rows[row]) for row in (self.start, self.stop - 1, *self.unsure))
