@@ -213,7 +213,6 @@ ORDERS = ("as drawn", "sorted by x", "sorted by y", "x and y sorted alike by x",
 def none(seeds, rows, first, names):
     """Tables without a slip, in several orders: how many slips are found?"""
     n_tables = n_false = 0
-    smallest = 1.0
     for name in names:
         told = {}
         for seed in range(first, first + seeds):

@@ -20,7 +20,7 @@ import numpy as np
 from inlier._typing import Array, FloatArray
 from inlier.repair.slips.lanes import HOME, REVERSED, SHIFTED, Lane, Lanes
 from inlier.repair.slips.path import Run, best_path
-from inlier.repair.slips.significance import MISS, won
+from inlier.repair.slips.significance import MISS, STEEPNESS, won
 
 _MOST_EVIDENCE = 4.0  # of a row, for a lane
 _AS_GOOD = 3.0  # evidence by which two places of a seam may differ so that both may be it
@@ -65,13 +65,19 @@ class Weighed(NamedTuple):
     """A run, what bets on it have won, and what it costs to have looked everywhere else; in logarithms."""
 
     run: Run
-    won: float
+    won: FloatArray
     price: float
+
+    @staticmethod
+    def at_home(run: Run) -> Weighed:
+        """A run on which nothing is bet."""
+        return Weighed(run._replace(lane=HOME), np.zeros(STEEPNESS.size), 0.0)
 
     @property
     def p_value(self) -> float:
         """Chance that a table without a slip has such a run anywhere."""
-        return 1.0 if self.run.lane == HOME else float(np.exp(min(self.price - self.won, 0.0)))
+        gain = float(self.won.max() - np.log(STEEPNESS.size)) - self.price
+        return 1.0 if self.run.lane == HOME else float(np.exp(-max(gain, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +101,7 @@ class Evidence:
     def inside(self, first: int, after: int) -> Evidence:
         """The same inside of a sequence of rows."""
         rows, n = slice(first, after), after - first
-        lanes = Lanes(n, n, min(self.lanes.most, n - 1), self.lanes.reversals)
+        lanes = Lanes(n, n, min(self.lanes.most, n - 1))
         crossed = self.crossed.inside(first, after)
         return Evidence(crossed, lanes, self.own_of_x[rows], self.own_of_y[rows], self.chance, first)
 
@@ -109,7 +115,7 @@ class Evidence:
 
     def weighed(self, runs: list[Run], rng: np.random.RandomState) -> list[Weighed]:
         """What every run is worth."""
-        return [Weighed(run, 0.0, 0.0) if run.lane == HOME else self._weighed(run, rng) for run in runs]
+        return [Weighed.at_home(run) if run.lane == HOME else self._weighed(run, rng) for run in runs]
 
     def in_lane(self, rows: Array, lane: Lane) -> FloatArray:
         """Evidence of rows in a lane; 0 at home, and beyond the end of the table."""
@@ -177,11 +183,14 @@ class Evidence:
             return self.crossed.pairs(rows, j) - own
 
         ends = 1 + (run.start > 0 and run.stop < n_x)  # that could be elsewhere
-        return Weighed(run, won(ahead, n_x, rng) if rows.size else 0.0, ends * np.log(n_x) + self._price_of(lane))
+        if not rows.size:
+            return Weighed.at_home(run)
+        return Weighed(run, won(ahead, n_x, rng), float(ends * np.log(n_x) + self._price_of(lane)))
 
     def _price_of(self, lane: Lane) -> float:
-        """What a lane costs: shifts by little are commoner than others."""
+        """What a lane costs: of shifts half are by any amount, half rather by little."""
         families = 1 + self.lanes.reversals + bool(self.lanes.maps)
         if lane.kind == SHIFTED:
-            return float(np.log(2.0 * families * abs(lane.amount) * (abs(lane.amount) + 1)))
+            by = abs(lane.amount)
+            return float(np.log(4.0 * families * min(by * (by + 1), self.lanes.most)))
         return float(np.log(families * (2.0 * self.crossed.n_x if lane.kind == REVERSED else len(self.lanes.maps))))

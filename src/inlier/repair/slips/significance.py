@@ -10,9 +10,9 @@ as another. So with any t > 0 and any miss e
 
     E_i = e + 2 (1 - e) / (1 + exp(-t h_i))
 
-has a mean of one at most, and so has the product over the rows: a bet that no honest coin makes rich. It is won by log 2
-a row at most, however far ahead a row is, and lost slowly by the row that was exchanged on its own. The p-value of a run
-is 1 over what was won, times what could have been bet on: all first and last rows, all amounts, all t.
+has a mean of one at most, and so has the product over the rows: a bet that no honest coin makes rich. It wins log 2 a
+row at most, however far ahead a row is, and a row that was exchanged on its own costs little. The p-value of a run is 1
+over what was won, times what could have been bet on: all first and last rows, all amounts, all t.
 
 Neighbours resemble each other, and then so do their bets. How many rows count for one is seen in the run, and where the
 whole of y is pushed on along x by some stretch or other, so that no pair is right: bets on the same run of such tables
@@ -28,7 +28,7 @@ import numpy as np
 from inlier._typing import FloatArray
 
 MISS = 0.1  # share of rows of a slip that may be with another partner all the same
-_STEEPNESS = np.array([1.0, 0.25, 0.0625])  # t: odds may be surer than they should
+STEEPNESS = np.array([1.0, 0.25, 0.0625])  # t: odds may be surer than they should
 _PUSHED = 40  # times that y is pushed on along x
 _MOST_LAGS = 100  # of rows that may count for one
 _FEWEST = 8  # rows in which it can be seen
@@ -36,16 +36,14 @@ _FEWEST = 8  # rows in which it can be seen
 Ahead = Callable[[int], FloatArray]  # h of the rows of a run, where y is pushed on by so many rows
 
 
-def won(ahead: Ahead, n_rows: int, rng: np.random.RandomState) -> float:
-    """Logarithm of what the bets on the rows of a run have won, the choice of t paid for."""
+def won(ahead: Ahead, n_rows: int, rng: np.random.RandomState) -> FloatArray:
+    """Logarithms of what the bets on the rows of a run have won, for each t."""
     own = ahead(0)
-    bets = np.array([_bets(own, steepness) for steepness in _STEEPNESS])
+    bets = np.array([_bets(own, steepness) for steepness in STEEPNESS])
     total = bets.sum(axis=1)
     best = int(np.argmax(total))
-    if total[best] <= 0:
-        return 0.0
-    together = max(_together(bets[best]), _together_by_chance(ahead, n_rows, _STEEPNESS[best], rng))
-    return float(total[best] / together - np.log(_STEEPNESS.size))
+    together = max(_together(bets[best]), _together_by_chance(ahead, n_rows, STEEPNESS[best], rng))
+    return np.where(total > 0, total / together, total)
 
 
 def _bets(ahead: FloatArray, steepness: float) -> FloatArray:
