@@ -21,9 +21,10 @@ from inlier.calibration.cross_fit import Fold
 from inlier.calibration.folds import training_without
 from inlier.calibration.models.anchors import AnchorPairs
 from inlier.calibration.models.learner import KINDS, Learner, PairScorer, PreparedPairs, prepared_rows
-from inlier.calibration.models.linear_map import SHARP, LinearMap, Significance, learn_map
+from inlier.calibration.models.linear_map import LinearMap, learn_map
 from inlier.calibration.models.ridge_map import RidgeMap
 from inlier.calibration.models.same_columns import LearnerWithColumns, TwoViews
+from inlier.calibration.models.significance import SHARP, Significance
 from inlier.calibration.p_values import p_values
 from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import Preparation, prepare_model_pairs

@@ -86,7 +86,7 @@ def repair_pairs(
     has = stacked.have_x_and_y(looked_at)
     names, copy_of = Names.nobody(np.flatnonzero(tried & has[0])), np.full(looked_at.size, -1)
     if detection_p_value <= _DETECTED and tried.any() and not tried.all():
-        tables, labels = _rows_and_labels(learned, stacked, rest, looked_at)
+        tables, labels = rows_and_labels(learned, stacked, rest, looked_at)
         odds = _odds(learned, stacked, looked_at, tables, labels, 1 - q[looked_at], rng)
         names = find_names(odds, labels, tried, has, np.clip(1 - q[looked_at], 0.0, 1.0), rng)
         copy_of = nearly_equal(tables, np.flatnonzero(tried & has[0] & has[1]), ~tried)
@@ -103,7 +103,7 @@ def _rows_to_look_at(q: FloatArray, alpha: float, stacked: Stacked, rng: np.rand
     return np.union1d(tried, rng.permutation(accepted)[:_BESIDE_THEM])
 
 
-def _rows_and_labels(
+def rows_and_labels(
     learned: Learned, stacked: Stacked, rest: tuple[Array, Array] | None, looked_at: Array
 ) -> tuple[tuple[FloatArray, FloatArray], Array]:
     """Prepared rows that are looked at, and what they have in common."""
@@ -118,6 +118,20 @@ def _rows_and_labels(
     labels = behind.set_apart(pair_labels(X, Y, groups, strata), np.arange(behind.n_all))
     x, y = (np.asarray(to_host(side), dtype=np.float64) for side in learned.prepared(X, Y))
     return (x, y), labels
+
+
+def odds_of_rows(
+    learned: Learned,
+    stacked: Stacked,
+    rest: tuple[Array, Array] | None,
+    weights: FloatArray,
+    rng: np.random.RandomState,
+) -> Odds:
+    """Odds of all rows with each other, those that were given without a partner with them."""
+    every = np.arange(stacked.n_all)
+    tables, labels = rows_and_labels(learned, stacked, rest, every)
+    weights = np.append(weights, np.zeros(stacked.n_all - stacked.n_pairs))
+    return _odds(learned, stacked, every, tables, labels, weights, rng)
 
 
 def _odds(
@@ -136,11 +150,11 @@ def _odds(
     known = None
     if compared.scores is not None and looked_at.size == compared.scores.shape[0]:
         known = compared.unit, compared.scores
-    fit = _among(learned.judges, stacked.n_pairs, looked_at)
+    fit = judges_among(learned.judges, stacked.n_pairs, looked_at)
     return Odds.of(fit, tables, labels, strata, weights, rng, known)
 
 
-def _among(fit: CrossFit, n_pairs: int, rows: Array) -> CrossFit:
+def judges_among(fit: CrossFit, n_pairs: int, rows: Array) -> CrossFit:
     """The fit, of these rows alone; those that are in no fold are dealt to the judges in turn."""
     fold_of = np.arange(max(int(rows.max(initial=0)) + 1, n_pairs)) % len(fit.folds)
     for number, fold in enumerate(fit.folds):

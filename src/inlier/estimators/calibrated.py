@@ -32,6 +32,7 @@ from inlier.estimators._side_information import (
     read_side_information,
     read_unpaired,
 )
+from inlier.estimators._slipping import put_in_step, repair_in_step
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.repair.answer import Repair
 from inlier.repair.odds import MOST_COMPARED, Odds
@@ -417,7 +418,11 @@ class CalibratedMatcher(LearnedMap):
             rest = filled_tables(rest)
         q = np.asarray(to_host(self.q_values_))
         kept = np.arange(q.size) if learned.numbers is None else learned.numbers
-        found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
+        in_step = put_in_step(self, rest, {}, self.random_state)
+        if in_step is None:
+            found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
+        else:
+            found = repair_in_step(in_step, alpha, self.random_state)
         if learned.numbers is not None:
             found = found.among(kept, q.size)
         within = learned.compared is not None and learned.compared.strata is not None

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.repair.slips.slip import Slip
 from inlier.rows.backend import to_host
 
 KINDS = KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR = "kept", "swapped", "moved", "copy", "lost", "not clear"
+SLIPPED = "slipped"
+_SLIPS_TOLD = 5  # in the answer
 _MORE_AT = (0.02, 0.05, 0.1, 0.2)  # rates at which more partners might be named
 
 
@@ -23,7 +26,8 @@ class Repair:
     ----------
     kind : ndarray of str, shape (n,)
         ``kept``: an accepted pair. ``swapped``: its partner stands in another row, and the partner of that row in this
-        one. ``moved``: its partner stands in another row, in a chain or a ring. ``copy``: its y, or its x, nearly
+        one. ``moved``: its partner stands in another row, in a chain or a ring. ``slipped``: in another row, as those
+        of its neighbours do, through one of the ``slips``. ``copy``: its y, or its x, nearly
         repeats that of the pair ``copy_of``. ``lost``: its y belongs to another row, and no y here fits it. ``not
         clear``: with a wrong partner, or badly measured; the scores do not tell which.
     partner : ndarray of int, shape (n,)
@@ -47,6 +51,8 @@ class Repair:
         How many of the pair's values were missing and had to be filled in.
     alpha : float
         Largest expected share of wrong names among those given.
+    slips : tuple of Slip
+        Slips that put many rows beside wrong ones at once; all else is said of the rows once they are undone.
 
     Notes
     -----
@@ -77,6 +83,8 @@ class Repair:
     labels: tuple[Any, Any] | None = None  # of the rows of X and y, where they have any
     n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
     within_strata: bool = False  # whether partners were looked for in the same stratum alone
+    slips: tuple[Slip, ...] = ()
+    beside: Array | None = None  # row of X beside each row of y, slips undone
 
     @property
     def n_rows_y(self) -> int:
@@ -92,7 +100,7 @@ class Repair:
     def suspects(self) -> Mask:
         """Rows that are said to be with a wrong partner; not those that were given without one."""
         is_pair = np.arange(self.kind.size) < self.kind.size - self.n_unpaired[0]
-        return is_pair & (np.isin(self.kind, (SWAPPED, MOVED, COPY, LOST)) | (self.chance_wrong >= 0.5))
+        return is_pair & (np.isin(self.kind, (SWAPPED, MOVED, SLIPPED, COPY, LOST)) | (self.chance_wrong >= 0.5))
 
     @property
     def left_over(self) -> Array:
@@ -105,15 +113,16 @@ class Repair:
         n_pairs = self.kind.size - self.n_unpaired[0]
         of_x, of_y = (range(self.kind.size), range(self.n_rows_y)) if self.labels is None else self.labels
         named = self.named
+        partner = self.partner if self.beside is None else np.append(self.beside, -1)[self.partner]
         left, chains = set(np.flatnonzero(named).tolist()), []
-        ends = set(left) - set(self.partner[named & (self.partner < n_pairs)].tolist())
+        ends = set(left) - set(partner[named & (partner < n_pairs)].tolist())
         for start in [*sorted(ends), *sorted(left - ends)]:
             if start not in left:
                 continue
             chain = [start]
             while chain[-1] in left and (len(chain) == 1 or chain[-1] < n_pairs):
                 left.discard(chain[-1])
-                chain.append(int(self.partner[chain[-1]]))
+                chain.append(int(partner[chain[-1]]))
             is_swap = len(chain) == 3 and chain[0] == chain[2]
             chain = chain[:2] if is_swap else chain
             arrow = " \N{LEFT RIGHT ARROW} " if is_swap else " \N{RIGHTWARDS ARROW} "
@@ -125,15 +134,16 @@ class Repair:
         """What was found, in a few sentences."""
         n_pairs = self.kind.size - self.n_unpaired[0]
         pairs, others = (Counter(part.tolist()) for part in np.split(self.kind, [n_pairs]))
-        suspects, named = int(self.suspects.sum()), pairs[SWAPPED] + pairs[MOVED]
-        if not suspects + pairs[KEPT] + others[MOVED]:  # nothing was accepted
+        suspects, named = int(self.suspects.sum()) - pairs[SLIPPED], pairs[SWAPPED] + pairs[MOVED]
+        if not suspects + pairs[KEPT] + pairs[SLIPPED] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
+        text = self._about_slips
         if suspects:
-            text = f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
+            text += f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
             how = f"{pairs[SWAPPED]:,} swapped, {pairs[MOVED]:,} in chains or rings"
             text += f"{_count(named, 'partner is', 'partners are')} named: {how}." if named else "No partner is named."
         else:
-            text = f"None of the {n_pairs:,} rows can be said to be with a wrong partner."
+            text += f"None of the {n_pairs:,} rows can be said to be with a wrong partner."
         if self.n_unpaired[0]:
             have = "has one" if others[MOVED] == 1 else "have one"
             rows = _count(self.n_unpaired[0], "row", "rows")
@@ -171,9 +181,20 @@ class Repair:
         return text
 
     @property
+    def _about_slips(self) -> str:
+        if not self.slips:
+            return ""
+        labels = None if self.labels is None else self.labels[0]
+        n_right, n = int(np.isin(self.kind, (KEPT, SLIPPED)).sum()), self.kind.size
+        told = " ".join(slip.text(labels) for slip in self.slips[:_SLIPS_TOLD])
+        if len(self.slips) > _SLIPS_TOLD:
+            told += f" And so on, {len(self.slips):,} in all."
+        return f"{told} Put right, {n_right:,} of {n:,} pairs are real. "
+
+    @property
     def _named_later(self) -> tuple[int, float] | None:
         """How many more partners would be named at a larger alpha, the smallest of some."""
-        rest = self.q_values[~self.named & (self.kind != KEPT) & (self.candidates[:, 0] >= 0)]
+        rest = self.q_values[~self.named & ~np.isin(self.kind, (KEPT, SLIPPED)) & (self.candidates[:, 0] >= 0)]
         for alpha in _MORE_AT:
             if alpha > self.alpha and (rest <= alpha).any():
                 return int((rest <= alpha).sum()), alpha
@@ -202,6 +223,8 @@ class Repair:
             own_rank=spread(self.own_rank, 0),
             copy_of=spread(np.append(of_x, -1)[self.copy_of], -1),
             gaps=spread(self.gaps, 0),
+            slips=tuple(slip.among(of_x) for slip in self.slips),
+            beside=self.beside if self.beside is None else np.append(of_x, -1)[self.beside],
         )
 
     def __repr__(self) -> str:

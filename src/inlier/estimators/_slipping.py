@@ -1,0 +1,154 @@
+"""How slips are found: looked for by what the fit has learned, undone, learned from again; then rows one by one.
+
+Where most rows have slipped, a fit learns little or nothing from the pairs as they stand. Then a ridge of all pairs
+alike is asked, and after it one of the pairs in the shift, or the turn, by which the whole tables agree best
+(`inlier.repair.slips.whole`): what is right then teaches the judges, which score every x with every y as always. What
+they find is undone and learned from again, which sees more, until nothing moves; and then fitted as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from inlier._typing import Array
+from inlier.estimators._repairing import repair_pairs
+from inlier.estimators._slip_tables import Pairing, Tables
+from inlier.repair.answer import KEPT, LOST, NOT_CLEAR, SLIPPED, Repair
+from inlier.repair.slips.evidence import Crossed
+from inlier.repair.slips.find import SLIPS_AT, Found, find_in_sequences, find_slips
+from inlier.repair.slips.lanes import Lanes
+from inlier.repair.slips.whole import agreeing_lanes
+from inlier.rows.backend import to_host
+
+_ALL_SHIFTS = 5_000  # rows up to which all amounts are tried, and reversals
+_MOST = 1_000  # rows that a shift of more amounts to at most
+_MOST_ROWS = 200_000
+_ROUNDS = 3  # of undoing and learning again, at most
+_SETTLED = 0.005  # share of rows that learning again moves, below which it has settled
+
+
+@dataclass(frozen=True, eq=False)
+class InStep:
+    """Slips undone: what stands beside what then, and the matcher that was fitted to it."""
+
+    found: Found
+    tables: Tables
+    pairing: Pairing
+    matcher: Any
+
+
+def put_in_step(
+    matcher: Any, rest: tuple[Array, Array] | None, maps: dict[str, Array], random_state: Any
+) -> InStep | None:
+    """Look for slips, undo them, and learn again; None where there are none."""
+    learned = matcher._learned
+    if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
+        return None
+    tables = Tables.of(matcher, rest, check_random_state(random_state))
+    n_x, n_y = len(tables.X), len(tables.Y)
+    are_few = max(n_x, n_y) <= _ALL_SHIFTS
+    lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few, maps)
+    search = _Search(tables, lanes)
+    proposed = search.proposed()
+    found = None if proposed is None else search.told(proposed.partner)
+    if found is None:
+        return None
+    pairing = Pairing.of(found.partner, n_y)
+    fitted = tables.refitted(pairing)
+    again = search.look(tables.judged_by(fitted, pairing), SLIPS_AT)
+    if again is not None and _moved(found, again):
+        found, pairing = again, Pairing.of(again.partner, n_y)
+        fitted = tables.refitted(pairing)
+    return InStep(found, tables, pairing, fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Tables, and lanes that are looked at."""
+
+    tables: Tables
+    lanes: Lanes
+
+    def look(self, crossed: Crossed | None, at: float) -> Found | None:
+        """Slips by some judge."""
+        if crossed is None:
+            return None
+        tables, lanes = self.tables, self.lanes
+        if tables.sequences:
+            found = find_in_sequences(crossed, lanes, tables.sequences, tables.rng, at)
+        else:
+            found = find_slips(crossed, lanes, tables.rng, at)
+        return found if found.slips else None
+
+    def soon(self, partner: Array, at: float = 1.0) -> Found | None:
+        """Slips by what these pairs teach."""
+        return self.look(self.tables.judged_soon(Pairing.of(partner, self.lanes.n_y)), at)
+
+    def starts(self) -> Iterator[Found | None]:
+        """By the fit as it is; by a simpler one; by the rows that are right if the whole table is shifted or turned."""
+        tables, lanes = self.tables, self.lanes
+        yield self.look(tables.judged_by(tables.matcher, tables.as_given), 1.0)
+        yield self.look(tables.judged_soon(tables.as_given), 1.0)
+        for lane in agreeing_lanes(tables.X, tables.Y, lanes):
+            yield self.soon(lanes.columns(lane, np.arange(lanes.n_x)))
+
+    def proposed(self) -> Found | None:
+        """The first slips that are found, learned from again until nothing moves."""
+        found = next((found for found in self.starts() if found is not None), None)
+        for _ in range(_ROUNDS if found is not None else 0):
+            assert found is not None
+            again = self.soon(found.partner)
+            if again is None or not _moved(found, again):
+                break
+            found = again
+        return found
+
+    def told(self, partner: Array) -> Found | None:
+        """What of a proposal is no chance."""
+        found = self.soon(partner, SLIPS_AT)
+        if found is None:
+            pairing = Pairing.of(partner, self.lanes.n_y)
+            found = self.look(self.tables.judged_by(self.tables.refitted(pairing), pairing), SLIPS_AT)
+        return found
+
+
+def _moved(before: Found, after: Found) -> bool:
+    return bool(np.mean(before.partner != after.partner) >= _SETTLED)
+
+
+def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
+    """Say of each row with whom it belongs, slips undone: single mistakes are looked for in what is left."""
+    matcher, found, home = step.matcher, step.found, step.tables.home
+    x, y, n = step.pairing.x, step.pairing.y, step.pairing.n_pairs
+    q, rest = np.asarray(to_host(matcher.q_values_)), step.tables.rest_of(step.pairing)
+    inner = repair_pairs(matcher._learned, q, matcher.detection_p_value_, rest, alpha, random_state)
+    beside_x, of_x, of_y = np.append(y[:n], np.full(x.size - n, -1)), np.append(x, -1), np.append(y, -1)
+    partner, kind = of_y[inner.partner], inner.kind.astype(object)
+    lost = (found.partner[x] < 0) & (kind != KEPT) & (partner == beside_x)  # it was given what was left over
+    partner[lost], kind[lost] = -1, LOST
+    is_certain = np.append(np.asarray(to_host(matcher.certain_q_values_)) <= alpha, np.zeros(x.size - n, dtype=bool))
+    kind[(kind == KEPT) & found.unsure[x] & ~is_certain] = NOT_CLEAR
+    kind[(kind == KEPT) & (partner != home[x])] = SLIPPED
+    beside = np.full(y.size, -1)
+    beside[y[:n]] = x[:n]
+    back, n_pairs = np.argsort(x), int((home >= 0).sum())
+    return replace(
+        inner,
+        kind=kind.astype(str)[back],
+        partner=partner[back],
+        q_values=inner.q_values[back],
+        chance_wrong=np.where(lost, np.nan, inner.chance_wrong)[back],
+        candidates=of_y[inner.candidates][back],
+        chances=inner.chances[back],
+        own_rank=inner.own_rank[back],
+        copy_of=of_x[inner.copy_of][back],
+        gaps=inner.gaps[back],
+        n_unpaired=(x.size - n_pairs, y.size - n_pairs),
+        slips=found.slips,
+        beside=beside,
+    )

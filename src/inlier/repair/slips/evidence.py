@@ -1,0 +1,196 @@
+"""What speaks for x_i with y_j, where both are rows of tables in order, and for runs of such rows.
+
+The evidence for x_i with y_j is by how much it is better than chance, and than both their own pairs,
+
+    v_ij = log( e + (1 - e) exp( r_ij - max(r_ii, r_jj, c) ) ),    exp(c) the mean of exp(r_ij) over strangers,
+
+r the odds of any x with any y, e the share of rows that may be with another partner all the same. It is cut above, so
+that no row weighs more than a few. The best path through it, every change of lanes at the price of all that there are,
+proposes runs; what the bets of `significance` win on them decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray
+from inlier.repair.slips.lanes import HOME, REVERSED, SHIFTED, Lane, Lanes
+from inlier.repair.slips.path import Run, best_path
+from inlier.repair.slips.significance import MISS, STEEPNESS, won
+
+_MOST_EVIDENCE = 4.0  # of a row, for a lane
+_AS_GOOD = 3.0  # evidence by which two places of a seam may differ so that both may be it
+_STRANGERS = 20_000  # pairs of rows whose odds are those of chance
+_AT_ONCE = 5_000_000  # odds that are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Odds of any x with any y, both in the order of their tables; and what stands beside what."""
+
+    block: Callable[[Array, Array], FloatArray]
+    pairs: Callable[[Array, Array], FloatArray]
+    home: Array  # row of y beside each x, -1 where there is none
+    n_y: int
+
+    @property
+    def n_x(self) -> int:
+        """How many rows of x there are."""
+        return int(self.home.size)
+
+    def own(self) -> tuple[FloatArray, FloatArray]:
+        """Odds of each x, and of each y, with what stands beside it; -inf where there is nothing."""
+        of_x, of_y = np.full(self.n_x, -np.inf), np.full(self.n_y, -np.inf)
+        here = np.flatnonzero(self.home >= 0)
+        of_x[here] = of_y[self.home[here]] = self.pairs(here, self.home[here])
+        return of_x, of_y
+
+    def inside(self, first: int, after: int) -> Crossed:
+        """The same of rows ``first`` to before ``after``, which stand beside those of y with these numbers."""
+
+        def block(rows: Array, columns: Array) -> FloatArray:
+            return self.block(rows + first, columns + first)
+
+        def pairs(i: Array, j: Array) -> FloatArray:
+            return self.pairs(i + first, j + first)
+
+        return Crossed(block, pairs, np.arange(after - first), after - first)
+
+
+class Weighed(NamedTuple):
+    """A run, what bets on it have won, and what it costs to have looked everywhere else; in logarithms."""
+
+    run: Run
+    won: FloatArray
+    price: float
+
+    @staticmethod
+    def at_home(run: Run) -> Weighed:
+        """A run on which nothing is bet."""
+        return Weighed(run._replace(lane=HOME), np.zeros(STEEPNESS.size), 0.0)
+
+    @property
+    def p_value(self) -> float:
+        """Chance that a table without a slip has such a run anywhere."""
+        gain = float(self.won.max() - np.log(STEEPNESS.size)) - self.price
+        return 1.0 if self.run.lane == HOME else float(np.exp(-max(gain, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What speaks for lanes, row by row, and for runs."""
+
+    crossed: Crossed
+    lanes: Lanes
+    own_of_x: FloatArray
+    own_of_y: FloatArray
+    chance: float  # odds of strangers, on average
+    first: int = 0  # where these rows begin in the table
+
+    @staticmethod
+    def of(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState) -> Evidence:
+        """Look at own pairs and at strangers."""
+        i, j = (rng.randint(n, size=_STRANGERS) for n in (crossed.n_x, crossed.n_y))
+        odds = np.sort(crossed.pairs(i, j))[: -max(2 * _STRANGERS // crossed.n_y, 1)]  # but for partners
+        return Evidence(crossed, lanes, *crossed.own(), float(np.log(np.mean(np.exp(odds)))))
+
+    def inside(self, first: int, after: int) -> Evidence:
+        """The same inside of a sequence of rows."""
+        rows, n = slice(first, after), after - first
+        lanes = Lanes(n, n, min(self.lanes.most, n - 1))
+        crossed = self.crossed.inside(first, after)
+        return Evidence(crossed, lanes, self.own_of_x[rows], self.own_of_y[rows], self.chance, first)
+
+    def within(self, most: int) -> Evidence:
+        """The same with shifts by so much at most, and no turns."""
+        return replace(self, lanes=Lanes(self.crossed.n_x, self.crossed.n_y, min(most, self.lanes.most)))
+
+    def runs(self, price: float) -> list[Run]:
+        """The best path."""
+        return best_path(self.lanes.by_row(self._by_row()), price)
+
+    def weighed(self, runs: list[Run], rng: np.random.RandomState) -> list[Weighed]:
+        """What every run is worth."""
+        return [Weighed.at_home(run) if run.lane == HOME else self._weighed(run, rng) for run in runs]
+
+    def in_lane(self, rows: Array, lane: Lane) -> FloatArray:
+        """Evidence of rows in a lane; 0 at home, and beyond the end of the table."""
+        found = np.zeros(rows.size)
+        if lane.kind:
+            columns = self.lanes.columns(lane, rows)
+            here = np.flatnonzero((columns >= 0) & (columns != self.crossed.home[rows]))
+            i, j = rows[here], columns[here]
+            found[here] = self._cut(self.crossed.pairs(i, j), np.maximum(self.own_of_x[i], self.own_of_y[j]))
+        return found
+
+    def seam(self, runs: list[Run], number: int) -> tuple[int, int]:
+        """Between which rows a run may have begun."""
+        run, before = runs[number], runs[number - 1]
+        if number == 0:
+            return 0, 0
+        rows = np.arange(before.start, run.stop)
+        difference = self.in_lane(rows, self.lanes[before.lane]) - self.in_lane(rows, self.lanes[run.lane])
+        total = np.append(0.0, np.cumsum(difference))  # for the run to begin at each of these rows
+        left = right = run.start - before.start
+        enough = total[left] - _AS_GOOD
+        while left > 0 and total[left - 1] >= enough:
+            left -= 1
+        while right < rows.size - 1 and total[right + 1] >= enough:
+            right += 1
+        return before.start + left, before.start + right
+
+    def _cut(self, odds: FloatArray, own: FloatArray) -> FloatArray:
+        better = np.minimum(odds - np.maximum(own, self.chance), _MOST_EVIDENCE)
+        evidence: FloatArray = np.log(MISS + (1 - MISS) * np.exp(better))
+        return evidence
+
+    def _by_row(self) -> Iterator[tuple[int, int, FloatArray]]:
+        """Evidence of each x with all y that its lanes lead to: the row, the first column, the evidence."""
+        n_x, n_y, lanes = self.crossed.n_x, self.crossed.n_y, self.lanes
+        is_wide = lanes.reversals or bool(lanes.maps)
+        at_once = max(1, _AT_ONCE // n_y) if is_wide else max(lanes.most, _AT_ONCE // (4 * lanes.most + 4), 1)
+        for start in range(0, n_x, at_once):
+            rows = np.arange(start, min(start + at_once, n_x))
+            first, after = (
+                (0, n_y) if is_wide else (max(0, start - lanes.most), min(n_y, int(rows[-1]) + lanes.most + 1))
+            )
+            columns = np.arange(first, max(after, first))
+            own = np.maximum(self.own_of_x[rows, None], self.own_of_y[columns])
+            block = self._cut(self.crossed.block(rows, columns), own)
+            for row, values in zip(rows, block, strict=True):
+                yield int(row), first, values
+
+    def _weighed(self, run: Run, rng: np.random.RandomState) -> Weighed:
+        lane, (n_x, n_y) = self.lanes[run.lane], (self.crossed.n_x, self.crossed.n_y)
+        rows = np.arange(run.start, run.stop)
+        columns, home = self.lanes.columns(lane, rows), self.crossed.home[rows]
+        here = (columns >= 0) & (columns != home) & (home >= 0)
+        rows, columns, home = rows[here], columns[here], home[here]
+        home_of_y = np.full(n_y, -1)
+        beside = np.flatnonzero(self.crossed.home >= 0)
+        home_of_y[self.crossed.home[beside]] = beside
+        others = home_of_y[columns]
+
+        def ahead(by: int) -> FloatArray:
+            """How far rows are ahead of their own pairs, where y is pushed on along x."""
+            j, own = (columns + by) % n_y, self.crossed.pairs(rows, (home + by) % n_y)
+            some = others >= 0
+            own[some] = np.maximum(own[some], self.crossed.pairs(others[some], j[some]))
+            return self.crossed.pairs(rows, j) - own
+
+        ends = 1 + (run.start > 0 and run.stop < n_x)  # that could be elsewhere
+        if not rows.size:
+            return Weighed.at_home(run)
+        return Weighed(run, won(ahead, n_x, rng), float(ends * np.log(n_x) + self._price_of(lane)))
+
+    def _price_of(self, lane: Lane) -> float:
+        """What a lane costs: of shifts half are by any amount, half rather by little."""
+        families = 1 + self.lanes.reversals + bool(self.lanes.maps)
+        if lane.kind == SHIFTED:
+            by = abs(lane.amount)
+            return float(np.log(4.0 * families * min(by * (by + 1), self.lanes.most)))
+        return float(np.log(families * (2.0 * self.crossed.n_x if lane.kind == REVERSED else len(self.lanes.maps))))

@@ -1,0 +1,160 @@
+"""From the odds of any x with any y to the slips that explain them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlier._typing import Array, Mask
+from inlier.repair.slips.evidence import Crossed, Evidence, Weighed
+from inlier.repair.slips.lanes import HOME, SHIFTED, Lane, Lanes
+from inlier.repair.slips.path import Run
+from inlier.repair.slips.significance import STEEPNESS
+from inlier.repair.slips.slip import EXCHANGED, Slip
+
+SLIPS_AT = 0.01  # p-value up to which it is one
+_SHARES = (0.5, 0.1)  # of sequences that have slipped, beforehand
+_MARGIN = 2  # rows more than sequences have been found to shift, that others may
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found: slips, the row of y that each x is given, and rows of which that is not sure."""
+
+    slips: tuple[Slip, ...]
+    partner: Array
+    unsure: Mask
+
+
+def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState, at: float = SLIPS_AT) -> Found:
+    """Look for slips of a table, with a p-value of ``at`` or less; at 1 they are proposals."""
+    evidence = Evidence.of(crossed, lanes, rng)
+    weighed = evidence.weighed(evidence.runs(float(np.log(crossed.n_x * len(lanes)))), rng)
+    return _decided(evidence, _traded(evidence, weighed), at)
+
+
+def find_in_sequences(
+    crossed: Crossed, lanes: Lanes, ends: list[tuple[int, int]], rng: np.random.RandomState, at: float = SLIPS_AT
+) -> Found:
+    """Look for slips inside of sequences, each from a row to before another: one test for all of them.
+
+    Where it says that there are some, they are looked for again at the price of changes that are as common as they were
+    found to be, as far as they were found to go.
+    """
+    whole = Evidence.of(crossed, lanes, rng)
+    parts = [whole.inside(*some) for some in ends]
+    found = [part.weighed(part.runs(float(np.log(part.crossed.n_x * len(part.lanes)))), rng) for part in parts]
+    changes = [one for part in found for one in part if one.run.lane != HOME]
+    p = _of_all(found)
+    if not changes or p > at:
+        decided = (_decided(part, some, at, len(parts)) for part, some in zip(parts, found, strict=True))
+        return _joined(list(decided))
+    most = max(abs(part.lanes[one.run.lane].amount) for part, some in zip(parts, found, strict=True) for one in some)
+    parts = [part.within(most + _MARGIN) for part in parts]
+    price = float(np.log(crossed.n_x / len(changes)) + np.log(2 * (most + _MARGIN) + 1))
+    again = [(part, part.runs(price)) for part in parts]
+    return _joined([_told(part, runs, [p] * len(runs)) for part, runs in again])
+
+
+def _of_all(found: list[list[Weighed]]) -> float:
+    """Chance that so many sequences have such runs; how common they are is tried, too."""
+    never = np.full(STEEPNESS.size, -np.inf)
+    gains = ([one.won - one.price for one in some if one.run.lane != HOME] for some in found)
+    gain = np.array([np.max([never, *of], axis=0) for of in gains])
+    shares = (*_SHARES, 0.5 / len(found))
+    totals = [np.logaddexp(np.log1p(-share), np.log(share) + gain).sum(axis=0) for share in shares]
+    return float(np.exp(min(np.log(np.size(totals)) - np.max(totals), 0.0)))
+
+
+def _traded(evidence: Evidence, weighed: list[Weighed]) -> list[Weighed]:
+    """The same, where two blocks in each other's place are one slip: bets on both, three ends that could be elsewhere."""
+    price, told = float(3 * np.log(evidence.crossed.n_x) + np.log(4)), list(weighed)
+    for k, one in enumerate(weighed):
+        for other in weighed[k + 1 :]:
+            if HOME not in (one.run.lane, other.run.lane) and _lead_into(
+                evidence.lanes[one.run.lane], one.run, evidence.lanes[other.run.lane], other.run
+            ):
+                told[k], told[weighed.index(other)] = (
+                    some._replace(won=one.won + other.won, price=price) for some in (one, other)
+                )
+    return told
+
+
+def _lead_into(one: Lane, run: Run, other: Lane, other_run: Run) -> bool:
+    """Whether two shifts, by as much, lead more or less into each other's rows."""
+    if one.kind != SHIFTED or other.kind != SHIFTED or one.amount != -other.amount:
+        return False
+    shared = min(run.stop + one.amount, other_run.stop) - max(run.start + one.amount, other_run.start)
+    return 2 * shared > max(run.stop - run.start, other_run.stop - other_run.start)
+
+
+def _decided(evidence: Evidence, weighed: list[Weighed], at: float, times: int = 1) -> Found:
+    """What is left of runs where those that may be chance stay at home, in one of so many sequences."""
+    dear = [one._replace(price=one.price + np.log(times)) for one in weighed]
+    kept = [one if one.p_value <= at else Weighed.at_home(one.run) for one in dear]
+    return _told(evidence, [one.run for one in kept], [one.p_value for one in kept])
+
+
+def _told(evidence: Evidence, runs: list[Run], p_values: list[float]) -> Found:
+    """Runs as slips, and what becomes of the rows."""
+    partner, unsure, slips = _claimed(evidence, runs), np.zeros(evidence.crossed.n_x, dtype=bool), []
+    for number, (run, p) in enumerate(zip(runs, p_values, strict=True)):
+        before = Lane("", 0) if number == 0 else evidence.lanes[runs[number - 1].lane]
+        if evidence.lanes[run.lane] == before:
+            continue
+        seam = evidence.seam(runs, number)
+        unsure[seam[0] : seam[1]] = True
+        if run.lane != HOME:
+            given = np.flatnonzero(partner[run.start : run.stop] >= 0)  # rows whose partner was lost stand before it
+            start = run.start + (int(given[0]) if given.size else 0)
+            slips.append(_slip(evidence, run._replace(start=start), before, p, seam))
+    first = evidence.first
+    told = tuple(slip.further_down(first) for slip in _exchanged(slips))
+    return Found(told, np.where(partner >= 0, partner + first, -1), unsure)
+
+
+def _slip(evidence: Evidence, run: Run, before: Lane, p: float, seam: tuple[int, int]) -> Slip:
+    lane, n = evidence.lanes[run.lane], evidence.crossed.n_x
+    explained = int((evidence.in_lane(np.arange(run.start, run.stop), lane) > 0).sum())
+    amount = lane.amount if lane.kind == SHIFTED else 0
+    changed_by = amount - before.amount if lane.kind == SHIFTED and before.kind in ("", SHIFTED) else 0
+    return Slip(lane.kind, run.start, run.stop, amount, changed_by, p, explained, seam, n)
+
+
+def _claimed(evidence: Evidence, runs: list[Run]) -> Array:
+    """Row of y that each x is given; one that two would have goes to whom it fits better."""
+    partner = evidence.crossed.home.copy()
+    for run in runs:
+        if run.lane != HOME:
+            rows = np.arange(run.start, run.stop)
+            partner[rows] = evidence.lanes.columns(evidence.lanes[run.lane], rows)
+    given = np.flatnonzero(partner >= 0)
+    order = given[np.argsort(-evidence.crossed.pairs(given, partner[given]), kind="stable")]
+    first = np.unique(partner[order], return_index=True)[1]
+    partner[np.setdiff1d(given, order[first])] = -1
+    return partner
+
+
+def _joined(found: list[Found]) -> Found:
+    """What was found in one sequence after the other."""
+    slips = tuple(slip for some in found for slip in some.slips)
+    return Found(slips, *(np.concatenate([getattr(some, name) for some in found]) for name in ("partner", "unsure")))
+
+
+def _exchanged(slips: list[Slip]) -> list[Slip]:
+    """Two blocks that stand in each other's place are one slip."""
+    told: list[Slip] = []
+    for slip in slips:
+        other = next((one for one in told if _trade_places(one, slip)), None)
+        if other is None:
+            told.append(slip)
+        else:
+            told[told.index(other)] = other.and_back(slip, EXCHANGED)
+    return told
+
+
+def _trade_places(one: Slip, other: Slip) -> bool:
+    """Whether two shifts, by as much, lead more or less into each other's rows."""
+    runs = (Run(slip.start, slip.stop, HOME) for slip in (one, other))
+    return _lead_into(Lane(one.kind, one.amount), next(runs), Lane(other.kind, other.amount), next(runs))

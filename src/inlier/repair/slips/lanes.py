@@ -1,0 +1,88 @@
+"""Lanes: the maps of rows, with few parameters each, that one slip of a hand makes.
+
+A lane says for each row of x which row of y belongs to it: i + d where rows were lost or put in, c - i where they were
+turned round, anything for the wells of a plate. A table is a road of such lanes, and whoever reads it drives on the one
+in the middle, i beside i, until a slip puts him on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from inlier._typing import Array, FloatArray
+
+HOME = 0  # the lane of rows that are in their place
+SHIFTED, REVERSED = "shifted", "reversed"
+
+
+class Lane(NamedTuple):
+    """One of them: what kind of slip leads there, and by how much rows are shifted, or what i + j is."""
+
+    kind: str
+    amount: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """All lanes of a table of ``n_x`` rows beside one of ``n_y``: home, shifts, reversals, and maps that were named."""
+
+    n_x: int
+    n_y: int
+    most: int  # rows that a shift can amount to
+    reversals: bool = False
+    maps: dict[str, Array] = field(default_factory=dict)  # a row of y for each of x, -1 where there is none
+
+    def __len__(self) -> int:
+        return 1 + self._n_shifts + self._n_reversals + len(self.maps)
+
+    @property
+    def _n_shifts(self) -> int:
+        return 2 * self.most + 1
+
+    @property
+    def _n_reversals(self) -> int:
+        return self.n_x + self.n_y - 1 if self.reversals else 0
+
+    def __getitem__(self, number: int) -> Lane:
+        if number == HOME:
+            return Lane("", 0)
+        number -= 1
+        if number < self._n_shifts:
+            return Lane(SHIFTED, number - self.most)
+        number -= self._n_shifts
+        if number < self._n_reversals:
+            return Lane(REVERSED, number)
+        return Lane(list(self.maps)[number - self._n_reversals], 0)
+
+    def columns(self, lane: Lane, rows: Array) -> Array:
+        """Row of y beside each row of x in a lane; -1 beyond the end of the table."""
+        if lane.kind in self.maps:
+            return self.maps[lane.kind][rows]
+        columns = lane.amount - rows if lane.kind == REVERSED else rows + lane.amount
+        return np.where((columns >= 0) & (columns < self.n_y), columns, -1)
+
+    def by_row(self, rows: Iterator[tuple[int, int, FloatArray]]) -> Iterator[FloatArray]:
+        """Evidence of all lanes, row by row of x: from the row, its first column, and the evidence of columns on.
+
+        What is beyond the end of the table says nothing, and neither does the lane at home, nor a shift by 0.
+        """
+        shifts, reversals = (
+            slice(1, 1 + self._n_shifts),
+            slice(1 + self._n_shifts, 1 + self._n_shifts + self._n_reversals),
+        )
+        maps = list(self.maps.values())
+        for row, first, values in rows:
+            found = np.zeros(len(self))
+            low, high = max(first, row - self.most), min(first + values.size, row + self.most + 1)
+            found[shifts][low - row + self.most : high - row + self.most] = values[low - first : high - first]
+            if self.reversals:
+                found[reversals][row + first : row + first + values.size] = values
+            for number, columns in enumerate(maps, start=len(self) - len(maps)):
+                at = columns[row] - first
+                found[number] = values[at] if columns[row] >= 0 and 0 <= at < values.size else 0.0
+            found[1 + self.most] = 0.0
+            yield found
