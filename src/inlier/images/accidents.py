@@ -38,8 +38,7 @@ _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 
 # the tail
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
-_TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
-_LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
+_TAIL_SHARE = 0.2  # of the peaks: the tail is of the highest, and hardly any of the lowest are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
 _OF_NOISE = float(np.log(2))  # log(1 + power) where one scale differs by as much as noise
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
@@ -132,7 +131,7 @@ def fit_tail(by_accident: FloatArray, peaks: FloatArray, least: float) -> Accide
 
     ``least`` is the evidence of rounding.
     """
-    moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
+    moved = float(np.quantile(peaks, _TAIL_SHARE) - np.quantile(by_accident, _TAIL_SHARE))
     start = max(least, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved)
     return AccidentTail(max(start, _OF_NOISE), min(_SCALE, _SCALE_OF_START * start))
 
