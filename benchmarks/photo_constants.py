@@ -31,7 +31,7 @@ from photo_pairs import DEVELOPMENT, PhotoPair, board_pairs, hard_pairs, held_pa
 from same_photos import clothes, pictures
 
 _OTHERS = ("pictures", "diff_command")  # of the page and the command line
-_NO_CHOICE = ["STAY", "MOST_LISTED", "_MEDIAN_OF_MEAN_SQUARE", "_GREY", "_TINY"]
+_NO_CHOICE = ["STAY", "MOST_LISTED", "_MEDIAN_OF_MEAN_SQUARE", "_OF_NOISE", "_GREY", "_TINY"]
 _AS_COUNTS = ("found", "reported")
 
 

@@ -30,6 +30,7 @@ from inlier.io import write_table
 from photo_pairs import DATA
 
 HALVES = ("development", "aside")
+_SAMPLES = "mpl-data/sample_data"
 _LONGEST = 400  # pixels: the middle of larger ones
 _VISIBLE = 12 / 255  # of the range, by which a patch differs from what it covers, in the mean
 _SCIKIT_IMAGE = (
@@ -84,20 +85,23 @@ def _whole_pictures() -> Iterator[tuple[str, np.ndarray | None]]:
     for package, folder, names in (
         ("skimage", "data", _SCIKIT_IMAGE.split()),
         ("sklearn", "datasets/images", ["china", "flower"]),
-        ("matplotlib", "mpl-data/sample_data", ["grace_hopper", "Minduka_Present_Blue_Pack", "logo2"]),
+        ("matplotlib", _SAMPLES, ["grace_hopper", "Minduka_Present_Blue_Pack", "logo2"]),
     ):
-        spec = find_spec(package)
-        for name in names if spec else ():
-            yield name, _stored(next(Path(spec.origin).parent.joinpath(folder).glob(f"{name}.*"), None))
-    sample = Path(find_spec("matplotlib").origin).parent / "mpl-data" / "sample_data"
-    yield "lfw_subset", _faces(Path(find_spec("skimage").origin).parent / "data" / "lfw_subset.npy")
-    yield "jacksboro_fault_dem", _heights(np.load(sample / "jacksboro_fault_dem.npz")["elevation"])
-    yield "topobathy", _heights(np.load(sample / "topobathy.npz")["topo"])
-    with gzip.open(sample / "s1045.ima.gz") as file:
-        yield "s1045", np.frombuffer(file.read(), ">u2").reshape(256, 256).astype(np.uint8)
+        for name in names:
+            yield name, _stored(_in_package(package, folder, f"{name}.*"))
+    yield "lfw_subset", _faces(_in_package("skimage", "data", "lfw_subset.npy"))
+    for name, values in (("jacksboro_fault_dem", "elevation"), ("topobathy", "topo")):
+        yield name, _heights(_in_package("matplotlib", _SAMPLES, f"{name}.npz"), values)
+    yield "s1045", _of_sixteen_bits(_in_package("matplotlib", _SAMPLES, "s1045.ima.gz"))
     for path in sorted([*DATA.glob("change/*/*"), *DATA.glob("sky/*.jpg")]):
         if "mask" not in path.name:
             yield path.stem, _stored(path)
+
+
+def _in_package(package: str, folder: str, pattern: str) -> Path | None:
+    """A file that an installed package brings, without importing it."""
+    spec = find_spec(package)
+    return next(Path(spec.origin).parent.joinpath(folder).glob(pattern), None) if spec else None
 
 
 def _stored(path: Path | None) -> np.ndarray | None:
@@ -107,14 +111,25 @@ def _stored(path: Path | None) -> np.ndarray | None:
         return np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
 
 
-def _faces(path: Path) -> np.ndarray:
+def _faces(path: Path | None) -> np.ndarray | None:
     """A sheet of small faces, which are kept as fractions."""
+    if path is None:
+        return None
     faces = np.load(path)[:100]
     return np.round(255 * faces.reshape(10, 10, 25, 25).swapaxes(1, 2).reshape(250, 250)).astype(np.uint8)
 
 
-def _heights(values: np.ndarray) -> np.ndarray:
-    whole = np.nan_to_num(values).astype(np.float64)
+def _of_sixteen_bits(path: Path | None) -> np.ndarray | None:
+    if path is None:
+        return None
+    with gzip.open(path) as file:
+        return np.frombuffer(file.read(), ">u2").reshape(256, 256).astype(np.uint8)
+
+
+def _heights(path: Path | None, name: str) -> np.ndarray | None:
+    if path is None:
+        return None
+    whole = np.nan_to_num(np.load(path)[name]).astype(np.float64)
     return (whole - whole.min()).astype(np.uint16)
 
 

@@ -12,9 +12,10 @@ are some times as noisy as the twins, as they are where they differ in ways that
 a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
 generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
-scale falls with the start. Photos without noise differ by rounding all the same: the tail starts no lower than the
-evidence of that, in units of the noise. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini
-and Hochberg) bound the share of accidents among what is reported.
+scale falls with the start. What is no more than noise at one scale, power 1, is no evidence: the tail starts no lower.
+Photos without noise differ by rounding all the same: that power, in units of the noise, is the least of which the scale
+is taken. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg) bound the share
+of accidents among what is reported.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 
 # the tail
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
-_TAIL_SHARE = 0.2  # of the peaks, to which the tail is fitted
-_LOWER_PEAKS = 0.2  # quantile that is compared: untouched while less than four fifths of the peaks are of changes
+_TAIL_SHARE = 0.2  # of the peaks: the tail is of the highest, and hardly any of the lowest are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
+_OF_NOISE = float(np.log(2))  # log(1 + power) where one scale differs by as much as noise
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
 
 
@@ -98,11 +99,11 @@ class AccidentTail:
     """How high peaks are where nothing has changed: a fifth of them above ``start``, exponential from there."""
 
     start: float
+    scale: float
 
     def p_values(self, peaks: FloatArray) -> FloatArray:
         """Chance that a peak is as high by accident; below ``start`` no better than the share above it."""
-        scale = min(_SCALE, _SCALE_OF_START * self.start)
-        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / scale))
+        return np.asarray(_TAIL_SHARE * np.exp(-np.maximum(peaks - self.start, 0) / self.scale))
 
 
 def is_peak(evidence: Field) -> Mask:
@@ -126,9 +127,13 @@ def find_peaks(evidence: Field, valid: Field) -> FloatArray:
 
 
 def fit_tail(by_accident: FloatArray, peaks: FloatArray, least: float) -> AccidentTail:
-    """Fit where the tail starts, at ``least``, to peaks of unchanged pairs, moved as the photos' own lower ones are."""
-    moved = float(np.quantile(peaks, _LOWER_PEAKS) - np.quantile(by_accident, _LOWER_PEAKS))
-    return AccidentTail(max(least, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved))
+    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are.
+
+    ``least`` is the evidence of rounding.
+    """
+    moved = float(np.quantile(peaks, _TAIL_SHARE) - np.quantile(by_accident, _TAIL_SHARE))
+    start = max(least, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved)
+    return AccidentTail(max(start, _OF_NOISE), min(_SCALE, _SCALE_OF_START * start))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

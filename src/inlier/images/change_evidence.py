@@ -99,7 +99,7 @@ class Comparison:
         """Pixels per working pixel: less than 1 for small photos."""
         return max(self.valid.shape) / WORKING_SIZE
 
-    @property
+    @cached_property
     def light(self) -> float:
         """How much light varies: what brightness differs by beyond one map of the colours; a fifth is higher."""
         unexplained = (self.y - self.prediction).mean(axis=-1) * self.seen
