@@ -25,8 +25,8 @@ What `inlier --help` and `inlier COMMAND --help` print, and what holds for all c
 - **The answer goes to standard output; notes, progress and errors to standard error**, so that
   `inlier match x.csv y.csv --json | jq .n_inliers` works. What goes on is shown only on a terminal, and only where it
   takes longer than a second: a bar, or that loops are compiled, once for each machine.
-- **Exit codes**: 0 done; 1 nothing found (or, with `reproduce --compare`, other numbers than before); 2 something wrong
-  with the input, said in one sentence; 130 interrupted.
+- **Exit codes**: 0 done; 1 nothing found (or, with `match --max-wrong`, more is wrong; with `reproduce --compare`,
+  other numbers than before); 2 something wrong with the input, said in one sentence; 130 interrupted.
 - **Nothing of yours is overwritten**: an output takes the place of an earlier output of its own kind, and of nothing
   else without `--force`; what is read is never written over. [SECURITY.md](../SECURITY.md) has more on files.
 - **Files are written beside and renamed**: after Ctrl-C or a full disk there is the old file or none, never half

@@ -7,6 +7,7 @@ from scipy.stats import ortho_group
 
 from inlier import CalibratedMatcher, Repair
 from inlier.datasets import make_gaussian_pairs
+from inlier.estimators import _repairing
 from inlier.plotting import plot_map, plot_repair
 from tests.stores import on_strict_device
 
@@ -469,3 +470,14 @@ def test_the_report_says_who_belongs_to_whom(repaired):
     assert "3 \N{LEFT RIGHT ARROW} 7" in matcher.report(repair=repaired).html()
     assert "Who belongs to whom" not in matcher.report().html()
     assert repaired.left_over.tolist() == [52, 60]
+
+
+def test_where_too_many_rows_would_be_compared_that_is_said(monkeypatch):
+    monkeypatch.setattr(_repairing, "_ALL_LOOKED_AT", 100)
+    monkeypatch.setattr(_repairing, "_MOST_TRIED", 20)
+    data = make_gaussian_pairs(n=300, d=10, inlier_fraction=0.8, noise=0.1, rng=0)
+    matcher = CalibratedMatcher(random_state=0).fit(data.X, data.Y)
+    with pytest.warns(UserWarning, match=r"rows were not accepted, and up to 20 are compared with each other"):
+        found = matcher.repair()
+    assert set(found.kind) == {"kept", "not clear"}
+    assert (found.partner == np.arange(300)).all()

@@ -70,21 +70,28 @@ def slow_log_ratio(pairs, weights, strangers, n_steps=500, lowest=-60.0, slope=1
     return lambda r: np.log(rising[step(r)] / (1 - rising[step(r)])) + slope * min(max(r, lowest), -lowest)
 
 
-def slow_evidence(odds, log_ratio, rows):
+def slow_evidence(odds, log_ratio, rows, exchanged):
     """t_ij of each tried x with each other candidate y; -inf for its own."""
     m, evidence = len(rows), np.full((len(rows), len(rows)), -np.inf)
     for a, i in enumerate(rows):
         for b, j in enumerate(rows):
             if i != j:
                 back = 1 / (1 + np.exp(-(log_ratio(odds[j, i]) - np.log(m))))
-                evidence[a, b] = log_ratio(odds[i, j]) + np.log(0.5 + 0.5 * m * back)
+                evidence[a, b] = log_ratio(odds[i, j]) + np.log(1 - exchanged + exchanged * m * back)
     return evidence
 
 
-def slow_chances(evidence):
-    """The chance of each candidate of each row, with the share of partners that are here which is likeliest."""
-    m = len(evidence)
-    likelihood = np.exp(np.minimum(evidence, 50)) / m
-    shares = np.linspace(1e-6, 1 - 1e-6, 200_001)
-    best = shares[np.argmax(sum(np.log(1 - shares + shares * row.sum()) for row in likelihood))]
-    return best * likelihood / (1 - best + best * likelihood.sum(axis=1, keepdims=True))
+def slow_chances(odds, log_ratio, rows):
+    """Evidence, and the chance of each candidate of each row, with the shares that make the rows likeliest.
+
+    One share is that of partners that are here, the other that of exchanges.
+    """
+    shares, found = np.linspace(1e-6, 1 - 1e-6, 2_001), []
+    for exchanged in np.linspace(0.05, 0.95, 181):
+        evidence = slow_evidence(odds, log_ratio, rows, exchanged)
+        likelihood = np.exp(np.minimum(evidence, 50)) / len(rows)
+        heights = sum(np.log(1 - shares + shares * row.sum()) for row in likelihood)
+        best = shares[np.argmax(heights)]
+        chances = best * likelihood / (1 - best + best * likelihood.sum(axis=1, keepdims=True))
+        found.append((heights.max(), evidence, chances))
+    return max(found, key=lambda one: one[0])[1:]

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 from sklearn.utils import check_random_state
 
+from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import CrossFit
 from inlier.estimators._learned import Learned
@@ -99,6 +100,10 @@ def _rows_to_look_at(q: FloatArray, alpha: float, stacked: Stacked, rng: np.rand
         return np.arange(stacked.n_all)
     tried, accepted = np.flatnonzero(q > alpha), np.flatnonzero(q <= alpha)
     if tried.size > _MOST_TRIED:
+        warn(
+            f"{tried.size:,} rows were not accepted, and up to {_MOST_TRIED:,} are compared with each other: nobody's "
+            f"partner was looked for. Repair the table in parts; find_partners takes any number of rows."
+        )
         return np.empty(0, dtype=np.int64)
     return np.union1d(tried, rng.permutation(accepted)[:_BESIDE_THEM])
 

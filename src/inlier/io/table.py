@@ -395,8 +395,10 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
             f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x.tolist())}, "
             f"the second {_some(keys_y.tolist())}. {_how_ids_differ(keys_x, keys_y)}"
         )
-    _note_unmatched(keys_x, keys_y, X.source, Y.source, notes)
-    _note_unmatched(keys_y, keys_x, Y.source, X.source, notes)
+    # two sheets of one file have the same name
+    first, second = (X.source, Y.source) if X.source != Y.source else ("the first table", "the second")
+    _note_unmatched(keys_x, keys_y, f"{first}", f"{second}", notes)
+    _note_unmatched(keys_y, keys_x, f"{second}", f"{first}", notes)
     order = np.argsort(place_x[of_x])  # as in the first file
     rows_x, rows_y = place_x[of_x][order], place_y[of_y][order]
     return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes, rows_y)
@@ -432,7 +434,7 @@ def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:
     return ~unnamed & ~repeated
 
 
-def _note_unmatched(keys: Array, others: Array, source: Path, other: Path, notes: list[str]) -> None:
+def _note_unmatched(keys: Array, others: Array, source: str, other: str, notes: list[str]) -> None:
     alone = list(dict.fromkeys(keys[~np.isin(keys, others) & (keys != "")].tolist()))
     if alone:
         n_ids, are = (f"{len(alone):,} ids", "are") if len(alone) > 1 else ("1 id", "is")

@@ -140,7 +140,8 @@ class Repair:
         text = self._about_slips
         if suspects:
             text += f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
-            how = f"{pairs[SWAPPED]:,} swapped, {pairs[MOVED]:,} in chains or rings"
+            both = (pairs[SWAPPED], "swapped"), (pairs[MOVED], "in chains or rings")
+            how = ", ".join(f"{n:,} {what}" for n, what in both if n)
             text += f"{_count(named, 'partner is', 'partners are')} named: {how}." if named else "No partner is named."
         else:
             text += f"None of the {n_pairs:,} rows can be said to be with a wrong partner."
@@ -174,10 +175,11 @@ class Repair:
         else:
             what = f"{'it is' if one else 'they are'} with a wrong partner, or badly measured"
             if gone:
-                what = f"what stands beside {gone:,} of them belongs to other rows, the rest is" + what[8:]
+                others = "the other is" if rows.size - gone == 1 else "the others are"
+                what = f"what stands beside {gone:,} of them belongs to other rows, {others}" + what[8:]
         text = f"{rows.size:,} not clear: {what}."
         if likely:
-            text += f" Of {likely:,} of these the likeliest partner has a chance above 50 %."
+            text += f" {_count(likely, 'of these has', 'of these have')} a likely partner, with a chance above 50 %."
         return text
 
     @property

@@ -5,10 +5,9 @@
     m           how many candidates there are
 
 *Evidence.* Let lambda(r) be how much more often a pair has odds r than strangers do, in logarithms and rising. Who
-belongs to y_j left y_i to somebody: to x_j, in an exchange, which is every other case beforehand. So the evidence for
-x_i with y_j counts both ways,
+belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of exchanges, for x_i with y_j speaks
 
-    t_ij = lambda(r_ij) + log( 1/2 + 1/2 m P ),    P = chance that x_j belongs to y_i = expit(lambda(r_ji) - log m).
+    t_ij = lambda(r_ij) + log( 1 - e + e m P ),    P = chance that x_j belongs to y_i = expit(lambda(r_ji) - log m).
 
 *What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
 tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
@@ -24,13 +23,13 @@ exchange have the smaller evidence of both: they are given together or not at al
 
     (h / m) exp(t_ij) / (1 - h + (h / m) sum_k exp(t_ik)),
 
-and h is what makes the tried rows likeliest. What is left is none of these: not here, or not to be told.
+and e and h are what makes the tried rows likeliest. What is left is none of these: not here, or not to be told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit
@@ -48,6 +47,7 @@ _LOWEST = -60.0  # odds below which nothing is told apart
 _TABLE = 500  # steps that odds are told apart in
 _SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the order of their odds
 _ROUNDS = 50
+_RARELY = 0.05  # share of exchanges, and of others, that there may always be
 _WORTH_TELLING = 1e-3  # chance of a candidate
 _FIRST = 0.05  # rate of wrong names in the first stage
 
@@ -104,6 +104,8 @@ def find_names(
     is_pair = has[0] & has[1]
     evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), candidates.size)
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
+    evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
+    edges = edges.weighed_by(evidence)
     by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
@@ -181,10 +183,16 @@ class _Evidence:
 
     log_ratio: _LogRatio
     m: int
+    exchanged: float = 0.5  # share of exchanges among displaced rows
+
+    def returned(self, back: FloatArray) -> FloatArray:
+        """m P: how much more often than by chance the way back is one to the partner."""
+        found: FloatArray = self.m * np.where(back > -np.inf, expit(self.log_ratio(back) - np.log(self.m)), 0.0)
+        return found
 
     def __call__(self, onward: FloatArray, back: FloatArray) -> FloatArray:
-        returned = np.where(back > -np.inf, expit(self.log_ratio(back) - np.log(self.m)), 0.0)
-        evidence: FloatArray = self.log_ratio(onward) + np.log(0.5 + 0.5 * self.m * returned)
+        exchange = self.exchanged
+        evidence: FloatArray = self.log_ratio(onward) + np.log(1 - exchange + exchange * self.returned(back))
         return evidence
 
 
@@ -196,6 +204,7 @@ class _Edges:
     row: Array
     column: Array
     onward: FloatArray
+    back: FloatArray
     evidence: FloatArray
 
     @staticmethod
@@ -208,9 +217,30 @@ class _Edges:
         both = is_pair[i] & is_pair[j]
         back[both] = odds.pairs(j[both], i[both])
         possible = onward > -np.inf
-        i, j, onward, t = i[possible], j[possible], onward[possible], evidence(onward, back)[possible]
-        order = np.lexsort((-t, i))
-        return _Edges(rows, i[order], j[order], onward[order], t[order])
+        i, j, onward, back = (of[possible] for of in (i, j, onward, back))
+        return _Edges(rows, i, j, onward, back, onward).weighed_by(evidence)
+
+    def weighed_by(self, evidence: _Evidence) -> _Edges:
+        """The same with this evidence, of each row the best first."""
+        t = evidence(self.onward, self.back)
+        order = np.lexsort((-t, self.row))
+        of_each = (of[order] for of in (self.row, self.column, self.onward, self.back, t))
+        return _Edges(self.rows, *of_each)
+
+    def share_exchanged(self, evidence: _Evidence) -> float:
+        """Share of exchanges among displaced rows that makes the tried rows likeliest."""
+        place, m = np.searchsorted(self.rows, self.row), evidence.m
+        onward = np.exp(np.minimum(evidence.log_ratio(self.onward), 50.0)) / m
+        returned, here, exchanged = evidence.returned(self.back), 0.5, 0.5
+        for _ in range(_ROUNDS):
+            either = 1 - exchanged + exchanged * returned
+            likelihood = onward * either
+            total = np.bincount(place, likelihood, minlength=self.rows.size)
+            chance = here * likelihood / (1 - here + here * total)[place]
+            here = float(np.clip(chance.sum() / self.rows.size, 1e-6, 1 - 1e-6))
+            exchanged = float(np.sum(chance * exchanged * returned / either) / max(chance.sum(), 1e-9))
+            exchanged = float(np.clip(exchanged, _RARELY, 1 - _RARELY))
+        return exchanged
 
     def names(self, odds: Odds, is_pair: Mask) -> tuple[Array, FloatArray]:
         """The name of each row, -1 where it has none, and its evidence."""

@@ -151,7 +151,7 @@ class MatchSummary:
         if like_wrong == self.n_pairs:
             why = "no pair stands out from re-paired rows, so a low score is no sign of a mistake"
         elif self.ends is None:
-            why += "; a repair (--suspects) looks at who else would fit and says who is with a wrong partner"
+            why += "; a repair (--suspects, or repair() in Python) looks at who else would fit, and says who is wrong"
         return f"{pairs_in_words(doubtful)} doubtful. None is called wrong: {why}."
 
     def _what_alpha_would_do(self) -> str | None:

@@ -23,13 +23,14 @@ REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
 def rows_to_check(repair: Repair) -> Array:
     """Rows that are not kept in the order in which they are checked: by verdict, then those with a likely partner.
 
-    Of rows without one, that which fits least where it is comes first.
+    Both rows of an exchange stand together. Of rows without a likely partner the one that fits least comes first.
     """
     order = {kind: place for place, kind in enumerate(REPAIRED)}
     rows = np.flatnonzero(repair.kind != KEPT)
     kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
-    tenths = repair.chances[rows, 0].round(1)
-    return rows[np.lexsort((-repair.own_rank[rows], repair.q_values[rows], -tenths, kinds))]
+    tenths = np.where(repair.named[rows], 1.0, repair.chances[rows, 0].round(1))
+    exchange = np.where(repair.kind[rows] == SWAPPED, np.minimum(rows, repair.partner[rows]), 0)
+    return rows[np.lexsort((-repair.own_rank[rows], exchange, repair.q_values[rows], -tenths, kinds))]
 
 
 def what_to_do(repair: Repair, row: int, of_x: Any, of_y: Any) -> str:
