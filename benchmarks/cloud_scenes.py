@@ -71,7 +71,7 @@ def racks(rng: np.random.Generator) -> Scene:
             for level in (0.1, 0.5, 0.9):
                 shelf = np.array([bay * (i + 0.5), 0, level * height])
                 parts += [box(rng, 700, np.array([bay - 0.1, 1.0, 0.04]), shelf)]
-                place = shelf + [rng.uniform(-0.3, 0.3) * bay, 0, 0.2]
+                place = shelf + np.array([rng.uniform(-0.3, 0.3) * bay, 0, 0.2])
                 parts += [box(rng, 300, rng.uniform(0.2, 0.4, 3), place)]
         return np.vstack(parts)
 

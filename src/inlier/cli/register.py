@@ -53,7 +53,8 @@ _OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # optio
     "paired",
     default=None,
     help="Row i of SOURCE belongs with row i of TARGET; or the rows are points of two raw clouds, in any order. If "
-    "neither is given, point clouds and tables of three columns are raw clouds, and other tables are paired.",
+    "neither is given, point clouds and tables of three columns are raw clouds; other tables are paired, and so are "
+    "all where another option speaks of pairs.",
 )
 @click.option(
     "--key",
@@ -370,14 +371,15 @@ def _write_moved(found: Any, source: Table, keys: tuple[str, ...], path: Path) -
 
 
 def are_clouds(tables: tuple[Table, Table], job: Job) -> bool:
-    """Whether both files hold points in space, where nothing says who belongs to whom."""
+    """Whether both files hold points in space, and nothing says who belongs to whom or speaks of pairs."""
     from inlier.io import Kind, format_of, split_source
 
-    kinds = [format_of(split_source(source)[0]).kind for source in job.sources]
-    are_points = all(kind is Kind.POINTS for kind in kinds)
-    if any(table.values.ndim != 2 or table.values.shape[1] != 3 for table in tables):
-        return are_points
-    if len(tables[0]) == len(tables[1]) and not are_points:
+    if all(format_of(split_source(source)[0]).kind is Kind.POINTS for source in job.sources):
+        return True
+    is_one_file = job.sources[0] == job.sources[1]  # other columns of the same rows
+    if is_one_file or _of_pairs(job.context) or any(table.values.shape[1:] != (3,) for table in tables):
+        return False
+    if len(tables[0]) == len(tables[1]):
         job.notes.append(
             "Both files have three columns and as many rows, and are taken for two raw clouds, whose rows are in any "
             "order. If row i of one belongs with row i of the other, say --paired."
@@ -385,21 +387,25 @@ def are_clouds(tables: tuple[Table, Table], job: Job) -> bool:
     return True
 
 
+def _of_pairs(context: click.Context) -> list[str]:
+    """The options that were given and have no meaning where there are no pairs."""
+    source = click.core.ParameterSource.COMMANDLINE
+    options = [one for one in context.command.params if context.get_parameter_source(one.name or "") is source]
+    given = [one.opts[-1] for one in options if one.name in _OF_PAIRS]
+    model = context.params["model"]
+    return [*given, *([] if model in _CLOUD_MODELS else [f"--model {model}"])]
+
+
 def check_no_pair_options(context: click.Context) -> None:
     """Refuse options that have no meaning where there are no pairs."""
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
-        if given and parameter.name in _OF_PAIRS:
-            raise BadInput(
-                f"{parameter.opts[-1]} is about pairs, but {context.params['source']} and {context.params['target']} "
-                f"are two raw clouds here. Say which points belong together with --pairs, or that row i belongs with "
-                f"row i with --paired; or leave {parameter.opts[-1]} out."
-            )
-    if context.params["model"] not in _CLOUD_MODELS:
+    for option in _of_pairs(context):
+        instead = (
+            "" if not option.startswith("--model") else ", for which there are --model rigid and --model similarity"
+        )
         raise BadInput(
-            f"--model {context.params['model']} is about pairs, but {context.params['source']} and "
-            f"{context.params['target']} are two raw clouds here, for which there are --model rigid and --model "
-            f"similarity. Or say which points belong together with --pairs or --paired."
+            f"{option} is about pairs, but {context.params['source']} and {context.params['target']} are two raw "
+            f"clouds here{instead}. Say which points belong together with --pairs, or that row i belongs with row i "
+            f"with --paired; or leave {option} out."
         )
 
 
