@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from inlier import Registration, Transformation
 from inlier.cli import main
-from inlier.cli.register import _read_problem
+from inlier.cli.register import _problem, read_both
 from inlier.datasets import make_scans
 from inlier.exceptions import ParameterWarning
 from inlier.io import read_table, write_table
@@ -69,14 +69,18 @@ def content_of(*words):
     return json.loads(outcome.stdout)
 
 
+def read_problem(sources, pairs, keys, weights):
+    return _problem(read_both(*sources, keys, ()), sources, pairs, keys, weights)
+
+
 class TestWhatIsRead:
     def test_row_by_row(self):
-        problem = _read_problem(("x.npy", "y.npy"), None, (), (), None)
+        problem = read_problem(("x.npy", "y.npy"), None, (), None)
         np.testing.assert_array_equal(problem.pairing.X, X)
         assert (problem.ends, problem.weights, problem.clouds) == (None, None, None)
 
     def test_by_pairs(self):
-        problem = _read_problem(("source.ply", "target.ply"), "pairs.csv", (), (), "trust")
+        problem = read_problem(("source.ply", "target.ply"), "pairs.csv", (), "trust")
         np.testing.assert_array_equal(problem.pairing.X, X)
         np.testing.assert_array_equal(problem.pairing.Y, Y)
         np.testing.assert_array_equal(np.stack(problem.ends, axis=1), SCANS.pairs)
@@ -86,14 +90,14 @@ class TestWhatIsRead:
     def test_by_id_with_a_weight_for_each_row_of_the_source(self):
         write_table("more.csv", {"id": np.array(["alone", *IDS]), **columns_of(np.vstack([[0, 0, 0], X]))})
         write_table("trust.npy", np.arange(N + 1.0))
-        problem = _read_problem(("more.csv", "y.csv"), None, ("id",), (), "trust.npy")
+        problem = read_problem(("more.csv", "y.csv"), None, ("id",), "trust.npy")
         np.testing.assert_array_equal(problem.weights, np.arange(1.0, N + 1))
         np.testing.assert_array_equal(problem.pairing.Y, Y)
         assert len(problem.clouds[0]) == N + 1  # more than are in pairs
 
     def test_weights_may_be_an_array_inside_a_file(self):
         np.savez("trust.npz", first=np.arange(N), second=np.arange(1.0, N + 1))
-        problem = _read_problem(("x.npy", "y.npy"), None, (), (), "trust.npz:second")
+        problem = read_problem(("x.npy", "y.npy"), None, (), "trust.npz:second")
         np.testing.assert_array_equal(problem.weights, np.arange(1.0, N + 1))
 
 
@@ -120,7 +124,7 @@ def test_the_answer_in_words():
 def test_three_ways_to_say_which_points_belong_together():
     by_pairs, by_row, by_id = (
         content_of(*BY_PAIRS),
-        content_of("x.npy", "y.npy"),
+        content_of("x.npy", "y.npy", "--paired"),
         content_of("x.csv", "y.csv", "--key", "id"),
     )
     assert by_pairs["pairs"]["residual"] == by_row["pairs"]["residual"] == pytest.approx(FITTED.residuals_.tolist())
@@ -352,10 +356,16 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
         (["x.npy"], "Missing argument 'TARGET'"),
         (["x.npy", "absent.npy"], "there is no file absent.npy"),
         (["x.csv", "y.npy"], "column 'id' of x.csv does not hold numbers"),
-        (["source.ply", "y.npy"], "source.ply has 900 rows and y.npy has 300"),
+        (["source.ply", "y.npy", "--paired"], "source.ply has 900 rows and y.npy has 300"),
         (["x.npy", "flat.npy"], "x.npy has 3 columns and flat.npy has 2. Choose the coordinates with --columns"),
-        (["x.npy", "nan.npy"], "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
-        (["nan.npy", "y.npy"], "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2"),
+        (
+            ["x.npy", "nan.npy", "--paired"],
+            "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2",
+        ),
+        (
+            ["nan.npy", "y.npy", "--paired"],
+            "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2",
+        ),
         (
             ["x.npy", "nan.npy", "--pairs", "twice.csv"],
             "nan.npy contains NaN or infinity: 1 value(s), the first (nan) in row 3, column 2",
@@ -364,8 +374,8 @@ def test_no_consensus_is_exit_code_1_and_writes_nothing(folder):
             ["x.csv", "hole.csv", "--key", "id"],
             "hole.csv contains NaN or infinity: 1 value(s), the first (nan) in id p003, column z",
         ),
-        (["x.npy", "same.npy"], "same.npy is constant: all 300 rows are the same"),
-        (["same.npy", "y.npy"], "same.npy is constant: all 300 rows are the same"),
+        (["x.npy", "same.npy", "--paired"], "same.npy is constant: all 300 rows are the same"),
+        (["same.npy", "y.npy", "--paired"], "same.npy is constant: all 300 rows are the same"),
         ([*BY_PAIRS[:3], "one_target.csv"], "one_target.csv names row 5 of target.ply in each of its 3 rows"),
         (["one.npy", "one.npy"], "At least 2 pairs are needed to compare, but there is 1"),
         (["x.npy", "y.npy", "--weights", "minus.npy"], "--weights must not be negative: 300 of 300 are"),

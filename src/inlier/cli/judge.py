@@ -12,6 +12,7 @@ from inlier.cli._common import NOTHING_FOUND, Job, ReadsFiles, answering, read_b
 from inlier.cli._outputs import BadInput, force_option
 from inlier.cli._progress import stages
 from inlier.cli.register import check_columns, conclude, summary_of
+from inlier.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -83,7 +84,12 @@ def judge(
             check_columns(tables, job.sources)
             stage(f"judging {motion}")
             verdict = CloudRegistration(random_state=seed, model=model)
-            verdict.judge(tables[0].values, tables[1].values, matrix)
+            try:
+                verdict.judge(tables[0].values, tables[1].values, matrix)
+            except ParameterError as error:
+                if error.parameter != "transformation":
+                    raise
+                raise BadInput(error.naming(str(motion))) from error
         conclude(job, summary_of(verdict, *tables, job), [])
         if not verdict.success_:
             context.exit(NOTHING_FOUND)

@@ -53,7 +53,8 @@ _OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # optio
     "paired",
     default=None,
     help="Row i of SOURCE belongs with row i of TARGET; or the rows are points of two raw clouds, in any order. If "
-    "neither is given, point clouds (ply, pcd, xyz, las, laz, gii) are raw, and tables are paired.",
+    "neither is given, point clouds and tables of three columns are raw clouds; other tables are paired, and so are "
+    "all where another option speaks of pairs.",
 )
 @click.option(
     "--key",
@@ -126,13 +127,13 @@ def register(
 ) -> None:
     """Find the transformation that carries SOURCE onto TARGET, and which pairs are real.
 
-    Two point clouds are taken as they are, and nothing has to be set: no pairs, no voxel size. Or most of some pairs
-    may be wrong: a table says which points belong together (--pairs), or points with the same id do (--key), or point i
-    of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is read: FORMATS (text
-    with .gz, too). Rows count from 0.
+    Two point clouds, or tables of three columns, are taken as they are, and nothing has to be set: no pairs, no voxel
+    size. Or most of some pairs may be wrong: a table says which points belong together (--pairs), or points with the
+    same id do (--key), or point i of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is
+    read: FORMATS (text with .gz, too). Rows count from 0.
 
-    Exit code 0: a transformation was found; 1: none is sure, and nothing was written; 2: something was wrong with the
-    input.
+    Exit code 0: a transformation was found; 1: none is sure, and none was written (of raw clouds --json and --report
+    have the best guess); 2: something was wrong with the input.
 
     \b
     Example:
@@ -155,11 +156,13 @@ def register(
             raise BadInput("--pairs and --key say which points belong together. Leave out --paired and --clouds.")
         _check_outputs(transform, moved)
         job.check_outputs(*(name for name in (pairs, weights) if name is not None and _is_file(name)))
-        if pairs is None and not keys and (are_clouds(job.sources) if paired is None else not paired):
-            return _register_clouds(job, columns, settings["model"], settings["seed"], transform, moved)
         with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
-            problem = _read_problem(job.sources, pairs, keys, columns, weights)
+            tables = read_both(source, target, keys, columns)
+        if pairs is None and not keys and (are_clouds(tables, job) if paired is None else not paired):
+            return _register_clouds(job, tables, settings["model"], settings["seed"], transform, moved)
+        with stages(quiet=quiet) as stage, job.noting():
+            problem = _problem(tables, job.sources, pairs, keys, weights)
             _check_fits(problem, job.sources, settings["model"], moved)
             job.notes.extend(problem.pairing.notes)
             for table in (problem.source, problem.target):
@@ -177,15 +180,13 @@ def register(
 
 
 def _register_clouds(
-    job: Job, columns: tuple[str, ...], model: str, seed: int, transform: Path | None, moved: Path | None
+    job: Job, tables: tuple[Table, Table], model: str, seed: int, transform: Path | None, moved: Path | None
 ) -> None:
     """Register two raw clouds, and write what is asked for."""
     from inlier.estimators.clouds import CloudRegistration
 
     check_no_pair_options(job.context)
     with stages(quiet=job.quiet) as stage, job.noting():
-        stage(f"reading {job.sources[0]} and {job.sources[1]}")
-        tables = read_both(*job.sources, (), columns)
         check_columns(tables, job.sources)
         stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
         registration = CloudRegistration(random_state=seed, raise_on_failure=False, model=model)
@@ -233,15 +234,15 @@ class _Problem:
         return None if is_all else (self.source.values, self.target.values)
 
 
-def _read_problem(
-    sources: tuple[str, str], pairs: str | None, keys: tuple[str, ...], columns: tuple[str, ...], weights: str | None
+def _problem(
+    tables: tuple[Table, Table], sources: tuple[str, str], pairs: str | None, keys: tuple[str, ...], weights: str | None
 ) -> _Problem:
-    """Read everything, and pair the points: by PAIRS, by id, or row by row."""
+    """Pair the points: by PAIRS, by id, or row by row."""
     import numpy as np
 
     from inlier.io import Pairing, pair_tables
 
-    first, second = read_both(*sources, keys, columns)
+    first, second = tables
     if pairs is None and not keys and len(first) != len(second):
         raise BadInput(
             f"{sources[0]} has {len(first):,} rows and {sources[1]} has {len(second):,}, so that row i of one cannot "
@@ -371,28 +372,42 @@ def _write_moved(found: Any, source: Table, keys: tuple[str, ...], path: Path) -
 # ---- two raw clouds
 
 
-def are_clouds(sources: tuple[str, str]) -> bool:
-    """Whether both files hold points and nothing says who belongs to whom; tables are pairs row by row."""
+def are_clouds(tables: tuple[Table, Table], job: Job) -> bool:
+    """Whether both files hold points in space, and nothing says who belongs to whom or speaks of pairs."""
     from inlier.io import Kind, format_of, split_source
 
-    return all(format_of(split_source(source)[0]).kind is Kind.POINTS for source in sources)
+    if all(format_of(split_source(source)[0]).kind is Kind.POINTS for source in job.sources):
+        return True
+    is_one_file = job.sources[0] == job.sources[1]  # other columns of the same rows
+    if is_one_file or _of_pairs(job.context) or any(table.values.shape[1:] != (3,) for table in tables):
+        return False
+    if len(tables[0]) == len(tables[1]):
+        job.notes.append(
+            "Both files have three columns and as many rows, and are taken for two raw clouds, whose rows are in any "
+            "order. If row i of one belongs with row i of the other, say --paired."
+        )
+    return True
+
+
+def _of_pairs(context: click.Context) -> list[str]:
+    """The options that were given and have no meaning where there are no pairs."""
+    source = click.core.ParameterSource.COMMANDLINE
+    options = [one for one in context.command.params if context.get_parameter_source(one.name or "") is source]
+    given = [one.opts[-1] for one in options if one.name in _OF_PAIRS]
+    model = context.params["model"]
+    return [*given, *([] if model in _CLOUD_MODELS else [f"--model {model}"])]
 
 
 def check_no_pair_options(context: click.Context) -> None:
     """Refuse options that have no meaning where there are no pairs."""
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
-        if given and parameter.name in _OF_PAIRS:
-            raise BadInput(
-                f"{parameter.opts[-1]} is about pairs, but {context.params['source']} and {context.params['target']} "
-                f"are two raw clouds here. Say which points belong together with --pairs, or that row i belongs with "
-                f"row i with --paired; or leave {parameter.opts[-1]} out."
-            )
-    if context.params["model"] not in _CLOUD_MODELS:
+    for option in _of_pairs(context):
+        instead = (
+            "" if not option.startswith("--model") else ", for which there are --model rigid and --model similarity"
+        )
         raise BadInput(
-            f"--model {context.params['model']} is about pairs, but {context.params['source']} and "
-            f"{context.params['target']} are two raw clouds here, for which there are --model rigid and --model "
-            f"similarity. Or say which points belong together with --pairs or --paired."
+            f"{option} is about pairs, but {context.params['source']} and {context.params['target']} are two raw "
+            f"clouds here{instead}. Say which points belong together with --pairs, or that row i belongs with row i "
+            f"with --paired; or leave {option} out."
         )
 
 

@@ -209,7 +209,7 @@ def polish(
     what happens to agree, and calls the rest outliers.
     """
     for grid in grids:
-        surfaces = Surface.dense(grid.source), Surface.dense(grid.target)
+        surfaces = grid.surfaces
         for bound in _FINER_BOUNDS:
             motion = refine(*surfaces, motion, bound * grid.side, _FINER_ROUNDS, free_scale=free_scale)
     least, side = _FINER_BOUNDS[-1] * grids[-1].side, grids[-1].side

@@ -32,7 +32,8 @@ _MODES = 500  # normals that are tried as a main axis
 _FIRST_LOOK = 3_000  # of the finest points, so many are asked where a rival touches
 _WIDE = 8.0  # sides of the finest cells, within which points are near
 _MOST_RIVALS = 6  # that are looked at so closely, the strongest
-_AS_FINE = 0.95  # of the share that meets at the motion found: a rival that has less is contradicted
+_AS_FINE, _NEARLY_AS_FINE = 0.95, 0.7  # of the share that meets at the motion found: a rival with less is contradicted
+_AS_MANY = 0.5  # of the matches that support the motion found: then it takes a clearer no
 _PER_MEDIAN = 4.5  # three standard deviations, in medians of the absolute residual
 
 
@@ -101,7 +102,11 @@ def rival_of(opinions: list[Opinion], look: FineLook, log_sure: float) -> Opinio
     if not others:
         return None
     share, noise = look.share(opinions[0].motion)
-    return next((one for one in others if look.share(one.motion, noise)[0] >= _AS_FINE * share), None)
+    for one in others:
+        has_as_many = one.n_supporting >= _AS_MANY * opinions[0].n_supporting
+        if look.share(one.motion, noise)[0] >= (_NEARLY_AS_FINE if has_as_many else _AS_FINE) * share:
+            return one
+    return None
 
 
 def set_aside(opinions: list[Opinion]) -> Opinion | None:

@@ -44,6 +44,7 @@ _PLACE = 3.0  # sides of a cell: matches that end in one cube of that width are 
 _USUAL_FRONT, _USUAL_POINTS = 0.11, 200  # v that says nothing, and how many such points are counted with those in view
 _EVEN_IF_RIGHT = 0.01  # share of points that noise leaves in front of a surface
 _PER_LEAD, _MOST_LEAD = 0.5, 2.0  # weight of the lead over the next best motion, and what it counts at most
+_REFINED = 6_000  # points of each cloud, about, that a motion is first refined on
 _VIEWED = 20_000  # points of each cloud, about, that free space is looked at with
 _IN_FRONT = 3.0  # sides of a cell that a point has to lie in front of a surface
 _MOST_HIDDEN = 0.1  # share of a cloud's points that a place where it was seen from may not see
@@ -88,14 +89,19 @@ class Opinion:
         return float(per_match + _PER_POINT * per_point + _PER_CONTACT * self.contact - _PER_FRONT * in_front)
 
     @property
+    def strength_with_lead(self) -> float:
+        """The same with what the lead over the next best motion adds: what the tail is about."""
+        return self.strength + _PER_LEAD * min(self.lead, _MOST_LEAD)
+
+    @property
     def log_p_value(self) -> float:
         """Logarithm of the chance of such a strength for clouds of different places; 0 where a freedom is left."""
         if self.undetermined is not None:
             return 0.0
-        excess = self.strength + _PER_LEAD * min(self.lead, _MOST_LEAD) - _TAIL_START
+        excess = self.strength_with_lead - _TAIL_START
         return min(0.0, float(np.log(_TAIL_SHARE * self.n_scales) - excess / _TAIL_LENGTH))
 
-    def to_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | str | None]:
         """The evidence in numbers."""
         return {
             "n_supporting": self.n_supporting,
@@ -103,6 +109,8 @@ class Opinion:
             "n_places": self.n_places,
             "contact": float(self.contact),
             "in_front": self.in_front,
+            "undetermined": self.undetermined,
+            "strength": self.strength_with_lead,
             "p_value": float(np.exp(self.log_p_value)),
         }
 
@@ -170,15 +178,16 @@ def _pixels(ray: FloatArray, n_pixels: int) -> Array:
 class Views:
     """What both clouds look like from their origins, where they may have been taken from there; and fine points."""
 
+    coarser: Grid  # that a motion is first refined on; then on the finest
     grid: Grid
     seen: tuple[View | None, View | None]
 
     @staticmethod
     def of(clouds: tuple[FloatArray, FloatArray], places: tuple[FloatArray, FloatArray]) -> Views:
         """Draw both clouds from the places where their sensors may have stood."""
-        grid = Grid.of(*clouds, _VIEWED)
+        coarser, grid = (Grid.of(*clouds, n_points) for n_points in (_REFINED, _VIEWED))
         first, second = (View.of(cloud, place, grid.side) for cloud, place in zip(clouds, places, strict=True))
-        return Views(grid, (first, second))
+        return Views(coarser, grid, (first, second))
 
     def count(self, motion: Motion, margin: float, every: int) -> tuple[int, int]:
         """Points of either cloud that hang in the empty space before the other, and those in its view."""

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -110,6 +111,11 @@ class Grid:
         """Thin both to about so many points."""
         side = side_for((source, target), n_points)
         return Grid(side, thin(source, side), thin(target, side))
+
+    @cached_property
+    def surfaces(self) -> tuple[Surface, Surface]:
+        """Both as surfaces, whose normals are worked out where they are asked for."""
+        return Surface.dense(self.source), Surface.dense(self.target)
 
 
 def thin_both(source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:

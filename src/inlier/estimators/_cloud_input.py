@@ -48,7 +48,8 @@ def as_motion(given: Any, model: str) -> SimilarityTransformation:
         raise ParameterError("transformation", "mirrors, which no motion of a scan does. Is a sign or an axis wrong?")
     if model == "rigid" and abs(scale - 1) > _ROUNDED:
         raise ParameterError(
-            "transformation", f"scales by {scale:.4g}. Judge it with model='similarity', or bring both to one unit."
+            "transformation",
+            f"scales by {scale:.4g}, which a rigid motion does not; the model that scales is similarity.",
         )
     return SimilarityTransformation(left @ right, matrix[:3, 3], 1.0 if model == "rigid" else scale, model=model)
 

@@ -23,7 +23,7 @@ from inlier.clouds.refinement import Motion, polish
 from inlier.clouds.rivals import FineLook, rival_of, set_aside
 from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.suggestions import likely_scales, size_of
-from inlier.clouds.surfaces import Grid, thin_both
+from inlier.clouds.surfaces import thin_both
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators._cloud_input import as_motion, points_of, read_cloud
@@ -43,7 +43,6 @@ _SURE = 0.005  # detection p-value up to which a motion is called sure
 _SAME_ORDER = 0.5  # of the support of the motion that was found, that makes another one worth a word
 _KNOWN_SCALE = 0.03  # relative standard error up to which a scale is known
 _BLOCK = 4.0  # sides of a coarse cell: points within err alike
-_REFINED = 6_000  # points of each cloud, about, that a motion is first refined on; then on those of free space
 
 
 class CloudRegistration(TransformerMixin, BaseEstimator):
@@ -87,8 +86,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
     evidence_ : list of dict
         For each motion that was looked at, the best first: ``n_supporting`` of ``n_matches`` matches in ``n_places``
         places, ``contact``, the share of the points near the other surface that touch it, ``in_front``, the share of
-        the points in view of a scan from its origin that hang in the empty space before it (None where nothing is), and
-        ``p_value``.
+        the points in view of a scan from its origin that hang in the empty space before it (None where nothing is),
+        ``undetermined``, a freedom that it leaves (or None), ``strength``, the one number of all that, and ``p_value``.
     best_guess_ : SimilarityTransformation or None
         The best motion that was found, sure or not, as it came from the search.
     runner_up_ : RunnerUp or None
@@ -205,11 +204,11 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 judgement = judged(self._as_motion(claim), finding)
                 finding = judgement.finding
             with clock("judge"):
-                self._rival, self._aside = self._doubts(finding.scale * first, second, finding)
+                self._rival, self._aside = self._doubts(finding)
             self._answer(finding, judgement)
             if self.success_:
                 with clock("refine"):
-                    self._refine(finding.scale * first, second, finding)
+                    self._refine(finding)
         self.seconds_, self.judged_ = clock.seconds, claim
         self.off_by_ = None if claim is None else self._off_by(claim)
         self.why_not_ = None if self.success_ else self._why_not((first, second), finding.opinions, judgement)
@@ -260,14 +259,12 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self._scale *= finding.scale
         return source, target, finding
 
-    def _doubts(
-        self, source: FloatArray, target: FloatArray, finding: Finding
-    ) -> tuple[Opinion | None, Opinion | None]:
+    def _doubts(self, finding: Finding) -> tuple[Opinion | None, Opinion | None]:
         """What rivals the first motion, if that looks sure; and what was set aside though more speaks for it."""
         log_sure, opinions = float(np.log(_SURE)), finding.opinions
         if not opinions or opinions[0].log_p_value > log_sure:
             return None, None
-        look = FineLook((Grid.of(source, target, _REFINED), finding.views.grid), self.model == "similarity")
+        look = FineLook((finding.views.coarser, finding.views.grid), self.model == "similarity")
         return rival_of(opinions, look, log_sure), set_aside(opinions)
 
     def _answer(self, finding: Finding, judgement: Judgement | None) -> None:
@@ -298,10 +295,10 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         x, y = level.ends
         self.matches_ = x / self._scale + self._origins[0], y + self._origins[1]
 
-    def _refine(self, source: FloatArray, target: FloatArray, finding: Finding) -> None:
+    def _refine(self, finding: Finding) -> None:
         """Improve the motion on finer points, and say how far it may be off."""
         best, levels, free_scale = finding.opinions[0], finding.levels, self.model == "similarity"
-        grids = Grid.of(source, target, _REFINED), finding.views.grid
+        grids = finding.views.coarser, finding.views.grid
         motion, surfaces, self.noise_bound_ = polish(grids, best.motion, free_scale=free_scale)
         some = levels[0].source.points
         self.refinement_ = float(np.sqrt(((motion(some) - best.motion(some)) ** 2).sum(axis=1).mean()))
