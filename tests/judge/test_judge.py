@@ -9,7 +9,7 @@ import pytest
 
 from inlier import CalibratedMatcher, Judge
 from inlier.datasets import make_gaussian_pairs
-from inlier.exceptions import ParameterError
+from inlier.exceptions import DependenceWarning, ParameterError
 from inlier.judge.side import Side, bits_for, whole_rows
 
 # which model, pairs of the fit, dimensions, share of real ones, noise
@@ -139,6 +139,18 @@ def test_two_views_and_rows_without_a_partner_have_judges_too():
     found = helped(data.X[300:600], data.Y[300:600])
     assert found.inlier_mask[right].mean() > 0.8
     assert found.inlier_mask[~right].mean() < 0.1
+
+
+def test_columns_that_stand_in_both_tables_are_left_out_here_too():
+    data = make_gaussian_pairs(n=600, d=8, inlier_fraction=0.8, noise=0.2, rng=0)
+    age = np.random.default_rng(0).normal(size=600)
+    X, Y = (np.column_stack([table[:, :3], age, table[:, 3:]]) for table in (data.X, data.Y))
+    with pytest.warns(DependenceWarning, match="Column 3 is the same in X and y"):
+        judge = CalibratedMatcher(random_state=0).fit(X[:300], Y[:300]).judge_
+    found = judge(X[300:], Y[300:])
+    assert (judge(X[300:], np.column_stack([Y[300:, :3], -age[300:], Y[300:, 4:]])).scores == found.scores).all()
+    assert found.inlier_mask[data.inlier_mask[300:]].mean() > 0.8
+    assert found.inlier_mask[~data.inlier_mask[300:]].mean() < 0.1
 
 
 def test_gaps_count_as_usual_values_and_infinity_is_refused(by_map):

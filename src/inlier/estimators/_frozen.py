@@ -83,11 +83,12 @@ def side_of(
     (first, row_map), (matrix, offset) = maps, features
     assert row_map.mean is not None
     assert row_map.linear is not None
-    whole = (row_map.scale * row_map.linear @ matrix).astype(np.float32)
+    whole = (row_map.scale * row_map.linear @ matrix).astype(np.float32)[columns]
+    mean = row_map.mean[columns]
     if first is None:
-        return Side(columns, d, row_map.mean, -1.0, nothing, whole, offset)
+        return Side(columns, d, mean, -1.0, nothing, whole, offset)
     assert first.mean is not None
-    return Side(columns, d, first.mean, first.shortest / first.scale, row_map.mean, whole, offset)
+    return Side(columns, d, first.mean[columns], first.shortest / first.scale, mean, whole, offset)
 
 
 def _views_of(scorer: PairScorer) -> list[_Compared]:

@@ -101,8 +101,7 @@ def _judges(learned: Learned) -> list[_HeldOut]:
     if learned.pairs.n_pairs >= _FEW * width and is_plain and None not in kinds:
         return [_HeldOut(fold.judge, learned.preparation, fold.rows, fold.centre, fold.unit) for fold in folds]
     kind = next((kind for kind in kinds if kind is not None), "map")
-    has_columns = learned.columns is not None and not any(some.size for some in learned.copied)
-    return _learned_without_each(learned, folds[:_REFITS], kind, has_columns=has_columns)
+    return _learned_without_each(learned, folds[:_REFITS], kind)
 
 
 def _kind_of(scorer: PairScorer) -> str | None:
@@ -113,7 +112,7 @@ def _kind_of(scorer: PairScorer) -> str | None:
     return next((name for of, name in names.items() if isinstance(scorer, of)), None)
 
 
-def _learned_without_each(learned: Learned, folds: list[Fold], kind: str, *, has_columns: bool) -> list[_HeldOut]:
+def _learned_without_each(learned: Learned, folds: list[Fold], kind: str) -> list[_HeldOut]:
     """Prepare rows and learn, from all pairs but those of a fold, for each of some folds."""
     rng, found = check_random_state(learned.seed), []
     x, y = (without_columns(table, some) for table, some in zip(learned.tables(), learned.copied, strict=True))
@@ -126,7 +125,7 @@ def _learned_without_each(learned: Learned, folds: list[Fold], kind: str, *, has
             pairs = prepare_model_pairs(x[rows], y[rows], whiten=learned.whiten)
             every = np.arange(rows.size)
             data = PreparedPairs(pairs, labels[:, rows], prepared_rows(pairs, slice(0, rows.size)))
-            if has_columns and learned.columns is not None:
+            if learned.columns is not None:
                 learner = Learner(data, rng, kind, rows.size)
                 scorer = LearnerWithColumns(learner, pairs, learned.columns, labels[:, rows], rng).learn(every)
             else:

@@ -22,11 +22,13 @@ from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import PairMatcher, RowNames, as_named, column_names, row_labels
 from inlier.estimators._judging import judge_of
 from inlier.estimators._learned import Learned
+from inlier.estimators._mixed import Mixed
 from inlier.exceptions import DependenceWarning, ParameterError
 from inlier.judge import Judge
 from inlier.result import MatchResult
 from inlier.rows import as_table
 from inlier.rows.backend import from_host, to_host
+from inlier.rows.mixed import ColumnUse
 
 _FEW_UNLIKE = 0.25  # share of rows looked up of which nothing can be said, up to which that needs no word
 _UNLIKE = (
@@ -174,7 +176,7 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
 
     def _read_new_pairs(self, X: Any, y: Any) -> tuple[Array, Array]:
         check_is_fitted(self, "inlier_mask_")
-        table_x, table_y = self._read_new_x(X), to_host(as_table(y, "y", one_column=True))
+        table_x, table_y = self._read_new_x(X), to_host(as_table(self._y_as_numbers(y), "y", one_column=True))
         check_paired(table_x, table_y, fewest=1)
         if table_y.shape[1] != self.n_outputs_:
             raise ParameterError(
@@ -182,7 +184,14 @@ class NewPairs(TransformerMixin, PairMatcher, ABC):
             )
         return table_x, table_y
 
+    def _x_as_numbers(self, X: Any) -> Any:
+        return X
+
+    def _y_as_numbers(self, y: Any) -> Any:
+        return y
+
     def _read_new_x(self, X: Any) -> Array:
+        X = self._x_as_numbers(X)
         table = as_table(X, "X")
         validate_data(self, as_named(X, table), reset=False, skip_check_array=True)
         return to_host(table)
@@ -234,7 +243,30 @@ class LearnedMap(NewPairs):
     """What `CalibratedMatcher` can do once it has learned: the map, new pairs, partners."""
 
     _learned: Learned
+    _mixed: Mixed = Mixed()
     verdict_: Verdict
+
+    def _as_numbers(self, X: Any, y: Any, unpaired: Any) -> tuple[Any, Any, Any]:
+        """Tables of a fit with mixed columns as numbers, and rows without a partner in the same way."""
+        self._mixed = Mixed.of(X, y)
+        return self._mixed.x(X), self._mixed.y(y), self._rest_as_numbers(unpaired)
+
+    def _rest_as_numbers(self, unpaired: Any) -> Any:
+        if not isinstance(unpaired, (tuple, list)) or len(unpaired) != 2:  # which is refused where it is read
+            return unpaired
+        return self._mixed.x(unpaired[0], "unpaired X"), self._mixed.y(unpaired[1], "unpaired y")
+
+    def _x_as_numbers(self, X: Any) -> Any:
+        return self._mixed.x(X)
+
+    def _y_as_numbers(self, y: Any) -> Any:
+        return self._mixed.y(y)
+
+    @property
+    def columns_(self) -> tuple[ColumnUse, ...]:
+        """What was made of each column of frames with more than numbers; empty for tables of numbers."""
+        check_is_fitted(self, "inlier_mask_")
+        return self._mixed.uses
 
     @property
     def map_(self) -> Any:
@@ -307,6 +339,7 @@ class LearnedMap(NewPairs):
         if among is None:
             candidates, names = self._learned.candidates, _joined(self._names_y)
         else:
+            among = self._mixed.y(among, "among")
             candidates, names = np.asarray(to_host(as_table(among, "among", one_column=True)), float), row_labels(among)
         proposer = self._learned.proposer
         if proposer is None:
@@ -332,6 +365,7 @@ class LearnedMap(NewPairs):
 
     def _read_again(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Read the tables of the fit once more, as they are wherever they live; refuse others, or another order."""
+        X, y = self._mixed.x(X), self._mixed.y(y)
         table_x = as_table(X, "X", in_place=self._in_any_store)
         table_y = as_table(y, "y", one_column=True, in_place=self._in_any_store)
         n = self.inlier_mask_.shape[0]

@@ -111,8 +111,11 @@ class CalibratedMatcher(LearnedMap):
     map_ : PairMap
         The map y = ``offset`` + x ``matrix`` that the pairs agree on: orthogonal, linear or low-rank (``kind``,
         ``rank``), as held-out pairs prefer. Worked out when it, `transform` or `predict` is first asked for.
+    columns_ : tuple of (side, column, kind, n, how)
+        Of frames with more than numbers: what each column holds, and how many columns of numbers it became, or why
+        none. Empty for tables of numbers.
     n_features_in_, n_outputs_ : int
-        Number of columns of ``X`` and of ``y``.
+        Number of columns of ``X`` and of ``y``, as they are compared.
 
     Notes
     -----
@@ -184,7 +187,8 @@ class CalibratedMatcher(LearnedMap):
         Parameters
         ----------
         X : array-like of shape (n, d_x)
-            One side of the pairs.
+            One side of the pairs. Frames may also have columns of dates, of yes and no, of categories and of text:
+            ``columns_`` says what was made of each.
         y : array-like of shape (n, d_y) or (n,)
             The other side: row i is the partner of row i of ``X``.
         groups : array-like of shape (n,), optional
@@ -206,6 +210,7 @@ class CalibratedMatcher(LearnedMap):
         check_number(self.alpha, "alpha", low=0, high=0.5)
         check_flag(self.whiten, "whiten")
         check_count(self.n_folds, "n_folds", low=2)
+        X, y, unpaired = self._as_numbers(X, y, unpaired)
         given = X, y
         X, Y = self._read_pairs(X, y)
         side = read_side_information(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
@@ -413,6 +418,7 @@ class CalibratedMatcher(LearnedMap):
         if unpaired is not None:
             if learned.has_labels:
                 raise ParameterError("unpaired", "rows have no group and no stratum: fit without these.")
+            unpaired = self._rest_as_numbers(unpaired)
             rest = read_unpaired(unpaired, learned.tables(np.arange(1)))
             labels = labels_with_rest(labels, unpaired)
             rest = filled_tables(rest)

@@ -29,9 +29,9 @@ def as_plain(data: Any, name: str) -> Any:
         return np.stack([to_host(row) for row in data]) if data and is_device_array(data[0]) else data
     if _is_column(data):
         return _as_numbers(data, name, None)
-    if not _is_frame(data) or _has_numbers_alone(data):
+    if not is_frame(data) or _has_numbers_alone(data):
         return data
-    parts = [_as_numbers(column, name, label) for label, column in _columns(data)]
+    parts = [_as_numbers(column, name, label) for label, column in columns_of(data)]
     return np.column_stack(parts) if parts else data
 
 
@@ -40,9 +40,9 @@ def holds_vectors(data: Any) -> bool:
     data = _arrow_of_dataset(data)
     if _is_column(data):
         return _are_vectors(data)
-    if not _is_frame(data) or _has_numbers_alone(data):
+    if not is_frame(data) or _has_numbers_alone(data):
         return False
-    return any(_are_vectors(column) for _, column in _columns(data))
+    return any(_are_vectors(column) for _, column in columns_of(data))
 
 
 def _arrow_of_dataset(data: Any) -> Any:
@@ -84,14 +84,15 @@ def _is_arrow_column(data: Any) -> bool:
     return all(hasattr(data, name) for name in ("type", "null_count", "is_null", "to_pylist"))
 
 
-def _is_frame(data: Any) -> bool:
+def is_frame(data: Any) -> bool:
     """Whether this has columns by name: a frame of pandas or polars, a table of Arrow."""
     is_arrow = hasattr(data, "schema") and hasattr(data, "column_names") and hasattr(data, "column")
-    is_frame = hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
-    return is_arrow or (is_frame and getattr(data, "ndim", 2) == 2)
+    has_columns = hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
+    return is_arrow or (has_columns and getattr(data, "ndim", 2) == 2)
 
 
-def _columns(frame: Any) -> Iterator[tuple[Any, Any]]:
+def columns_of(frame: Any) -> Iterator[tuple[Any, Any]]:
+    """The columns of a frame, by their labels."""
     if hasattr(frame, "column_names"):
         yield from zip(frame.column_names, frame.columns, strict=True)
     elif hasattr(frame, "iloc"):
@@ -116,10 +117,13 @@ def _are_vectors(column: Any) -> bool:
         return are_lists(column.type)
     if _is_number(getattr(column, "dtype", None)):
         return False
-    return is_vector(next((entry for entry in _entries(column) if not is_missing(entry)), None))
+    return is_vector(next((entry for entry in entries_of(column) if not is_missing(entry)), None))
 
 
-def _entries(column: Any) -> Any:
+def entries_of(column: Any) -> Any:
+    """What a column of pandas, polars or Arrow holds, as an array or a list of vectors."""
+    if _is_arrow_column(column):
+        return column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     return values if values.ndim == 1 else list(values)
 
@@ -128,7 +132,7 @@ def _as_numbers(column: Any, name: str, label: Any) -> Array:
     """A column as numbers or as a table of vectors; refused by its name where it is neither."""
     try:
         if _are_vectors(column):
-            return from_arrow_lists(column) if _is_arrow_column(column) else stacked(_entries(column))
+            return from_arrow_lists(column) if _is_arrow_column(column) else stacked(entries_of(column))
     except NotVectorsError as error:
         raise ParameterError(name, f"{error}.", before=_before(label)) from None
     try:
@@ -142,7 +146,7 @@ def _plain_numbers(column: Any) -> Array:
     if _is_arrow_column(column):
         values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
     else:
-        values = _entries(column)
+        values = entries_of(column)
     if values.dtype.kind in "mM":  # which would count as nanoseconds
         raise TypeError
     if values.dtype.kind in "OUST":
@@ -155,7 +159,7 @@ def _before(label: Any) -> str:
 
 
 def _not_numbers(column: Any, label: Any) -> str:
-    entries = column.to_pylist() if _is_arrow_column(column) else _entries(column)
+    entries = column.to_pylist() if _is_arrow_column(column) else entries_of(column)
     example = str(next((entry for entry in entries if not is_missing(entry)), "nothing"))
     shown = example if len(example) <= 40 else f"{example[:40]}..."
     cure = "Convert them to numbers first."
