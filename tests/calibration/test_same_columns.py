@@ -76,8 +76,8 @@ def test_columns_are_found_by_their_names():
 @pytest.mark.parametrize("seed", range(3))
 def test_unrelated_columns_of_the_same_name_are_not_believed(seed):
     X, Y, _ = genes_and_proteins(60, seed, related=False)
-    matcher = CalibratedMatcher(alpha=0.05, random_state=0, same_columns=True).fit(X, Y)
-    assert not matcher.inlier_mask_.any()
+    matcher = CalibratedMatcher(alpha=0.01, random_state=0, same_columns=True).fit(X, Y)
+    assert not matcher.inlier_mask_.any()  # one draw in a hundred may
 
 
 def test_what_cannot_correspond_is_refused():
