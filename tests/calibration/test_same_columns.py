@@ -27,7 +27,6 @@ def genes_and_proteins(n, seed, n_columns=300, n_wrong=7, related=True):
     return X * rng.uniform(0.1, 10, n_columns), Y + 100, right
 
 
-@pytest.mark.filterwarnings("ignore:.*transpose both tables")
 @pytest.mark.parametrize("n", [60, 120])
 def test_wrong_rows_are_the_lowest_where_columns_correspond(n):
     X, Y, right = genes_and_proteins(n, seed=n)
@@ -57,7 +56,6 @@ def test_wrong_rows_are_suspects(seed, promise):
     promise("wrong rows that are no suspects", int((~suspects & ~right).sum()), 7, 1 / 7)
 
 
-@pytest.mark.filterwarnings("ignore:.*transpose both tables")
 def test_columns_are_found_by_their_names():
     pandas = pytest.importorskip("pandas")
     X, Y, right = genes_and_proteins(60, seed=1)
@@ -79,7 +77,7 @@ def test_columns_are_found_by_their_names():
 def test_unrelated_columns_of_the_same_name_are_not_believed(seed):
     X, Y, _ = genes_and_proteins(60, seed, related=False)
     matcher = CalibratedMatcher(alpha=0.01, random_state=0, same_columns=True).fit(X, Y)
-    assert not matcher.inlier_mask_.any()
+    assert not matcher.inlier_mask_.any()  # one draw in a hundred may
 
 
 def test_what_cannot_correspond_is_refused():

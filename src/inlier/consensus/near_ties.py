@@ -2,12 +2,12 @@
 
 Let u be the distance of a row to its own partner over that to the nearest other. Partners do not know who is nearest,
 so nothing happens at u = 1. Pairs that were chosen by nearness end there, like off a cliff. In d dimensions the nearest
-of strangers has log u = -t with density d exp(-d t), so that a stretch of 2 / d holds most of them. How many dimensions
-count is read off the others, whose k-th and next are 1 / (k d) apart, in logarithms. Let A, B and C be the numbers of
-pairs with log u in the two such stretches below 0 and in the one above. Where the density is smooth, and falls as B / A
-says or not at all, C is B min(1, B / A), and half of that where its fall is steepening. Where rows stand on a grid, or
-keep apart, it is not smooth; but then it has the same cliff if the distances to partners are dealt anew among the rows.
-A C far below what both explanations allow is a sign.
+of strangers has log u = -t with density d exp(-d t), so that a stretch of 2 / d holds most of them. 1 / d is told by
+how distances to the nearest others grow (Levina and Bickel): columns may be many and directions few, and beside a large
+table a small one is a point. Let A, B and C be the numbers of pairs with log u in the two such stretches below 0 and in
+the one above. Where the density is smooth, and falls as B / A says or not at all, C is B min(1, B / A), and half of
+that where its fall is steepening. Where rows stand on a grid, or keep apart, it is not smooth; but then it has the same
+cliff if the distances to partners are dealt anew among the rows. A C far below what both explanations allow is a sign.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from inlier._typing import FloatArray
 
-_STRETCH = 2.0  # over the dimensions: of log u
-_NEAR, _FAR = 3, 9  # others that tell how many count: whether the own was the nearest hardly matters there
+_STRETCH = 2.0  # over the dimension: of log u
+_NEIGHBOURS = 10  # that tell the dimension
 _STEEPENING = 0.5
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
@@ -34,16 +34,17 @@ class NearTies(NamedTuple):
     chance: float  # of so few lost, for pairs that were not chosen
 
 
-def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray) -> NearTies:
+def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray, power: int = 2) -> NearTies:
     """Count how many near ties own partners win against the nearest other point, and how many they lose."""
-    to_own = np.linalg.norm(x - own, axis=1)
-    nearest = NearestNeighbors(n_neighbors=_FAR + 1).fit(everyone).kneighbors(x)[0]
+    to_own = np.linalg.norm(x - own, ord=power, axis=1)
+    k = min(_NEIGHBOURS, len(everyone) - 1)
+    nearest = NearestNeighbors(n_neighbors=k + 1, p=power).fit(everyone).kneighbors(x)[0]
     is_own = np.abs(nearest - to_own[:, None]) <= _SAME * (1 + to_own[:, None])
-    is_own[:, -1] |= ~is_own.any(axis=1)  # where it is farther than all of them
-    others = np.sort(np.where(np.arange(_FAR + 1) == is_own.argmax(axis=1)[:, None], np.inf, nearest), axis=1)[:, :-1]
-    own, others = (np.log(np.maximum(distance, 1e-300)) for distance in (to_own, others))
-    dimensions = (1 / np.arange(_NEAR, _FAR)).sum() / max(np.mean(others[:, -1] - others[:, _NEAR - 1]), 1e-300)
-    other, at = others[:, 0], np.arange(-2, 2) * _STRETCH / dimensions
+    is_own[:, -1] |= ~is_own.any(axis=1)  # where own is farther than those, one too many was asked for
+    others = nearest[np.arange(k + 1) != np.argmax(is_own, axis=1)[:, None]].reshape(-1, k)
+    own, others = (np.log(np.maximum(distances, 1e-300)) for distances in (to_own, others))
+    other, inverse_dimension = others[:, 0], float(np.median(np.mean(others[:, -1:] - others[:, :-1], axis=1)))
+    at = np.arange(-2, 2) * _STRETCH * inverse_dimension
     above = _above(np.sort(own - other), at)
     before, won, lost = above[:-1] - above[1:]
     dealt_above = _above(np.sort(own), other[:, None] + at).sum(axis=0)

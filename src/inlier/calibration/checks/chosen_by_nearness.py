@@ -1,7 +1,10 @@
 """Were the pairs chosen because they are near each other in the very columns that judge them? Then nothing is told.
 
-The sign is that of `inlier.consensus.near_ties`. A chooser may have used the columns as they are, in units of their
-spread, without what they share, their angles, or the columns after a rotation: all are asked.
+The sign is that of `inlier.consensus.near_ties`.
+
+A chooser may have used the columns as they are, their logarithms, in units of their spread, without what they share,
+their angles, sums of differences instead of squares, or the columns after a rotation: all are asked. A rotation of
+many columns is learned from some of the pairs and asked about others: it brings its own together.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from inlier.consensus.near_ties import NearTies, near_ties
 
 _SURE = 0.02  # chance of so few ties lost, from which on it is said
 _MOST, _PAIRINGS = 2_000, 20_000_000  # likely pairs that are looked at, and these times all rows
+_SUMS = 100_000_000  # differences of numbers, each with each: more take too long to be added up
 _FEWEST = 20
+_AMPLE, _PARTS = 2.5, 10  # pairs over squared dimension: the pull is a tenth of a stretch; parts of fewer pairs
 _LIKELY = 0.5  # q-value up to which a pair is
 CHOSEN = "chosen because they are near"
 WARNING = (
@@ -33,34 +38,52 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     rows = rng.permutation(np.flatnonzero(likely))[: min(_MOST, _PAIRINGS // len(X))]
     if rows.size < _FEWEST or X.shape[1] != Y.shape[1]:
         return None
-    tables = ((x[rows], y[rows], np.unique(y, axis=0)) for x, y in _as_chosen(X, Y, rows))
-    found = [near_ties(*some) for some in tables if len(some[-1]) >= _FEWEST]
-    if not found:
+    if len(np.unique(Y, axis=0)) < _FEWEST:
         return None
-    ties = min(found, key=lambda one: one.chance)
-    chance = min(1.0, len(found) * ties.chance)
-    return ties._replace(chance=chance) if chance <= _SURE else None
+    found = [near_ties(x, y[rows], np.unique(y, axis=0), power) for x, y, power in _as_chosen(X, Y, rows)]
+    turned, *others = (1 / max(ties.chance, 1e-300) for ties in found)
+    chance = 2 / (turned + float(np.mean(others)))  # harmonic mean; the rotation counts as much as all the others
+    return min(found, key=lambda ties: ties.chance)._replace(chance=chance) if chance <= _SURE else None
 
 
-def _as_chosen(X: Array, Y: Array, rows: Array) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Both tables in the coordinates that a chooser may have used."""
+def _as_chosen(X: Array, Y: Array, rows: Array) -> Iterator[tuple[FloatArray, FloatArray, int]]:
+    """Some rows of X, and all of Y, in the coordinates that a chooser may have used; and the power of differences."""
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
-    yield x, y
-    mean_x, mean_y = x[rows].mean(axis=0), y[rows].mean(axis=0)
-    turn, _ = orthogonal_procrustes(x[rows] - mean_x, y[rows] - mean_y)
-    yield (x - mean_x) @ turn + mean_y, y
-    of_x, of_y = ((table - table.mean(axis=0)) / np.maximum(table.std(axis=0), 1e-300) for table in (x, y))
-    yield of_x, of_y
+    yield _turned(x[rows], y[rows]), y, 2
+    in_spreads = [(table - table.mean(axis=0)) / np.maximum(table.std(axis=0), 1e-300) for table in (x, y)]
     apart = _whitening(np.concatenate([x, y]))
-    yield x @ apart, y @ apart
-    length_x, length_y = (np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-300) for table in (x, y))
-    yield x / length_x, y / length_y
+    angles = [table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-300) for table in (x, y)]
+    for of_x, of_y in ((x, y), in_spreads):
+        yield of_x[rows], of_y, 2
+        if rows.size * y.size <= _SUMS:
+            yield of_x[rows], of_y, 1
+    yield x[rows] @ apart, y @ apart, 2
+    yield angles[0][rows], angles[1], 2
+    if min(x.min(), y.min()) > 0:
+        yield np.log(x[rows]), np.log(y), 2
+
+
+def _turned(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Rows of x in the coordinates of y, by the rotation that fits them best; of few rows, each part by the others.
+
+    A rotation brings the n pairs that it was learned from nearer by d / 2 n of their distance.
+    """
+    n, d = x.shape
+    turned, part = np.empty_like(x), np.arange(n) % (1 if n >= _AMPLE * d**2 else _PARTS)
+    for k in range(int(part.max()) + 1):
+        learned = (part != k) | (part.max() == 0)
+        mean_x, mean_y = x[learned].mean(axis=0), y[learned].mean(axis=0)
+        turn, _ = orthogonal_procrustes(x[learned] - mean_x, y[learned] - mean_y)
+        turned[part == k] = (x[part == k] - mean_x) @ turn + mean_y
+    return turned
 
 
 def _whitening(table: FloatArray) -> FloatArray:
     """What takes the covariance of a table away."""
-    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(table.T)))
-    return vectors / np.sqrt(np.maximum(values, max(values.max(), 1e-300) * 1e-12))
+    spread = np.maximum(table.std(axis=0), 1e-300)  # columns in other units would drown in rounding
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov((table / spread).T)))
+    whitening: FloatArray = vectors / spread[:, None] / np.sqrt(np.maximum(values, max(values.max(), 1e-300) * 1e-12))
+    return whitening
 
 
 def check(verdict: Verdict, X: Array, Y: Array, rng: np.random.RandomState) -> Verdict:
