@@ -4,8 +4,8 @@ Where mistakes are independent of each other, the false alarms of the search say
 other explanation is asked, the same way each time: what does it give without any motion?
 
 - *Places* (`places`): pairs that say one and the same thing count once.
-- *Clumps* (`clumps`): where neighbours here are matched to neighbours there, maps are looked for among pairs that are no
-  joint neighbours of each other too, and the one with the least likely support is taken.
+- *Clumps* (`clumps`): where neighbours here are matched to neighbours there, maps are looked for among pairs that are
+  no joint neighbours of each other too, and the one with the least likely support is taken.
 - *An order of rows* (`order`): a search among rows that are re-paired by whole stretches finds what order alone gives.
 - *Another motion*: one that is sure by itself, among the pairs that do not follow the first, and has as many places but
   for luck, is a tie: neither is sure.

@@ -1,7 +1,7 @@
 """Were the pairs chosen because they are near each other in the very columns that judge them? Then nothing is told.
 
-The sign is that of `consensus.near_ties`. A chooser may have used the columns as they are, in units of their spread, without what they share, their angles, or the
-columns after a rotation: all are asked.
+The sign is that of `consensus.near_ties`. A chooser may have used the columns as they are, in units of their spread,
+without what they share, their angles, or the columns after a rotation: all are asked.
 """
 
 from __future__ import annotations
