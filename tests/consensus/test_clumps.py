@@ -4,21 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial import cKDTree
 
 from inlier.consensus.clumps import (
     _COMPARED,
     JointNeighbours,
     _members,
-    _towards_own,
-    are_nearest_neighbours,
     cell_side,
     cells,
     clump_length,
     error_length,
-    folds_of_blocks,
     looks_clumped,
-    repetition,
 )
 
 
@@ -83,27 +78,6 @@ def test_points_that_are_all_one_have_no_length():
     assert not looks_clumped(one, one, np.random.default_rng(0))
 
 
-def test_corners_of_other_windows_repeat_what_independent_mistakes_and_clumps_do_not():
-    rng, every = np.random.default_rng(0), np.ones(600)
-    corner = rng.integers(4, size=600)
-    X, Y = (
-        np.stack(
-            [rng.integers(8, size=600) + 0.5 * (corner % 2), rng.integers(5, size=600) + 0.6 * (corner // 2)], axis=1
-        )
-        for _ in range(2)
-    )
-    assert 4 < repetition(X, Y, every, 0.01, 0.02, 0.02, rng) < 9
-    assert repetition(X, rng.permutation(Y), every, 0.01, 0.02, 0.02, rng) < 1.2
-    X, Y = spots(rng, 30, n=600)
-    assert repetition(X, Y, JointNeighbours.within(X, Y, 0.04).votes(), 0.05, 0.2, 0.2, rng) < 1.5
-
-
-def test_where_hardly_any_mistake_is_left_nothing_repeats():
-    for n in (0, 1, 2):
-        points = np.zeros((n, 3))
-        assert repetition(points, points + 1.0, np.ones(n), 0.1, 0.2, 0.3, np.random.default_rng(0)) == 1.0
-
-
 @given(st.integers(0, 2**32 - 1), st.floats(0.05, 1.5))
 def test_joint_neighbours_are_those_near_on_both_sides(seed, reach):
     rng = np.random.default_rng(seed)
@@ -136,16 +110,6 @@ def test_separated_pairs_are_no_neighbours_and_none_can_be_added(seed, reach):
 def test_a_clump_has_one_vote():
     X = np.repeat(np.arange(5.0), 7)[:, None] * 10
     assert JointNeighbours.within(X, X, 1.0).votes().sum() == pytest.approx(5)
-
-
-def test_folds_hold_whole_blocks_and_about_as_many_pairs_each():
-    rng = np.random.default_rng(0)
-    X = rng.random((4000, 3))
-    fold = folds_of_blocks(X, 0.15, 8, rng)
-    assert np.bincount(fold).min() > 400
-    neighbour = np.argsort(np.linalg.norm(X[:50, None] - X, axis=2), axis=1)[:, 1]
-    assert (fold[:50] == fold[neighbour]).mean() > 0.5  # 1/8 for folds of single pairs
-    assert (folds_of_blocks(X, 100.0, 8, np.random.default_rng(3)) < 8).all()
 
 
 @pytest.mark.parametrize("n", [2, 3, 250, 2000])
@@ -236,47 +200,3 @@ def test_cells_hold_neighbours(d):
     assert together[apart < 0.02].mean() > 0.8
     assert set(numbers) == set(range(numbers.max() + 1))
     assert not np.array_equal(numbers, cells(points, 0.3, np.random.default_rng(1)))
-
-
-def by_proximity(seed, d, n=600):
-    """For each point of a ball the nearest one of a box, after a turn and a shift."""
-    rng = np.random.default_rng(seed)
-    ball, box = rng.normal(size=(n, d)), rng.random((n, d)) * np.arange(1, d + 1)
-    X = ball / np.linalg.norm(ball, axis=1, keepdims=True)
-    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    return X, box[cKDTree(box).query(X @ turn.T + box.mean(axis=0) + 0.2)[1]]
-
-
-@pytest.mark.parametrize("d", [2, 3])
-def test_pairs_made_by_proximity_are_told_whatever_map_made_them(d):
-    assert sum(are_nearest_neighbours(*by_proximity(seed, d)) for seed in range(20)) >= 19
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0])
-def test_right_pairs_that_share_points_are_not_called_made_by_proximity(noise):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        points = rng.random((600, 3))
-        spacing = np.median(cKDTree(points).query(points, k=2)[0][:, 1])
-        Y = points[rng.integers(600, size=600)]
-        X = Y @ np.diag([1.0, -1.0, -1.0]) + noise * spacing * rng.normal(size=Y.shape) / np.sqrt(3)
-        assert not are_nearest_neighbours(X, Y)
-        X[::3] = rng.random((200, 3))
-        assert not are_nearest_neighbours(X, Y)
-
-
-def test_a_round_moves_images_onto_the_bisector_as_a_plain_fit_says():
-    rng = np.random.default_rng(0)
-    x, aside, excess = np.hstack([rng.normal(size=(40, 2)), np.ones((40, 1))]), rng.normal(size=(40, 2)), rng.random(40)
-    wrong = rng.random(40) < 0.5
-    normals, lengths = aside / np.linalg.norm(aside, axis=1, keepdims=True), np.linalg.norm(aside, axis=1)
-    rows = [np.outer(a, n).ravel() for a, n in zip(x[wrong], normals[wrong], strict=True)]
-    wanted = excess[wrong] / (2 * lengths[wrong])
-    expected = np.linalg.lstsq(np.array(rows), wanted, rcond=None)[0].reshape(3, 2)
-    np.testing.assert_allclose(_towards_own(x, aside, excess, wrong), expected, rtol=0.1, atol=0.01)
-
-
-def test_what_no_two_share_or_all_share_is_not_called_made_by_proximity():
-    X = np.random.default_rng(0).random((100, 3))
-    assert not are_nearest_neighbours(X, X)
-    assert not are_nearest_neighbours(X, np.ones((100, 3)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,9 +11,7 @@ from inlier.consensus.clumps import (
     cells,
     clump_length,
     error_length,
-    folds_of_blocks,
     looks_clumped,
-    repetition,
 )
 
 SHELLS = [2.0 ** (k / 2) for k in range(-16, 3)]  # of the spread
@@ -134,60 +130,6 @@ def test_a_glance_is_at_the_first_250_pairs():
     X[:250], Y[:250] = rng.random((2, 250, 2))
     assert not looks_clumped(X, Y, np.random.default_rng(1))
     assert looks_clumped(X[::-1], Y[::-1], np.random.default_rng(1))
-
-
-def slow_share(images, Y, votes, reach, clear, apart):
-    """Share of the pairs of pairs with long steps, by their votes, whose steps coincide and whose images do not."""
-    together = total = 0.0
-    far = [i for i in range(len(Y)) if np.linalg.norm(Y[i] - images[i]) > clear]
-    for i, j in itertools.combinations(far, 2):
-        total += votes[i] * votes[j]
-        steps_coincide = np.linalg.norm((Y[i] - images[i]) - (Y[j] - images[j])) <= reach
-        if steps_coincide and np.linalg.norm(images[i] - images[j]) > apart:
-            together += votes[i] * votes[j]
-    return together / total
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_repetition_is_that_of_all_pairs_of_pairs(seed):
-    """Steps on a grid, some of them short; the reach is doubled until ten re-pairings are expected to coincide."""
-    rng = np.random.default_rng(seed)
-    kind, votes = rng.integers(2, size=90), rng.random(90)
-    images, Y = (rng.integers(6, size=(90, 2)) + 0.3 * kind[:, None] + 0.01 * rng.random((90, 2)) for _ in range(2))
-    reach, clear, apart = 0.01 / 2**seed, 0.7, 1.1
-    far = np.flatnonzero(np.linalg.norm(Y - images, axis=1) > clear)
-    rng = np.random.default_rng(seed)
-    some = rng.permutation(far)
-    orders = [rng.permutation(some.size) for _ in range(8)]
-    x, y, v, n_two = images[some], Y[some], votes[some], some.size * (some.size - 1) / 2
-    for reach_now in (reach, 2 * reach, 4 * reach, 8 * reach):
-        share = np.mean([slow_share(x, y[order], v, reach_now, clear, apart) for order in orders])
-        if n_two * share >= 10:
-            break
-    else:
-        reach_now = 16 * reach
-    seen = slow_share(x, y, v, reach_now, clear, apart)
-    expected = max((n_two * seen + 0.5) / (n_two * share + 0.5), 1.0)
-    found = repetition(images, Y, votes, reach, clear, apart, np.random.default_rng(seed))
-    assert found == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_blocks_are_dealt_largest_first_to_the_emptiest_fold(seed):
-    X = np.random.default_rng(seed).normal(size=(300, 2))
-    rng = np.random.default_rng(seed)
-    turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
-    shift = rng.random(2)
-    corners = [tuple(np.floor(point @ turn / 0.4 + shift)) for point in X]
-    names = sorted(set(corners))
-    sizes = np.array([corners.count(name) for name in names])
-    hurry = sizes - 0.5 * sizes.mean() * rng.random(len(names))  # a little disorder among those of about one size
-    load, fold_of = [0] * 4, {}
-    for number in sorted(range(len(names)), key=lambda k: -hurry[k]):
-        fold_of[names[number]] = load.index(min(load))
-        load[load.index(min(load))] += sizes[number]
-    found = folds_of_blocks(X, 0.4, 4, np.random.default_rng(seed))
-    np.testing.assert_array_equal(found, [fold_of[corner] for corner in corners])
 
 
 def test_a_cell_is_five_lengths_wide():

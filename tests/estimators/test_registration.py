@@ -56,7 +56,6 @@ def is_right(registration, X, linear, shift):
     return degrees(registration.transformation_.linear, linear) < 5 and off < 0.05
 
 
-@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.parametrize(
     ("n", "wrong", "placement"),
     [
@@ -122,7 +121,6 @@ def test_failure_is_an_error_with_the_evidence():
     assert caught.value.evidence.log_false_alarms > np.log(1e-3)
 
 
-@pytest.mark.filterwarnings("ignore:The transformation is sure, but")  # affine maps of the plane, now and then
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize(
     ("model", "problem", "parameters"),
@@ -217,7 +215,6 @@ def test_the_brain_is_solved_where_the_paper_errs(fraction):
     assert error_rates(data.inlier_mask, registration.inlier_mask_).overall < 0.001
 
 
-@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real putative matches are not beside this checkout")
 @pytest.mark.parametrize(
     "path",
@@ -266,7 +263,6 @@ class TestWeights:
         registration = Registration(random_state=0).fit(X, Y, sample_weight=weights)
         assert (registration.inlier_mask_[:100] == mask[:100]).mean() > 0.97
 
-    @pytest.mark.filterwarnings("ignore:The transformation is sure, but")
     def test_prior_similarity_finds_what_is_hidden_otherwise(self):
         """Forty real pairs of 20,000, hinted at by a similarity that many wrong ones share."""
         X, Y, linear, shift, mask = scan(20_000, 0.998, seed=1)
@@ -344,7 +340,6 @@ def test_wrong_pairs_have_uniform_p_values():
         assert (p <= level).mean() == pytest.approx(level, abs=5 * np.sqrt(level * (1 - level) / p.size))
 
 
-@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.parametrize(
     ("d", "model", "scale"), [(2, "rigid", 1.0), (3, "rigid", 1.0), (3, "similarity", 2.0), (2, "rotation", 1.0)]
 )
@@ -512,7 +507,6 @@ def test_it_is_not_split():
         SplitMatcher(Registration()).fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore:The transformation is sure, but")
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8])
 def test_very_few_pairs_are_answered(n):
     X, Y, *_ = scan(n, 0.0)

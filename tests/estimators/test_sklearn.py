@@ -70,7 +70,6 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore:.*pairs have a row equal to the mean")
 @pytest.mark.filterwarnings("ignore:whiten=True has nothing to compare")
 @pytest.mark.filterwarnings("ignore:. holds no negative number")
-@pytest.mark.filterwarnings("ignore:The transformation is sure, but most pairs")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)  # reports by raising

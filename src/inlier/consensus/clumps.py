@@ -44,16 +44,8 @@ _DEVIATIONS = 4.0  # of the expected number, by which a shell must exceed it
 _RE_PAIRINGS = 2  # orders of y that say what is expected
 _GLANCE, _GLANCE_LEVEL, _GLANCE_DEVIATIONS = 250, 1.25, 4.0  # pairs of a glance, and what makes them suspicious
 _WIDEST_AT_A_GLANCE = 0.36  # of the spread: joint neighbours farther apart are too many to be counted at a glance
-_CLOSE_LOOK = 2000  # pairs that the length is read off
-_LOOKED_FOR_COPIES, _SHARED = 2_000, 0.01  # points y, and the share of them that others share, for a closer look
-_MOST_IN_A_TREE, _ASKED = 100_000, 500  # points y, at most, and pairs that are asked
-_ROUNDS, _GIVEN_UP = 12, (3, 0.25)  # of fits to bisectors; after so many, the share of nearest that is hopeless
-# Share of the pairs that are nearest; distance beside that of the second nearest: half of the points that nothing joins
-# are nearer than 2^(-1/d) of it, .5 on a line, .71 in the plane and .79 in space.
-_NEARLY_ALL, _HARDLY_NEARER = 0.9, 0.5
-_RIDGE = 1e-3  # of the mean information about a coefficient
+_CLOSE_LOOK = 1_200  # pairs that the length is read off
 _TINY = float(np.finfo(np.float64).tiny)
-_REPETITION_LOOK, _REPETITION_RE_PAIRINGS, _REPETITION_REACHES = 1_200, 8, 4  # pairs, orders of y, doublings
 _COMPARED = 700  # pairs that are compared each with each; of more, every so many
 _STEPS = 30  # distances that are tried, four an octave, down from the largest there is
 _CLEARLY = 4.0  # sqrt(V): independent errors of a fit hardly get there (benchmarks/uncertainty.py)
@@ -155,110 +147,6 @@ def _joint_within(
     return within(), expected
 
 
-def repetition(
-    images: FloatArray, Y: Array, votes: FloatArray, reach: float, clear: float, apart: float, rng: np.random.Generator
-) -> float:
-    """How much more often than among re-pairings a map with another shift joins two places: 1 at least.
-
-    Above 1 where structure repeats. The corner of a window is always taken for the same corner of some window, so the
-    steps y_i - T x_i from the images are those from window to window: they coincide for pairs that lie far from each
-    other, and any one of these shifts, that of T as well, has so many times the support that independent mistakes give.
-
-    Parameters
-    ----------
-    images, Y : ndarray of shape (n, d)
-        Images T x_i of points, and their partners.
-    votes : ndarray of shape (n,)
-        How much each pair counts.
-    reach : float
-        Steps no farther apart coincide; doubled, a few times, where re-pairings hardly ever do.
-    clear : float
-        Shorter steps say nothing: they may be near misses of T itself.
-    apart : float
-        Images no farther apart say nothing: they may be of one clump.
-    rng : Generator
-        Draws the pairs that are looked at, and re-pairings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from inlier.consensus.clumps import repetition
-    >>> rng = np.random.default_rng(0)
-    >>> corner = rng.integers(2, size=600)
-    >>> X, Y = (rng.integers(20, size=(600, 2)) + 0.3 * corner[:, None] for _ in range(2))
-    >>> round(repetition(X, Y, np.ones(600), 0.01, 0.05, 0.05, rng), 1)
-    2.9
-    >>> repetition(X, rng.permutation(Y), np.ones(600), 0.01, 0.05, 0.05, rng) < 1.2
-    True
-    """
-    far = np.flatnonzero(np.linalg.norm(Y - images, axis=1) > clear)
-    some = rng.permutation(far)[:_REPETITION_LOOK]
-    images, Y, votes, n_two = images[some], Y[some], votes[some], some.size * (some.size - 1) / 2
-    orders = [rng.permutation(some.size) for _ in range(_REPETITION_RE_PAIRINGS)]
-    for _ in range(_REPETITION_REACHES):
-        share = np.mean([_coinciding(images, Y[order], votes, reach, clear, apart) for order in orders])
-        if n_two * share >= _ENOUGH_EXPECTED:
-            break
-        reach *= 2
-    seen = _coinciding(images, Y, votes, reach, clear, apart)
-    return max(float((n_two * seen + 0.5) / (n_two * share + 0.5)), 1.0)
-
-
-def _coinciding(images: FloatArray, Y: Array, votes: FloatArray, reach: float, clear: float, apart: float) -> float:
-    """Share of all pairs of pairs, each with its votes, whose steps coincide though their images are apart."""
-    steps = Y - images
-    far = np.linalg.norm(steps, axis=1) > clear
-    steps, images, votes = steps[far], images[far], votes[far]
-    i, j = cKDTree(steps).query_pairs(reach, output_type="ndarray").T
-    together = (votes[i] * votes[j])[np.linalg.norm(images[i] - images[j], axis=1) > apart].sum()
-    return float(2 * together / max(votes.sum() ** 2 - votes @ votes, _TINY))
-
-
-def are_nearest_neighbours(X: Array, Y: Array) -> bool:
-    """Whether pairs were made by taking, for each x, the y that lies nearest to its image under some map.
-
-    Such pairs support the map that made them, right or wrong. Right pairs are nearest, too, but far nearer than to any
-    other point, or not nearly all of them are, and of them no two x share one y.
-
-    Which map made them need not be known. That the image of x_i under an affine map is nearer to y_i than to another y
-    says on which side of a plane it is, their bisector: a linear inequality. So how far images are on the wrong side
-    of the planes towards their nearest y is a convex function of the map. Starting at the least squares of all pairs,
-    in each round those that are on the wrong side are to be moved onto the plane, as far as one map can.
-    """
-    some = slice(None, None, max(1, len(Y) // _LOOKED_FOR_COPIES))
-    rising = np.sort(Y[some, 0])
-    if len(Y) > _MOST_IN_A_TREE or np.count_nonzero(rising[1:] == rising[:-1]) < _SHARED * rising.size:
-        return False
-    points = np.unique(Y, axis=0)
-    if len(points) < 2:
-        return False
-    tree, some = cKDTree(points), slice(None, None, max(1, len(Y) // _ASKED))
-    x, y = (np.asarray(side[some] - side[some].mean(axis=0), dtype=np.float64) for side in (X, Y))
-    x = np.hstack([x / (np.abs(x).max() or 1.0), np.ones((len(x), 1))])
-    affine = np.linalg.lstsq(x, y, rcond=None)[0]
-    for round_ in range(_ROUNDS):
-        images = x @ affine + Y[some].mean(axis=0)
-        distance, number = tree.query(images, k=2)
-        own = np.linalg.norm(Y[some] - images, axis=1)
-        is_nearest = own <= distance[:, 0] * (1 + 1e-9)
-        if is_nearest.mean() > _NEARLY_ALL:
-            return bool(np.median(own / np.maximum(distance[:, 1], _TINY)) > _HARDLY_NEARER)
-        if round_ >= _GIVEN_UP[0] and is_nearest.mean() < _GIVEN_UP[1]:
-            break
-        affine = affine + _towards_own(x, Y[some] - points[number[:, 0]], own**2 - distance[:, 0] ** 2, ~is_nearest)
-    return False
-
-
-def _towards_own(x: FloatArray, aside: FloatArray, excess: FloatArray, wrong: Mask) -> FloatArray:
-    """Change of an affine map that moves images on the wrong side of a bisector, of normal ``aside``, onto it."""
-    length = np.linalg.norm(aside[wrong], axis=1)
-    moves = np.einsum("ni,nj->nij", x[wrong], aside[wrong] / length[:, None]).reshape(length.size, -1)
-    information = moves.T @ moves
-    information[np.diag_indices(len(information))] += _RIDGE * np.trace(information) / len(information)
-    change: FloatArray = np.linalg.solve(information, moves.T @ (excess[wrong] / (2 * length)))
-    return change.reshape(x.shape[1], -1)
-
-
 @dataclass(frozen=True, eq=False)
 class JointNeighbours:
     """Which of n pairs are near each other on both sides, and how near: the larger of the two distances."""
@@ -317,20 +205,6 @@ class JointNeighbours:
             free &= ~(stays | left.touching(stays))
             left = left.among(free)
         return kept | free
-
-
-def folds_of_blocks(X: Array, side: float, n_folds: int, rng: np.random.Generator) -> Array:
-    """Cut space into cubes, of random turn and origin, and deal them out: the fold of each point."""
-    turn = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))[0]
-    cubes = np.floor(X @ turn / side + rng.random(X.shape[1])).astype(np.int64)
-    _, block = np.unique(cubes, axis=0, return_inverse=True)
-    block = block.ravel()
-    sizes = np.bincount(block)
-    fold, load = np.empty(sizes.size, dtype=np.int64), np.zeros(n_folds)
-    for b in np.argsort(-sizes + 0.5 * sizes.mean() * rng.random(sizes.size)):  # the largest first, to the emptiest
-        fold[b] = np.argmin(load)
-        load[fold[b]] += sizes[b]
-    return fold[block]
 
 
 def cell_side(points: FloatArray, errors: FloatArray) -> float:

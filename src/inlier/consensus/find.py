@@ -4,8 +4,8 @@ Where mistakes are independent of each other, the false alarms of the search say
 other explanation is asked, the same way each time: what does it give without any motion?
 
 - *Places* (`places`): pairs that say one and the same thing count once.
-- *Clumps* (`clumps`): where neighbours here are matched to neighbours there, maps are looked for among pairs that are no
-  joint neighbours of each other too, and the one with the least likely support is taken.
+- *Clumps* (`clumps`): where neighbours here are matched to neighbours there, maps are looked for among pairs that are
+  no joint neighbours of each other too, and the one with the least likely support is taken.
 - *An order of rows* (`order`): a search among rows that are re-paired by whole stretches finds what order alone gives.
 - *Another motion*: one that is sure by itself, among the pairs that do not follow the first, and has as many places but
   for luck, is a tie: neither is sure.
@@ -45,7 +45,7 @@ _ONE_VOTE = (
     0.15  # of the length up to which mistakes come together: joint neighbours within share a vote in the last fit
 )
 _THINNED = (0.2, 0.35)  # of that length: separations of the pairs that are searched too
-_SAME = 4.0, 2.0  # bounds, and lengths of clumps: root mean square distance of images, up to which a map is the same
+_SAME = 4.0  # bounds: root mean square distance of images, up to which a map is the same
 _OF_AN_ORDER = 1_000  # rows that are re-paired by stretches
 _BEYOND_ORDER = 3.0  # times the evidence that order alone gives, which a motion must have
 _TIE = 3.0  # standard deviations by which a motion must be ahead of another one
@@ -205,8 +205,8 @@ def _by_another(certainty: Certainty, best: Support, places: Places, setting: Se
     others = pairs.take(rng.permutation(far)[: max(enough, _FEWEST_FAR)])
     for maps, bound in _found_among(places, others, rng):
         second = places.best_support(maps, bound)
-        same = max(_SAME[0] * best.bound, _SAME[1] * places.length)
-        if not second.is_sure or _gap(best, second, pairs) <= same or second.n_places < _SAME_ORDER * best.n_places:
+        is_same = _gap(best, second, pairs) <= _SAME * best.bound
+        if not second.is_sure or is_same or second.n_places < _SAME_ORDER * best.n_places:
             continue
         certainty = replace(certainty, runner_up=(second.map, float(second.n_places)))
         if not best.beats(second, _TIE):

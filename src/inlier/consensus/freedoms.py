@@ -18,26 +18,26 @@ slide as many? Else the motion is not sure in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from inlier._typing import Array, FloatArray, Mask
+from inlier._typing import Array, FloatArray
 from inlier.consensus.evidence import MOST_FALSE_ALARMS
-from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.places import Places, Support, log_binomial_tail
 
 _TRIED = 40  # lines, planes and axes, each, and other turns and slides
 _LOOKED_AT = 800  # pairs
-_RE_PAIRED = 4_000  # pairs that show what strangers do
+_RE_PAIRED, _RE_PAIRED_AGAIN = 4_000, 100_000  # pairs that show what strangers do, for each and for the one asked about
+_FEWEST = 40  # pairs that do not follow the motion
 _CLEARLY = -20.0  # logarithm of the chance of so many followers, for a freedom to be asked about
 _AHEAD = 3.0  # standard deviations by which a motion must be ahead of another turn or slide of it
 _OPEN = 0.5  # of the range that strangers have, from which on nothing is known in a freedom
-_MIDDLE = (5, 95)  # per cent of the followers, whose range it is
+_MOST = 95  # per cent of the followers, whose range it is
 _TINY = 1e-300
 
-Follows = Callable[[FloatArray, FloatArray], FloatArray]  # images and partners -> how far off they are
+_Pairs = tuple[FloatArray, FloatArray]  # images of points, and their partners
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,50 +120,47 @@ class _Family:
 
 def find_freedom(places: Places, support: Support, rng: np.random.Generator) -> Freedom | None:
     """The freedom in which a motion in space is not sure; None where it is sure in all."""
-    pairs, bound = places.one_a_place(2 * support.bound), support.bound
-    if pairs.n_pairs > _LOOKED_AT:
-        pairs = pairs.take(rng.permutation(pairs.n_pairs)[:_LOOKED_AT])
-    images, partners = _images(pairs, support), pairs.y.T
+    bound, pairs = support.bound, places.one_a_place(2 * support.bound)
+    images, partners = pairs.x.T @ support.map.linear[0].T + support.map.shift[0], pairs.y.T
     is_near = np.linalg.norm(partners - images, axis=1) <= bound
     far = np.flatnonzero(~is_near)
-    if len(pairs.x) != 3 or len(pairs.y) != 3 or far.size < max(_TRIED, np.count_nonzero(is_near)):
+    if not len(pairs.x) == len(pairs.y) == 3 or far.size < max(_FEWEST, np.count_nonzero(is_near)):
         return None
-    strangers = _re_paired(images, partners, rng)
-    asked = _most_followed(images[far], partners[far], strangers, bound, rng)
+    some = rng.permutation(far)[:_LOOKED_AT]
+    asked = _most_followed((images[some], partners[some]), _re_paired(images, partners, _RE_PAIRED, rng), bound, rng)
     if asked is None:
         return None
     follows = asked.off(images, partners) <= bound
-    if _is_sure(places, support, asked, (images[follows], partners[follows]), strangers, is_near[follows], rng):
+    followers = images[follows], partners[follows]
+    strangers = _following(asked, _re_paired(images, partners, _RE_PAIRED_AGAIN, rng), bound)
+    if _is_sure(places, support, asked, followers, strangers, rng):
         return None
-    followers = follows & ~is_near
-    reach, of_strangers = (
-        _range(asked.extents(*some))
-        for some in ((images[followers], partners[followers]), _following(asked, strangers, bound))
-    )
-    return Freedom(asked.kind, asked.direction, asked.point, reach, bool(reach > _OPEN * of_strangers))
+    others = _far_ones(*followers, bound)
+    reach, of_strangers = (float(np.percentile(np.abs(asked.extents(*pair)), _MOST)) for pair in (others, strangers))
+    return Freedom(asked.kind, asked.direction, asked.point, reach, reach > _OPEN * of_strangers)
 
 
 def _is_sure(
     places: Places,
     support: Support,
     asked: _Family,
-    followers: tuple[FloatArray, FloatArray],
-    strangers: tuple[FloatArray, FloatArray],
-    is_near: Mask,
+    followers: _Pairs,
+    strangers: _Pairs,
     rng: np.random.Generator,
 ) -> bool:
     """Whether so many followers are at one place of the freedom that chance, which knows it, would not have them."""
-    images, partners = followers
-    n, k, bound = len(images), int(np.count_nonzero(is_near)), support.bound
-    here, there = _following(asked, strangers, bound)
-    at_one = np.count_nonzero(np.linalg.norm(there - here, axis=1) <= bound)
-    by_chance = (at_one + 1) / (len(here) + 1)
-    if places.log_chance(k, n, by_chance, math.log(n)) > math.log(MOST_FALSE_ALARMS):
+    bound, n = support.bound, len(followers[0])
+    k = n - len(_far_ones(*followers, bound)[0])
+    at_one = len(strangers[0]) - len(_far_ones(*strangers, bound)[0])
+    by_chance = (at_one + 1) / (len(strangers[0]) + 1)
+    s = places.model.fewest_pairs
+    if math.log(n) + log_binomial_tail(k - s, n, by_chance) > math.log(MOST_FALSE_ALARMS):
         return False
-    tried = rng.permutation(np.flatnonzero(~is_near))[:_TRIED]
+    images, partners = _far_ones(*followers, bound)
+    tried = rng.permutation(len(images))[:_TRIED]
     most = max(
         (
-            np.count_nonzero((np.linalg.norm(partners - others, axis=1) <= bound) & ~is_near)
+            int(np.count_nonzero(np.linalg.norm(partners - others, axis=1) <= bound))
             for others in asked.others(images, partners, tried)
         ),
         default=0,
@@ -171,40 +168,27 @@ def _is_sure(
     return k - most > _AHEAD * math.sqrt(k + most)
 
 
-def _images(pairs: ColumnPairs, support: Support) -> FloatArray:
-    images: FloatArray = pairs.x.T @ support.map.linear[0].T + support.map.shift[0]
-    return images
+def _far_ones(images: FloatArray, partners: FloatArray, bound: float) -> _Pairs:
+    far = np.linalg.norm(partners - images, axis=1) > bound
+    return images[far], partners[far]
 
 
-def _re_paired(images: FloatArray, partners: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    i, j = rng.integers(len(images), size=(2, _RE_PAIRED))
+def _re_paired(images: FloatArray, partners: FloatArray, n: int, rng: np.random.Generator) -> _Pairs:
+    i, j = rng.integers(len(images), size=(2, n))
     other = i != j
     return images[i[other]], partners[j[other]]
 
 
-def _following(
-    family: _Family, strangers: tuple[FloatArray, FloatArray], bound: float
-) -> tuple[FloatArray, FloatArray]:
-    follows = family.off(*strangers) <= bound
-    return strangers[0][follows], strangers[1][follows]
+def _following(family: _Family, pairs: _Pairs, bound: float) -> _Pairs:
+    follows = family.off(*pairs) <= bound
+    return pairs[0][follows], pairs[1][follows]
 
 
-def _range(extents: FloatArray) -> float:
-    low, high = np.percentile(np.abs(extents), _MIDDLE) if extents.size else (0.0, 0.0)
-    return float(high)
-
-
-def _most_followed(
-    images: FloatArray,
-    partners: FloatArray,
-    strangers: tuple[FloatArray, FloatArray],
-    bound: float,
-    rng: np.random.Generator,
-) -> _Family | None:
+def _most_followed(far: _Pairs, strangers: _Pairs, bound: float, rng: np.random.Generator) -> _Family | None:
     """The line, plane or axis that most pairs follow beyond chance, if they clearly do."""
-    best, lowest, n = None, _CLEARLY, len(images)
-    for family in _suggested(images, partners, rng):
-        found = int(np.count_nonzero(family.off(images, partners) <= bound))
+    best, lowest, n = None, _CLEARLY, len(far[0])
+    for family in _suggested(*far, rng):
+        found = int(np.count_nonzero(family.off(*far) <= bound))
         by_chance = (np.count_nonzero(family.off(*strangers) <= bound) + 1) / (len(strangers[0]) + 1)
         log_chance = log_binomial_tail(found, n, by_chance)
         if log_chance < lowest:

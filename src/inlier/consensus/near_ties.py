@@ -8,6 +8,11 @@ table a small one is a point. Let A, B and C be the numbers of pairs with log u 
 the one above. Where the density is smooth, and falls as B / A says or not at all, C is B min(1, B / A), and half of
 that where its fall is steepening. Where rows stand on a grid, or keep apart, it is not smooth; but then it has the same
 cliff if the distances to partners are dealt anew among the rows. A C far below what both explanations allow is a sign.
+
+After a motion, all columns are lengths and few pairs may have been chosen, so two questions are asked, of x and of
+both sides: half as wide stretches, in which a smooth density hardly bends, without the second explanation; and the wide
+ones without the half in it. Right pairs of any noise, on any surface or grid, pass both
+(`tests/consensus/test_near_ties.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from inlier._typing import FloatArray
 
-_STRETCH = 2.0  # over the dimension: of log u
+_STRETCH, _NARROW = 2.0, 1.0  # over the dimension: of log u
 _NEIGHBOURS = 10  # that tell the dimension
 _STEEPENING = 0.5
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
@@ -34,26 +39,76 @@ class NearTies(NamedTuple):
     chance: float  # of so few lost, for pairs that were not chosen
 
 
+class _Counts(NamedTuple):
+    """How many pairs have log u in each stretch, and how many if distances to partners are dealt anew."""
+
+    before: float
+    won: float
+    lost: float
+    dealt_won: float
+    dealt_lost: float
+
+    def and_of(self, other: _Counts) -> _Counts:
+        return _Counts(*(a + b for a, b in zip(self, other, strict=True)))
+
+    @property
+    def if_smooth(self) -> float:
+        """Share of ties that are lost where the density is smooth."""
+        smooth = _STEEPENING * min(1.0, (self.won + 1) / (self.before + 1))
+        return smooth / (1 + smooth)
+
+    @property
+    def if_dealt(self) -> float:
+        return self.dealt_lost / max(self.dealt_won + self.dealt_lost, 1e-300)
+
+    def ties(self, share: float) -> NearTies:
+        """The ties, and how likely so few are lost where this share would be."""
+        n = round(self.won + self.lost)
+        chance = float(binom.cdf(np.floor(self.lost), n, share)) if self.won + self.lost >= 1 else 1.0
+        return NearTies(self.won, self.lost, chance)
+
+
 def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray, power: int = 2) -> NearTies:
     """Count how many near ties own partners win against the nearest other point, and how many they lose."""
+    to_own, others = _log_distances(x, own, everyone, min(_NEIGHBOURS, len(everyone) - 1), power)
+    inverse_dimension = float(np.median(np.mean(others[:, -1:] - others[:, :-1], axis=1)))
+    counts = _counts(to_own, others[:, 0], _STRETCH * inverse_dimension)
+    return counts.ties(min(counts.if_smooth, _STEEPENING * counts.if_dealt))
+
+
+def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatArray, everyone: FloatArray) -> NearTies:
+    """Of pairs that a motion brings together: the least likely ties, of images alone and of both sides."""
+    stretches = np.array([_STRETCH, _NARROW]) / images.shape[1]
+    of_images, of_own = _log_distances(images, own, everyone, 1), _log_distances(own, images, all_images, 1)
+    here, there = ([_counts(to, others[:, 0], stretch) for stretch in stretches] for to, others in (of_images, of_own))
+    both = [a.and_of(b) for a, b in zip(here, there, strict=True)]
+    found = [
+        ties
+        for wide, narrow in (here, both)
+        for ties in (wide.ties(min(wide.if_smooth, wide.if_dealt)), narrow.ties(narrow.if_smooth))
+    ]
+    return min(found, key=lambda ties: ties.chance)
+
+
+def _log_distances(
+    x: FloatArray, own: FloatArray, everyone: FloatArray, k: int, power: int = 2
+) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of the distances to the own partner, and to the k nearest others."""
     to_own = np.linalg.norm(x - own, ord=power, axis=1)
-    k = min(_NEIGHBOURS, len(everyone) - 1)
     nearest = NearestNeighbors(n_neighbors=k + 1, p=power).fit(everyone).kneighbors(x)[0]
     is_own = np.abs(nearest - to_own[:, None]) <= _SAME * (1 + to_own[:, None])
     is_own[:, -1] |= ~is_own.any(axis=1)  # where own is farther than those, one too many was asked for
     others = nearest[np.arange(k + 1) != np.argmax(is_own, axis=1)[:, None]].reshape(-1, k)
-    own, others = (np.log(np.maximum(distances, 1e-300)) for distances in (to_own, others))
-    other, inverse_dimension = others[:, 0], float(np.median(np.mean(others[:, -1:] - others[:, :-1], axis=1)))
-    at = np.arange(-2, 2) * _STRETCH * inverse_dimension
-    above = _above(np.sort(own - other), at)
-    before, won, lost = above[:-1] - above[1:]
-    dealt_above = _above(np.sort(own), other[:, None] + at).sum(axis=0)
-    _, dealt_won, dealt_lost = (dealt_above[:-1] - dealt_above[1:]) / len(x)
-    if won + lost < 1:
-        return NearTies(won, lost, 1.0)
-    smooth = _STEEPENING * min(1.0, (won + 1) / (before + 1))
-    share = min(smooth / (1 + smooth), _STEEPENING * dealt_lost / max(dealt_won + dealt_lost, 1e-300))
-    return NearTies(won, lost, float(binom.cdf(np.floor(lost), round(won + lost), share)))
+    return np.log(np.maximum(to_own, 1e-300)), np.log(np.maximum(others, 1e-300))
+
+
+def _counts(to_own: FloatArray, to_other: FloatArray, stretch: float) -> _Counts:
+    """The counts for stretches so wide."""
+    at = np.arange(-2, 2) * stretch
+    above = _above(np.sort(to_own - to_other), at)
+    dealt = _above(np.sort(to_own), to_other[:, None] + at).sum(axis=0)
+    _, dealt_won, dealt_lost = (dealt[:-1] - dealt[1:]) / len(to_own)
+    return _Counts(*(above[:-1] - above[1:]), dealt_won, dealt_lost)
 
 
 def _above(rising: FloatArray, at: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from inlier._typing import FloatArray
 from inlier.consensus.pairs import ColumnPairs
 
 _LEVEL = 4.0  # standard errors by which steps from row to row are shorter than steps between any rows
-_SHARES = (1 / 50, 1 / 5)  # of the rows, by which one table is shifted against the other
+_SHARES = (1 / 400, 1 / 50, 1 / 5)  # of the rows, by which one table is shifted against the other
 _FEWEST = 50  # rows, for an order to be told
 
 

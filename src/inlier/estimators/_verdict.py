@@ -12,15 +12,15 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus import Certainty, Consensus
 from inlier.consensus.evidence import NearMisses
 from inlier.consensus.freedoms import Freedom
-from inlier.consensus.near_ties import NearTies, near_ties
+from inlier.consensus.near_ties import NearTies, near_ties_of_motion
 from inlier.rows.gaps import far_points
 from inlier.rows.threads import row_blocks
 from inlier.transforms import Transformation
 
 GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
-_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 20, 200_000  # accepted pairs whose near ties are counted, and points y
-_CHOSEN = 0.02  # chance of so few ties lost, from which on it is said; it is refused where a motion would be claimed
+_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 10, 200_000  # accepted pairs whose near ties are counted, and points y
+_CHOSEN = 0.05  # chance of so few ties lost, from which on nothing is claimed
 _LOW = 8  # columns up to which the nearest others are near
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
@@ -209,10 +209,10 @@ def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearT
     rows = rows[:: max(1, rows.size // _ASKED)]
     if rows.size < _FEWEST_ASKED or X.shape[1] > _LOW or len(Y) > _MOST_IN_A_TREE:
         return None
-    everyone = np.unique(Y, axis=0)
-    if len(everyone) < _FEWEST_ASKED:
+    all_images, everyone = motion(np.unique(X, axis=0)), np.unique(Y, axis=0)
+    if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
         return None
-    ties = near_ties(motion(X[rows]), Y[rows], everyone)
+    ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
     return ties if ties.chance <= _CHOSEN else None
 
 
@@ -254,8 +254,8 @@ def why_not(found: Consensus, certainty: Certainty, n: int, copies: Array | None
     if certainty.is_tie and certainty.runner_up is not None:
         return (
             f"Two {model.name} transformations are supported alike, in {certainty.n_places:.0f} and "
-            f"{certainty.runner_up[1]:.0f} places: two motions, a symmetry, a repeated pattern. Neither is sure; with "
-            f"raise_on_failure=False they are in best_guess_ and runner_up_. Leave out the pairs of one of them.{listed}"
+            f"{certainty.runner_up[1]:.0f} places: two motions, a symmetry, a repeated pattern. Neither is sure; "
+            f"with raise_on_failure=False they are in best_guess_ and runner_up_. Leave out the pairs of one.{listed}"
         )
     if certainty.free is not None:
         return (
