@@ -109,7 +109,7 @@ class Repairing:
         import numpy as np
 
         rows, rows_y, rest = pairing.rows, pairing.rows_of_y, None
-        if wanted.unmatched:
+        if wanted.unmatched or (pairing.keys is None and len(tables[0]) != len(tables[1])):
             (others, X_rest), (others_y, Y_rest) = others_of(tables[0], rows), others_of(tables[1], rows_y)
             rest = X_rest, Y_rest
             rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])
@@ -158,10 +158,10 @@ class Repairing:
         import numpy as np
 
         from inlier.io import write_table
-        from inlier.report.repair_summary import REPAIRED
+        from inlier.report.repair_summary import REPAIRED, rows_to_look_at
 
         repair, order = self.repair, list(REPAIRED)
-        rows = np.flatnonzero(repair.kind != "kept")
+        rows = rows_to_look_at(repair)
         place = np.array([order.index(kind) for kind in repair.kind[rows]], dtype=int)
         rows = rows[np.lexsort((-repair.chances[rows, 0], place))]
         of_x, of_y = (self.rows, self.rows_y) if repair.labels is None else repair.labels

@@ -138,19 +138,22 @@ class Repair:
         if not suspects + pairs[KEPT] + pairs[SLIPPED] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
         text = self._about_slips
+        gaps = int(self._gaps.sum())
+        suspects -= gaps
         if suspects:
             text += f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
             how = f"{pairs[SWAPPED]:,} swapped, {pairs[MOVED]:,} in chains or rings"
             text += f"{_count(named, 'partner is', 'partners are')} named: {how}." if named else "No partner is named."
         else:
-            text += f"None of the {n_pairs:,} rows can be said to be with a wrong partner."
-        if self.n_unpaired[0]:
+            then = " then" if self.slips else ""
+            text += f"None of the {n_pairs:,} rows can be said to be with a wrong partner{then}."
+        if self.n_unpaired[0] and not self.slips:
             have = "has one" if others[MOVED] == 1 else "have one"
             rows = _count(self.n_unpaired[0], "row", "rows")
             text += f" Of the {rows} given without a partner, {others[MOVED]:,} {have} now."
         where = "in the same stratum" if self.within_strata else "here"
-        if pairs[LOST]:
-            text += f" Of {pairs[LOST]:,} more the partner is not {where}."
+        if pairs[LOST] > gaps:
+            text += f" Of {pairs[LOST] - gaps:,} more the partner is not {where}."
         if pairs[COPY]:
             text += f" {_count(pairs[COPY], 'is a copy', 'are copies')} of another row."
         if pairs[NOT_CLEAR]:
@@ -162,6 +165,12 @@ class Repair:
         if with_gaps:
             text += f" {_count(with_gaps, 'wrong row has', 'wrong rows have')} gaps that were filled in."
         return text
+
+    @property
+    def _gaps(self) -> Mask:
+        """Rows whose partner a slip has lost."""
+        gaps: Mask = (self.kind == LOST) & np.isnan(self.chance_wrong)
+        return gaps & bool(self.slips)
 
     @property
     def _about_slips(self) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from inlier.repair.answer import COPY, LOST, MOVED, NOT_CLEAR, SWAPPED, Repair
+from inlier._typing import Array
+from inlier.repair.answer import COPY, LOST, MOVED, NOT_CLEAR, SLIPPED, SWAPPED, Repair
+from inlier.repair.slips.slip import Slip
 
 REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
     SWAPPED: "its partner stands in another row, and the partner of that row in this one",
@@ -17,13 +19,35 @@ REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
 }
 
 
+def rows_to_look_at(repair: Repair) -> Array:
+    """Rows that are not kept, nor where a slip that is told as a whole has put them."""
+    return np.flatnonzero(~np.isin(repair.kind, ("kept", SLIPPED)))
+
+
+def slip_to_dict(slip: Slip, labels: Any) -> dict[str, Any]:
+    """A slip, its sentence with it; rows by their numbers and labels."""
+    return {
+        "kind": slip.kind,
+        "from": str(labels[slip.start]),
+        "to": str(labels[slip.stop - 1]),
+        "start": slip.start,
+        "stop": slip.stop,
+        "amount": slip.amount,
+        "changed_by": slip.changed_by,
+        "p_value": slip.p_value,
+        "n_explained": slip.n_explained,
+        "unsure": list(slip.unsure),
+        "text": slip.text(labels),
+    }
+
+
 def repair_to_dict(repair: Repair) -> dict[str, Any]:
     """What a repair says, and of each row that is not kept who it is and with whom it belongs, those with names first.
 
     Rows are called by their labels; None stands for nobody.
     """
     order = {kind: place for place, kind in enumerate(REPAIRED)}
-    rows = np.flatnonzero(repair.kind != "kept")
+    rows = rows_to_look_at(repair)
     kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
     rows = rows[np.lexsort((-repair.chances[rows, 0], repair.q_values[rows], kinds))]
     of_x, of_y = repair.labels or (np.arange(repair.kind.size), np.arange(repair.n_rows_y))
@@ -36,6 +60,7 @@ def repair_to_dict(repair: Repair) -> dict[str, Any]:
         "alpha": repair.alpha,
         "n_suspects": int(repair.suspects.sum()),
         "chains": repair.chains,
+        "slips": [slip_to_dict(slip, of_x) for slip in repair.slips],
         "left_over": [str(of_y[row]) for row in repair.left_over],
         "rows": [
             {
