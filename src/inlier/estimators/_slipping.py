@@ -20,7 +20,7 @@ from inlier.estimators._repairing import repair_pairs
 from inlier.estimators._slip_tables import Pairing, Tables
 from inlier.exceptions import ParameterError
 from inlier.repair.answer import KEPT, LOST, NOT_CLEAR, SLIPPED, Repair
-from inlier.repair.slips.evidence import Crossed
+from inlier.repair.slips.evidence import Crossed, Evidence
 from inlier.repair.slips.find import SLIPS_AT, Found, find_in_sequences, find_slips
 from inlier.repair.slips.lanes import Lanes
 from inlier.repair.slips.plates import plate_maps, read_wells, wells_of
@@ -46,11 +46,13 @@ class InStep:
 
 def put_in_step(
     matcher: Any, rest: tuple[Array, Array] | None, maps: dict[str, Array], random_state: Any
-) -> InStep | None:
-    """Look for slips, undo them, and learn again; None where there are none."""
+) -> tuple[InStep | None, int]:
+    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then."""
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
-        return None
+        return None, 0
+    if rest is not None and max(map(len, rest)) > _ALL_SHIFTS:
+        return None, 0
     tables = Tables.of(matcher, rest, check_random_state(random_state))
     n_x, n_y = len(tables.X), len(tables.Y)
     are_few = max(n_x, n_y) <= _ALL_SHIFTS
@@ -60,14 +62,14 @@ def put_in_step(
     proposed = search.proposed()
     found = None if proposed is None else search.soon(proposed.partner, SLIPS_AT)
     if found is None:
-        return None
+        return None, search.unseen()
     pairing = Pairing.of(found.partner, n_y)
     fitted = tables.refitted(pairing)
     again = search.look(tables.judged_by(fitted, pairing), SLIPS_AT)
     if again is not None and _moved(found, again):
         found, pairing = again, Pairing.of(again.partner, n_y)
         fitted = tables.refitted(pairing)
-    return InStep(found, tables, pairing, fitted)
+    return InStep(found, tables, pairing, fitted), 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,16 @@ class _Search:
         yield self.look(tables.judged_soon(tables.as_given), 1.0)
         for lane in agreeing_lanes(tables.X, tables.Y, lanes):
             yield self.soon(lanes.columns(lane, np.arange(lanes.n_x)))
+
+    def unseen(self) -> int:
+        """Shift of the whole table up to which it could not be told from none."""
+        tables, matcher = self.tables, self.tables.matcher
+        if tables.sequences or matcher.detection_p_value_ > SLIPS_AT:
+            return 0
+        crossed = tables.judged_by(matcher, tables.as_given)
+        if crossed is None:
+            return 0
+        return Evidence.of(crossed, self.lanes, tables.rng).unseen_shift(SLIPS_AT, tables.rng)
 
     def proposed(self) -> Found | None:
         """The first slips that are found, learned from again until nothing moves."""

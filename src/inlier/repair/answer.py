@@ -53,6 +53,8 @@ class Repair:
         Largest expected share of wrong names among those given.
     slips : tuple of Slip
         Slips that put many rows beside wrong ones at once; all else is said of the rows once they are undone.
+    unseen_shift : int
+        Where rows resemble their neighbours, or are few: a shift of all by up to so many cannot be told from none.
 
     Notes
     -----
@@ -84,6 +86,7 @@ class Repair:
     n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
     within_strata: bool = False  # whether partners were looked for in the same stratum alone
     slips: tuple[Slip, ...] = ()
+    unseen_shift: int = 0
     beside: Array | None = None  # row of X beside each row of y, slips undone
 
     @property
@@ -159,6 +162,11 @@ class Repair:
         if pairs[NOT_CLEAR]:
             what = "it is" if pairs[NOT_CLEAR] == 1 else "they are"
             text += f" {pairs[NOT_CLEAR]:,} not clear: {what} with a wrong partner, or badly measured."
+        if self.unseen_shift:
+            by = "one row" if self.unseen_shift == 1 else f"up to {self.unseen_shift:,} rows"
+            text += (
+                f" A shift of all rows by {by} cannot be told from none: they resemble their neighbours, or are few."
+            )
         if self._named_later:
             text += " {:,} more would be named at alpha = {:g}.".format(*self._named_later)
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())

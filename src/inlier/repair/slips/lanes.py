@@ -73,6 +73,7 @@ class Lanes:
         for row, first, values in rows:
             found = np.zeros(len(self))
             low, high = max(first, row - self.most), min(first + values.size, row + self.most + 1)
+            high = max(low, high)
             found[shifts][low - row + self.most : high - row + self.most] = values[low - first : high - first]
             if self.reversals:
                 found[reversals][row + first : row + first + values.size] = values
