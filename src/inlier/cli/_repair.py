@@ -110,7 +110,7 @@ class Repairing:
         import numpy as np
 
         rows, rows_y, rest = pairing.rows, pairing.rows_of_y, None
-        if wanted.unmatched:
+        if wanted.unmatched or (pairing.keys is None and len(tables[0]) != len(tables[1])):
             (others, X_rest), (others_y, Y_rest) = others_of(tables[0], rows), others_of(tables[1], rows_y)
             rest = X_rest, Y_rest
             rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])

@@ -452,12 +452,18 @@ class Reading:
             return labels_of_pairs(column, sources, pairing)
         return labels_of_meta(self.meta, column, self.keys[0] if self.keys else None, pairing)
 
-    def pair(self, first: Table, second: Table) -> Pairing:
-        """Rows as pairs: by PAIRS, by id, or row by row."""
+    def pair(self, first: Table, second: Table, *, in_order: bool = False) -> Pairing:
+        """Rows as pairs: by PAIRS, by id, or row by row.
+
+        Where lines may have been lost, and are looked for ``in_order``, one table may be longer than the other.
+        """
         import numpy as np
 
         from inlier.io import Pairing, pair_tables
 
+        if self.pairs is None and in_order and len(first) != len(second) and not (self.keys or self.transpose):
+            n = min(len(first), len(second))
+            return Pairing(first.values[:n], second.values[:n], np.arange(n))
         if self.pairs is None:
             return pair_tables(first, second)
         notes: list[str] = []

@@ -232,7 +232,7 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         codes = list(how.codes)
         becomes = AS_GAPS if chosen.is_calibrated else AS_NUMBERS
         first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
-        pairing = how.pair(first, second)
+        pairing = how.pair(first, second, in_order=bool(repairs))
         job.headings.update({name: of.columns for name, of in zip(("X", "y"), tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)

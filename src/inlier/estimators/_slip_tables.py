@@ -28,6 +28,7 @@ from inlier.rows.null_pairs import pair_labels
 from inlier.rows.threads import single_threaded_blas
 
 _FOLDS = 5
+_LOWEST = -500.0  # odds of what could not have been paired, that can still be compared
 _NARROWEST = 8  # dimensions: in fewer, directions say little, and a map is learned
 _FEWEST_IN_SEQUENCE = 8  # rows of a group, on average, that can be out of step
 _LEARNED_FROM = 20_000  # pairs
@@ -65,7 +66,10 @@ class Pairing:
             rising = np.sort(places)  # as blocks of odds are asked for
             return odds.block(place_x[rows], rising)[:, np.searchsorted(rising, places)]
 
-        return Crossed(block, lambda i, j: odds.pairs(place_x[i], place_y[j]), home, self.y.size)
+        def pairs(i: Array, j: Array) -> FloatArray:
+            return np.maximum(odds.pairs(place_x[i], place_y[j]), _LOWEST)
+
+        return Crossed(block, pairs, home, self.y.size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,12 @@ from sklearn.utils import check_random_state
 from inlier._typing import Array
 from inlier.estimators._repairing import repair_pairs
 from inlier.estimators._slip_tables import Pairing, Tables
+from inlier.exceptions import ParameterError
 from inlier.repair.answer import KEPT, LOST, NOT_CLEAR, SLIPPED, Repair
-from inlier.repair.slips.evidence import Crossed
+from inlier.repair.slips.evidence import Crossed, Evidence
 from inlier.repair.slips.find import SLIPS_AT, Found, find_in_sequences, find_slips
 from inlier.repair.slips.lanes import Lanes
+from inlier.repair.slips.plates import plate_maps, read_wells, wells_of
 from inlier.repair.slips.whole import agreeing_lanes
 from inlier.rows.backend import to_host
 
@@ -44,27 +46,30 @@ class InStep:
 
 def put_in_step(
     matcher: Any, rest: tuple[Array, Array] | None, maps: dict[str, Array], random_state: Any
-) -> InStep | None:
-    """Look for slips, undo them, and learn again; None where there are none."""
+) -> tuple[InStep | None, int]:
+    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then."""
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
-        return None
+        return None, 0
+    if rest is not None and max(map(len, rest)) > _ALL_SHIFTS:
+        return None, 0
     tables = Tables.of(matcher, rest, check_random_state(random_state))
     n_x, n_y = len(tables.X), len(tables.Y)
     are_few = max(n_x, n_y) <= _ALL_SHIFTS
+    maps = {name: np.append(rows, np.full(n_x - rows.size, -1)) for name, rows in maps.items()}
     lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few, maps)
     search = _Search(tables, lanes)
     proposed = search.proposed()
-    found = None if proposed is None else search.told(proposed.partner)
+    found = None if proposed is None else search.soon(proposed.partner, SLIPS_AT)
     if found is None:
-        return None
+        return None, search.unseen()
     pairing = Pairing.of(found.partner, n_y)
     fitted = tables.refitted(pairing)
     again = search.look(tables.judged_by(fitted, pairing), SLIPS_AT)
     if again is not None and _moved(found, again):
         found, pairing = again, Pairing.of(again.partner, n_y)
         fitted = tables.refitted(pairing)
-    return InStep(found, tables, pairing, fitted)
+    return InStep(found, tables, pairing, fitted), 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,16 @@ class _Search:
         for lane in agreeing_lanes(tables.X, tables.Y, lanes):
             yield self.soon(lanes.columns(lane, np.arange(lanes.n_x)))
 
+    def unseen(self) -> int:
+        """Shift of the whole table up to which it could not be told from none."""
+        tables, matcher = self.tables, self.tables.matcher
+        if tables.sequences or matcher.detection_p_value_ > SLIPS_AT:
+            return 0
+        crossed = tables.judged_by(matcher, tables.as_given)
+        if crossed is None:
+            return 0
+        return Evidence.of(crossed, self.lanes, tables.rng).unseen_shift(SLIPS_AT, tables.rng)
+
     def proposed(self) -> Found | None:
         """The first slips that are found, learned from again until nothing moves."""
         found = next((found for found in self.starts() if found is not None), None)
@@ -108,17 +123,33 @@ class _Search:
             found = again
         return found
 
-    def told(self, partner: Array) -> Found | None:
-        """What of a proposal is no chance."""
-        found = self.soon(partner, SLIPS_AT)
-        if found is None:
-            pairing = Pairing.of(partner, self.lanes.n_y)
-            found = self.look(self.tables.judged_by(self.tables.refitted(pairing), pairing), SLIPS_AT)
-        return found
-
 
 def _moved(before: Found, after: Found) -> bool:
     return bool(np.mean(before.partner != after.partner) >= _SETTLED)
+
+
+def read_plates(wells: Any, n: int, kept: Array) -> dict[str, Array]:
+    """Lanes of plates, from what is said of the wells of all n pairs, some of which are kept."""
+    if wells is None:
+        return {}
+    if n > _ALL_SHIFTS:
+        raise ParameterError("wells", f"are looked at in up to {_ALL_SHIFTS:,} pairs, and there are {n:,}.")
+    is_shape = (
+        isinstance(wells, tuple) and len(wells) == 2 and all(isinstance(side, int | np.integer) for side in wells)
+    )
+    if is_shape:
+        if min(wells) < 1 or n % (wells[0] * wells[1]):
+            reason = f"say {wells[0]} x {wells[1]}, but {n:,} rows are no whole number of such plates."
+            raise ParameterError("wells", f"{reason} Give the well of each pair, as in 'A01'.")
+        plate, well = wells_of(n, wells)
+    elif len(wells) != n:
+        raise ParameterError("wells", f"has {len(wells):,} labels for {n:,} pairs. Give one for each.")
+    else:
+        try:
+            plate, well = read_wells(wells)
+        except ValueError as error:
+            raise ParameterError("wells", f"cannot be read: {error}") from error
+    return plate_maps(plate[kept], well[kept])
 
 
 def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:

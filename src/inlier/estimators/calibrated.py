@@ -32,7 +32,7 @@ from inlier.estimators._side_information import (
     read_side_information,
     read_unpaired,
 )
-from inlier.estimators._slipping import put_in_step, repair_in_step
+from inlier.estimators._slipping import put_in_step, read_plates, repair_in_step
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
 from inlier.repair.answer import Repair
 from inlier.repair.odds import MOST_COMPARED, Odds
@@ -375,10 +375,15 @@ class CalibratedMatcher(LearnedMap):
             )
         return PartnerSets(n) if self.verdict_.sets is None else self.verdict_.sets
 
-    def repair(self, X: Any = None, y: Any = None, alpha: float | None = None, unpaired: Any = None) -> Repair:
+    def repair(
+        self, X: Any = None, y: Any = None, alpha: float | None = None, unpaired: Any = None, wells: Any = None
+    ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
-        Looked at are the rows that were not accepted, by the judges, the groups and the strata of the fit.
+        First it is asked whether one slip explains many of them: lines of y that are missing or too many, blocks that
+        were exchanged or stand in reverse order, plates put in the wrong way round. Slips are undone, and learned from
+        again. Then rows are looked at that are not accepted, by the judges, the groups and the strata of the fit.
+        Groups whose rows stand together are sequences, in each of which lines may be missing.
 
         Parameters
         ----------
@@ -389,6 +394,9 @@ class CalibratedMatcher(LearnedMap):
         unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
             Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
             them, and for them, too. They are counted behind the others. Not together with groups or strata.
+        wells : (int, int) or sequence of str, optional
+            Where rows come from plates: how many rows and columns of wells each has, if the rows of the tables come
+            plate by plate and row by row, as in ``(8, 12)``; or the well of each pair, as in ``["A01", "A02", ...]``.
 
         Returns
         -------
@@ -424,9 +432,10 @@ class CalibratedMatcher(LearnedMap):
             rest = filled_tables(rest)
         q = np.asarray(to_host(self.q_values_))
         kept = np.arange(q.size) if learned.numbers is None else learned.numbers
-        in_step = put_in_step(self, rest, {}, self.random_state)
+        in_step, unseen = put_in_step(self, rest, read_plates(wells, q.size, kept), self.random_state)
         if in_step is None:
             found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
+            found = replace(found, unseen_shift=unseen)
         else:
             found = repair_in_step(in_step, alpha, self.random_state)
         if learned.numbers is not None:

@@ -379,7 +379,8 @@ def pair_tables(X: Table, Y: Table) -> Pairing:
     if len(X) != len(Y):
         raise UnusableFileError(
             f"{X.source} has {len(X):,} rows and {Y.source} has {len(Y):,}, but row i of one belongs with row i of the "
-            f"other. Join them on an id with --key COLUMN (key=), or drop the rows without a partner."
+            f"other. Join them on an id with --key COLUMN (key=), drop the rows without a partner, or let --repair "
+            f"look for where lines are missing."
         )
     return Pairing(X.values, Y.values, np.arange(len(X)))
 

@@ -53,6 +53,8 @@ class Repair:
         Largest expected share of wrong names among those given.
     slips : tuple of Slip
         Slips that put many rows beside wrong ones at once; all else is said of the rows once they are undone.
+    unseen_shift : int
+        Where rows resemble their neighbours, or are few: a shift of all by up to so many cannot be told from none.
 
     Notes
     -----
@@ -84,6 +86,7 @@ class Repair:
     n_unpaired: tuple[int, int] = 0, 0  # rows of X and of y, behind the others, that were given without a partner
     within_strata: bool = False  # whether partners were looked for in the same stratum alone
     slips: tuple[Slip, ...] = ()
+    unseen_shift: int = 0
     beside: Array | None = None  # row of X beside each row of y, slips undone
 
     @property
@@ -138,24 +141,32 @@ class Repair:
         if not suspects + pairs[KEPT] + pairs[SLIPPED] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
         text = self._about_slips
+        gaps = int(self._gaps.sum())
+        suspects -= gaps
         if suspects:
             text += f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
             both = (pairs[SWAPPED], "swapped"), (pairs[MOVED], "in chains or rings")
             how = ", ".join(f"{n:,} {what}" for n, what in both if n)
             text += f"{_count(named, 'partner is', 'partners are')} named: {how}." if named else "No partner is named."
         else:
-            text += f"None of the {n_pairs:,} rows can be said to be with a wrong partner."
-        if self.n_unpaired[0]:
+            then = " then" if self.slips else ""
+            text += f"None of the {n_pairs:,} rows can be said to be with a wrong partner{then}."
+        if self.n_unpaired[0] and not self.slips:
             have = "has one" if others[MOVED] == 1 else "have one"
             rows = _count(self.n_unpaired[0], "row", "rows")
             text += f" Of the {rows} given without a partner, {others[MOVED]:,} {have} now."
         where = "in the same stratum" if self.within_strata else "here"
-        if pairs[LOST]:
-            text += f" Of {pairs[LOST]:,} more the partner is not {where}."
+        if pairs[LOST] > gaps:
+            text += f" Of {pairs[LOST] - gaps:,} more the partner is not {where}."
         if pairs[COPY]:
             text += f" {_count(pairs[COPY], 'is a copy', 'are copies')} of another row."
         if pairs[NOT_CLEAR]:
             text += f" {self._what_is_not_clear}"
+        if self.unseen_shift:
+            by = "one row" if self.unseen_shift == 1 else f"up to {self.unseen_shift:,} rows"
+            text += (
+                f" A shift of all rows by {by} cannot be told from none: they resemble their neighbours, or are few."
+            )
         if self._named_later:
             text += " {:,} more would be named at alpha = {:g}.".format(*self._named_later)
         with_gaps = int((self.suspects & (self.gaps > 0)).sum())
@@ -181,6 +192,12 @@ class Repair:
         if likely:
             text += f" {_count(likely, 'of these has', 'of these have')} a likely partner, with a chance above 50 %."
         return text
+
+    @property
+    def _gaps(self) -> Mask:
+        """Rows whose partner a slip has lost."""
+        gaps: Mask = (self.kind == LOST) & np.isnan(self.chance_wrong)
+        return gaps & bool(self.slips)
 
     @property
     def _about_slips(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from inlier._typing import FloatArray, Mask
+from inlier._typing import Array, FloatArray, Mask
 from inlier.report.match_summary import MatchSummary
 from inlier.report.tally import REAL, WRONG
 from inlier.report.words import percent, power_of_ten
@@ -131,6 +131,44 @@ def q_chart(summary: MatchSummary) -> dict[str, Any] | None:
         "dot_height": _y(up.place(max(reached, low))),
         "dot_label": f"{accepted:,} accepted with at most {percent(reached)} wrong",
     }
+
+
+def path_charts(partner: Array, alone: Mask, n_y: int) -> list[dict[str, Any]]:
+    """Which row of y belongs to each row of X, after slips: as places in the two tables, and how far apart they are.
+
+    Rows that moved ``alone`` are not what the second is scaled for.
+    """
+    rows, n = np.flatnonzero(partner >= 0), partner.size
+    far = max(1.0, float(np.abs((partner - np.arange(n))[(partner >= 0) & ~alone]).max(initial=0)))
+    down = np.clip(partner[rows] - rows, -far, far)
+    across, up = linear(0, n, 5), linear(0, n_y, 5)
+    apart = linear(-far, far, 5)
+    return [
+        {
+            **_axes(across, up, "row of X", "row of y"),
+            "kind": "path",
+            "label": "Rows of X against the rows of y that belong to them",
+            "before": f"M{_x(0):.1f} {_y(0):.1f}L{_x(min(n_y / n, 1)):.1f} {_y(min(n / n_y, 1)):.1f}",
+            "line": _strokes(rows, across.place(rows), up.place(partner[rows]), np.abs(np.diff(partner[rows])) <= 1),
+        },
+        {
+            **_axes(across, apart, "row of X", "rows down"),
+            "kind": "path",
+            "label": "By how many rows what belongs to each row of X stands further down in y",
+            "before": f"M{_x(0):.1f} {_y(0.5):.1f}L{_x(1):.1f} {_y(0.5):.1f}",
+            "line": _strokes(rows, across.place(rows), apart.place(down), np.abs(np.diff(down)) <= 2),
+        },
+    ]
+
+
+def _strokes(rows: Array, x: FloatArray, y: FloatArray, goes_on: Mask) -> str:
+    """A line through rows that stand one after the other, in a piece where it goes on; single rows as dots."""
+    goes_on = np.append(goes_on & (np.diff(rows) == 1), False)
+    path, is_down = [], False
+    for at, height, onward in zip(_x(x), _y(y), goes_on, strict=True):
+        path.append(f"{'L' if is_down else 'M'}{at:.1f} {height:.1f}" + ("" if is_down or onward else "h.1"))
+        is_down = bool(onward)
+    return "".join(path)
 
 
 def _axes(across: Scale, up: Scale, x_label: str, y_label: str) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from inlier.estimators._base import PairMatcher
 from inlier.estimators.registration import Registration
 from inlier.io import write_file
 from inlier.repair.answer import Repair
-from inlier.report.charts import q_chart, residual_chart, score_chart
+from inlier.report.charts import path_charts, q_chart, residual_chart, score_chart
 from inlier.report.match_summary import MatchSummary, summarise, versions
 from inlier.report.registration_summary import RegistrationSummary, summarise_registration
-from inlier.report.repair_summary import REPAIRED, repair_to_dict
+from inlier.report.repair_summary import REPAIRED, repair_to_dict, rows_to_check
 from inlier.report.tally import VERDICTS
 from inlier.report.words import power_of_ten
 
@@ -28,6 +28,7 @@ _WORST, _NEAREST = 500, 500  # otherwise so many of the worst, and of those near
 _ROWS_AT_ONCE = 20
 _DIGITS = 6
 _REPAIRED_SHOWN = 200  # rows with a wrong partner that are listed
+_GAPS_NAMED = 10  # rows that have nobody on the other side
 _HOPELESS = -1e6  # scores below are all alike
 _LARGEST_MATRIX = 12  # rows and columns that are printed
 _WHICH, _HOW = "Which pairs are real?", "How does one set fit onto the other?"
@@ -88,9 +89,25 @@ def _match_parts(summary: MatchSummary) -> list[Part]:
     judged_by = "agreement" if summary.alpha is None else "score"
     found = summary.repair
     looked_at = found is not None and np.unique(found.kind == "kept").size == 2  # some accepted, some not
+    looked_at &= found is None or not found.slips or rows_to_check(found).size > 0
     repair = [Part("repair.html", _repair_table(found))] if found is not None and looked_at else []
+    slips = [Part("slips.html", _slips(found))] if found is not None and found.slips else []
     answer = _answer(summary, _WHICH, summary.details, summary.counts)
-    return [answer, *repair, *_evidence_parts(summary, charts, judged_by)]
+    return [answer, *slips, *repair, *_evidence_parts(summary, charts, judged_by)]
+
+
+def _slips(repair: Repair) -> dict[str, Any]:
+    """Slips as sentences, the path of the rows, and what has nobody on the other side."""
+    labels = repair.labels or (np.arange(repair.kind.size), np.arange(repair.n_rows_y))
+    gaps, extra = np.flatnonzero(repair.partner < 0), repair.left_over
+    return {
+        "slips": repair_to_dict(repair)["slips"],
+        "charts": path_charts(repair.partner, repair.named, repair.n_rows_y),
+        "gaps": [str(labels[0][row]) for row in gaps[:_GAPS_NAMED]],
+        "n_gaps": gaps.size,
+        "extra": [str(labels[1][row]) for row in extra[:_GAPS_NAMED]],
+        "n_extra": extra.size,
+    }
 
 
 def _repair_table(repair: Repair) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array
-from inlier.repair.answer import COPY, KEPT, LOST, MOVED, NOT_CLEAR, SWAPPED, Repair
+from inlier.repair.answer import COPY, KEPT, LOST, MOVED, NOT_CLEAR, SLIPPED, SWAPPED, Repair
+from inlier.repair.slips.slip import Slip
 
 _LIKELY = 0.5  # chance of a candidate above which it is named as the one to look at
 
@@ -21,12 +22,12 @@ REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
 
 
 def rows_to_check(repair: Repair) -> Array:
-    """Rows that are not kept in the order in which they are checked: by verdict, then those with a likely partner.
+    """Rows to check, in that order: by verdict, then those with a likely partner; not what a slip explains.
 
     Both rows of an exchange stand together. Of rows without a likely partner the one that fits least comes first.
     """
     order = {kind: place for place, kind in enumerate(REPAIRED)}
-    rows = np.flatnonzero(repair.kind != KEPT)
+    rows = np.flatnonzero(~np.isin(repair.kind, (KEPT, SLIPPED)))
     kinds = np.array([order[kind] for kind in repair.kind[rows]], dtype=int)
     tenths = np.where(repair.named[rows], 1.0, repair.chances[rows, 0].round(1))
     exchange = np.where(repair.kind[rows] == SWAPPED, np.minimum(rows, repair.partner[rows]), 0)
@@ -54,6 +55,23 @@ def what_to_do(repair: Repair, row: int, of_x: Any, of_y: Any) -> str:
     return "check its label, measure it again"
 
 
+def slip_to_dict(slip: Slip, labels: Any) -> dict[str, Any]:
+    """A slip, its sentence with it; rows by their numbers and labels."""
+    return {
+        "kind": slip.kind,
+        "from": str(labels[slip.start]),
+        "to": str(labels[slip.stop - 1]),
+        "start": slip.start,
+        "stop": slip.stop,
+        "amount": slip.amount,
+        "changed_by": slip.changed_by,
+        "p_value": slip.p_value,
+        "n_explained": slip.n_explained,
+        "unsure": list(slip.unsure),
+        "text": slip.text(labels),
+    }
+
+
 def repair_to_dict(repair: Repair) -> dict[str, Any]:
     """What a repair says, and of each row that is not kept who it is and with whom it belongs, as `rows_to_check`.
 
@@ -70,6 +88,7 @@ def repair_to_dict(repair: Repair) -> dict[str, Any]:
         "alpha": repair.alpha,
         "n_suspects": int(repair.suspects.sum()),
         "chains": repair.chains,
+        "slips": [slip_to_dict(slip, of_x) for slip in repair.slips],
         "left_over": [str(of_y[row]) for row in repair.left_over],
         "rows": [
             {

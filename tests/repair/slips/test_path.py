@@ -60,10 +60,10 @@ def test_lanes_say_what_is_beside_what():
     assert len(lanes) == 1 + 5 + 10 + 1
     rows = np.arange(5)
     assert lanes[HOME] == Lane("", 0)
-    assert [lanes[number].amount for number in range(1, 6)] == [-2, -1, 0, 1, 2]
+    assert [lanes[number].amount for number in range(2, 7)] == [-2, -1, 0, 1, 2]
     assert lanes.columns(Lane(SHIFTED, 2), rows).tolist() == [2, 3, 4, 5, -1]
     assert lanes.columns(Lane(REVERSED, 4), rows).tolist() == [4, 3, 2, 1, 0]
-    assert lanes.columns(lanes[len(lanes) - 1], rows).tolist() == [1, 0, -1, 4, 3]
+    assert lanes.columns(lanes[1], rows).tolist() == [1, 0, -1, 4, 3]
 
 
 @pytest.mark.parametrize("reversals", [False, True])

@@ -23,7 +23,7 @@ from inlier.repair.slips.path import Run, best_path
 from inlier.repair.slips.significance import MISS, STEEPNESS, won
 
 _MOST_EVIDENCE = 4.0  # of a row, for a lane
-_AS_GOOD = 3.0  # evidence by which two places of a seam may differ so that both may be it
+_AS_GOOD = 2.0  # evidence by which two places of a seam may differ so that both may be it
 _STRANGERS = 20_000  # pairs of rows whose odds are those of chance
 _AT_ONCE = 5_000_000  # odds that are held at a time
 
@@ -142,6 +142,31 @@ class Evidence:
         while right < rows.size - 1 and total[right + 1] >= enough:
             right += 1
         return before.start + left, before.start + right
+
+    def unseen_shift(self, at: float, rng: np.random.RandomState) -> int:
+        """Shift of the whole table up to which it could not be told from none, if rows are in their place; 0: none.
+
+        What would be won on a shift is seen in the mirror: how far own pairs are ahead of those so many rows away.
+        """
+        n = min(self.crossed.n_x, self.crossed.n_y)
+        unseen = 0
+        for by in (1, 2, 4, 8, 16, 32):
+            rows = np.arange(by, n - by)
+            if 4 * by >= n:
+                break
+            rows = rows[(self.crossed.home[rows] == rows)]
+
+            def ahead(pushed: int, rows: Array = rows, by: int = by) -> FloatArray:
+                """How far they are ahead, where y is pushed on along x."""
+                here = (rows + pushed) % n
+                beside = self.crossed.pairs(rows, (rows + by + pushed) % n), self.crossed.pairs(rows - by, here)
+                return self.crossed.pairs(rows, here) - np.maximum(*beside)
+
+            gain = won(ahead, n, rng).max() - np.log(STEEPNESS.size) if rows.size else 0.0
+            if gain - np.log(n) - self._price_of(Lane(SHIFTED, by)) >= -np.log(at):
+                return unseen
+            unseen = by
+        return unseen
 
     def _cut(self, odds: FloatArray, own: FloatArray) -> FloatArray:
         better = np.minimum(odds - np.maximum(own, self.chance), _MOST_EVIDENCE)

@@ -68,7 +68,7 @@ def _of_all(found: list[list[Weighed]]) -> float:
 
 
 def _traded(evidence: Evidence, weighed: list[Weighed]) -> list[Weighed]:
-    """The same, where two blocks in each other's place are one slip: bets on both, three ends that could be elsewhere."""
+    """The same, where two blocks that trade places are one slip: bets on both, three ends that could be elsewhere."""
     price, told = float(3 * np.log(evidence.crossed.n_x) + np.log(4)), list(weighed)
     for k, one in enumerate(weighed):
         for other in weighed[k + 1 :]:

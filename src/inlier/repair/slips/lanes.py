@@ -51,12 +51,10 @@ class Lanes:
         if number == HOME:
             return Lane("", 0)
         number -= 1
-        if number < self._n_shifts:
-            return Lane(SHIFTED, number - self.most)
-        number -= self._n_shifts
-        if number < self._n_reversals:
-            return Lane(REVERSED, number)
-        return Lane(list(self.maps)[number - self._n_reversals], 0)
+        if number < len(self.maps):  # before reversals: a plate that was turned is reversed, too, and this says more
+            return Lane(list(self.maps)[number], 0)
+        number -= len(self.maps)
+        return Lane(SHIFTED, number - self.most) if number < self._n_shifts else Lane(REVERSED, number - self._n_shifts)
 
     def columns(self, lane: Lane, rows: Array) -> Array:
         """Row of y beside each row of x in a lane; -1 beyond the end of the table."""
@@ -70,19 +68,17 @@ class Lanes:
 
         What is beyond the end of the table says nothing, and neither does the lane at home, nor a shift by 0.
         """
-        shifts, reversals = (
-            slice(1, 1 + self._n_shifts),
-            slice(1 + self._n_shifts, 1 + self._n_shifts + self._n_reversals),
-        )
-        maps = list(self.maps.values())
+        first_shift = 1 + len(self.maps)
+        shifts, reversals = slice(first_shift, first_shift + self._n_shifts), slice(first_shift + self._n_shifts, None)
         for row, first, values in rows:
             found = np.zeros(len(self))
             low, high = max(first, row - self.most), min(first + values.size, row + self.most + 1)
+            high = max(low, high)
             found[shifts][low - row + self.most : high - row + self.most] = values[low - first : high - first]
             if self.reversals:
                 found[reversals][row + first : row + first + values.size] = values
-            for number, columns in enumerate(maps, start=len(self) - len(maps)):
+            for number, columns in enumerate(self.maps.values(), start=1):
                 at = columns[row] - first
                 found[number] = values[at] if columns[row] >= 0 and 0 <= at < values.size else 0.0
-            found[1 + self.most] = 0.0
+            found[first_shift + self.most] = 0.0
             yield found

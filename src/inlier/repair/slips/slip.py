@@ -91,7 +91,10 @@ class Slip:
             return f": {lines} of y {'is' if n == 1 else 'are'} {what} at the top"
         first, last = (max(row + moved, 0) for row in self.unsure)
         at = f"row {name(self.start + moved)}"
-        at = at if first == last else f"{at}, or between rows {name(first)} and {name(last)}"
+        if last == first + 1:
+            at = f"row {name(first)} or {name(last)}"
+        elif last > first:
+            at += f", or elsewhere from {name(first)} to {name(last)}"
         return f": {lines} of y {'is' if n == 1 else 'are'} {what} at {at}"
 
 
