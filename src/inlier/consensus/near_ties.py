@@ -106,9 +106,10 @@ def _counts(to_own: FloatArray, to_other: FloatArray, stretch: float) -> _Counts
     """The counts for stretches so wide."""
     at = np.arange(-2, 2) * stretch
     above = _above(np.sort(to_own - to_other), at)
+    before, won, lost = above[:-1] - above[1:]
     dealt = _above(np.sort(to_own), to_other[:, None] + at).sum(axis=0)
     _, dealt_won, dealt_lost = (dealt[:-1] - dealt[1:]) / len(to_own)
-    return _Counts(*(above[:-1] - above[1:]), dealt_won, dealt_lost)
+    return _Counts(before, won, lost, dealt_won, dealt_lost)
 
 
 def _above(rising: FloatArray, at: FloatArray) -> FloatArray:
