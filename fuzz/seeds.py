@@ -31,6 +31,7 @@ def make_seeds(folder: Path) -> list[Path]:
     _arrays(folder)
     _arrow(folder)
     _clouds(folder)
+    _scans(folder)
     _pictures(folder)
     _brains(folder)
     _texts(folder)
@@ -80,6 +81,19 @@ def _clouds(folder: Path) -> None:
     cloud = pypcd4.PointCloud.from_xyz_points(TABLE.astype(np.float32))
     for encoding in pypcd4.Encoding:
         cloud.save(folder / f"{encoding.value}.pcd", encoding)
+
+
+def _scans(folder: Path) -> None:
+    np.column_stack([TABLE, TABLE[:, 0]]).astype("<f4").tofile(folder / "plain.bin")
+    lines = [f"{x} {y} {z}" for x, y, z in TABLE]
+    (folder / "plain.pts").write_text("\n".join([str(len(lines)), *lines]) + "\n")
+    (folder / "plain.obj").write_text("".join(f"v {line}\n" for line in lines) + "f 1 2 3\n")
+    triangles = np.zeros(12, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+    triangles["corners"] = TABLE[:36].reshape(12, 3, 3)
+    (folder / "plain.stl").write_bytes(bytes(80) + np.uint32(12).tobytes() + triangles.tobytes())
+    corners = ["".join(f"vertex {x} {y} {z}\n" for x, y, z in corner) for corner in TABLE[:36].reshape(12, 3, 3)]
+    facets = "".join(f"facet normal 0 0 0\nouter loop\n{corner}endloop\nendfacet\n" for corner in corners)
+    (folder / "words.stl").write_text(f"solid a\n{facets}endsolid a\n")
 
 
 def _pictures(folder: Path) -> None:
