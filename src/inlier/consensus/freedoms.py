@@ -124,7 +124,7 @@ def find_freedom(places: Places, support: Support, rng: np.random.Generator) -> 
     images, partners = pairs.x.T @ support.map.linear[0].T + support.map.shift[0], pairs.y.T
     is_near = np.linalg.norm(partners - images, axis=1) <= bound
     far = np.flatnonzero(~is_near)
-    if not len(pairs.x) == len(pairs.y) == 3 or far.size < max(_FEWEST, np.count_nonzero(is_near)):
+    if not len(pairs.x) == len(pairs.y) == 3 or far.size < max(_FEWEST, int(np.count_nonzero(is_near))):
         return None
     some = rng.permutation(far)[:_LOOKED_AT]
     asked = _most_followed((images[some], partners[some]), _re_paired(images, partners, _RE_PAIRED, rng), bound, rng)

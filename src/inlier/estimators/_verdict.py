@@ -82,7 +82,9 @@ class Verdict:
 
     def with_others(self, found: Consensus, certainty: Certainty) -> Verdict:
         """The same with what else might be: the places, the map that was judged, another one, a freedom."""
-        guess = self.transformation_ or (certainty.map and found.as_transformation(certainty.map))
+        guess = self.transformation_
+        if guess is None and certainty.map is not None:
+            guess = found.as_transformation(certainty.map)
         second = certainty.runner_up and RunnerUp(
             found.as_transformation(certainty.runner_up[0]), certainty.runner_up[1]
         )

@@ -214,7 +214,8 @@ class Registration(NewPairs):
         if isinstance(found, Consensus):
             found, certainty = doubt(found, self.noise_bound, self.alpha, as_generator(self.random_state))
             verdict = self._by_search(found, certainty, X, y, weights)
-            ties = ties_of(verdict.transformation_, X, y, verdict.inlier_mask_) if verdict.success_ else None
+            motion = verdict.transformation_ if verdict.success_ else None
+            ties = None if motion is None else ties_of(motion, X, y, verdict.inlier_mask_)
             if ties is not None:
                 verdict = Verdict.of_failure(len(X), found, certainty, max(certainty.p_value, ties.chance))
             if not verdict.success_ and self.raise_on_failure:
