@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 20
+JOBS ?= 2
+WHAT ?=
 MUTANTS ?= 10000
 MINUTES ?= 60
 MUTATIONS ?= 100
@@ -12,7 +14,7 @@ PLAIN := tests/overlap/test_gram.py tests/transforms tests/estimators/test_paper
 	tests/calibration/test_linear_map.py tests/consensus/test_evidence.py tests/consensus/test_pairs.py
 
 .PHONY: demo reproduce test test-seeds test-promises test-plain test-lowest fuzz faults mutate lint clean \
-	docs test-docs check-results package check-package-files
+	docs test-docs results check-results package check-package-files
 
 demo: .venv/.installed-report
 	$(BIN)/inlier demo
@@ -77,6 +79,10 @@ docs: .venv/.installed-docs
 # The built site in a browser: navigation, search, a gallery page, dark and light, a phone, no message on the console.
 test-docs: .venv/.installed-test
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/site
+
+# Files of results again, after a plan with its cost: JOBS at a time, and what WHAT asks for, as in WHAT="--only tables" or "--older".
+results: .venv/.installed-test
+	$(BIN)/python tools/make_results.py --jobs $(JOBS) $(WHAT)
 
 # Which pages show results of an older commit than the code they speak of?
 check-results: .venv/bin/python

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,15 +76,47 @@ def test_results_without_a_repository_are_of_no_known_commit(checkout):
     assert results(checkout)[0].provenance == "Printed by `python a.py`, not committed yet."
 
 
-def test_every_file_that_the_index_names_is_there():
-    import tomllib
+def made(checkout, *words):
+    return subprocess.run(
+        [sys.executable, str(TOOLS / "make_results.py"), "--root", str(checkout), *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_results_are_made_again_by_one_command_and_a_failed_one_leaves_the_old_file(checkout):
+    results = checkout / "benchmarks" / "results"
+    entry = '[{0}]\nfiles = ["{0}.txt"]\nrun = {1}\ncode = ["src/inlier/rows"]\n'
+    runs = {"a": '["a.py --jobs {jobs}", "a.py twice"]', "b": '["b.py"]', "c": '["a.py"]\nneeds = ["gpu"]'}
+    (results / "index.toml").write_text("".join(entry.format(*run) for run in runs.items()))
+    (checkout / "benchmarks" / "a.py").write_text("import sys; print('said', sys.argv[1:])")
+    (checkout / "benchmarks" / "b.py").write_text("print(1); raise SystemExit('no luck')")
+    plan = made(checkout, "--plan")
+    assert plan.returncode == 0
+    assert "python benchmarks/a.py --jobs 2" in plan.stdout
+    assert "c.txt  left out, needs gpu" in plan.stdout
+    assert (results / "a.txt").read_text() == "1\n"  # a plan runs nothing
+    done = made(checkout, "--jobs", "3")
+    assert done.returncode == 1
+    assert "failed (1): python benchmarks/b.py: no luck" in done.stdout
+    assert (results / "b.txt").read_text().endswith("2\n")
+    parts = [
+        "$ python benchmarks/a.py --jobs 3\n\nsaid ['--jobs', '3']\n",
+        "$ python benchmarks/a.py twice\n\nsaid ['twice']\n",
+    ]
+    assert (results / "a.txt").read_text() == "\n".join(parts)
+    assert "3 at a time  python benchmarks/a.py" in made(checkout, "--plan", "--only", "a.txt").stdout  # what it took
+
+
+def test_every_file_of_results_can_be_made_again_by_what_the_index_says():
+    from check_results import COSTS, entries
 
     folder = TOOLS.parent / "benchmarks" / "results"
-    index = tomllib.loads((folder / "index.toml").read_text())
-    named = [file for entry in index.values() for file in entry["files"]]
-    assert [file for file in named if not (folder / file).exists()] == []
-    code = [path for entry in index.values() for path in entry["code"]]
-    assert [path for path in code if not (TOOLS.parent / path).exists()] == []
+    named = {file for entry in entries().values() if entry["run"] for file in entry["files"]}
+    there = {path.name for path in folder.iterdir()} - {"index.toml", COSTS}
+    assert there - named == set()
+    code = [path for entry in entries().values() for path in entry["code"]]
+    scripts = [f"benchmarks/{command.split()[0]}" for entry in entries().values() for command in entry["run"]]
+    assert [path for path in code + scripts if not (TOOLS.parent / path).exists()] == []
 
 
 def blocks_of(page):

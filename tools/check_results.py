@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
+COSTS = "costs.json"  # what parts took, by tools/make_results.py
 EVERYTHING = ["src/inlier"]
 
 
@@ -59,20 +60,27 @@ def git(*words: str, root: Path = ROOT) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def entries(root: Path = ROOT) -> dict[str, dict]:
+    """What the index says, by name."""
+    return tomllib.loads((root / RESULTS / "index.toml").read_text())
+
+
 def results(root: Path = ROOT) -> list[Result]:
     """All files of results, with what is known of them."""
     known = {}
-    index = tomllib.loads((root / RESULTS / "index.toml").read_text())
-    for entry in index.values():
+    for entry in entries(root).values():
         known |= dict.fromkeys(entry["files"], entry)
-    files = sorted(path.name for path in (root / RESULTS).iterdir() if path.suffix in (".txt", ".csv", ".json", ".png"))
+    kinds = (".txt", ".csv", ".json", ".png")
+    files = sorted(path.name for path in (root / RESULTS).iterdir() if path.suffix in kinds and path.name != COSTS)
     return [_look_up(file, known.get(file, {}), root) for file in files]
 
 
 def _look_up(file: str, entry: dict, root: Path) -> Result:
     path, code = (RESULTS / file).as_posix(), entry.get("code", EVERYTHING)
     first_line = (root / path).read_bytes()[:200].split(b"\n")[0].decode(errors="replace").removeprefix("$ ")
-    command = entry.get("command") or (first_line if first_line.startswith("python ") else "a benchmark")
+    commands = [command.replace(" --jobs {jobs}", "") for command in entry.get("run", ())]
+    run = ", then ".join(f"python benchmarks/{command}" for command in commands)
+    command = entry.get("command") or run or (first_line if first_line.startswith("python ") else "a benchmark")
     where = [entry["commit"]] if "commit" in entry else ["--", path]
     commit, _, date = git("log", "-1", "--format=%h %cs", *where, root=root).partition(" ")
     later = git("rev-list", "--count", f"{commit}..HEAD", "--", *code, root=root) if commit else "0"
