@@ -29,6 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinx_llms_txt",
 ]
 exclude_patterns = ["_build", "**/*.ipynb", "gallery/*.py", "gallery/searchindex*"]
 templates_path = ["_templates"]
@@ -70,6 +71,12 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "matplotlib_animations": False,
 }
+
+# ---- llms.txt: the pages for coding agents, one line each, and all of them as one text
+llms_txt_title = "inlier"
+llms_txt_summary = "Given two sets of paired points, which pairs are real? A Python library and command line."
+llms_txt_uri_template = "_sources/{docname}{suffix}{sourcelink_suffix}"
+llms_txt_exclude = ["gallery/*", "api/generated/*", "changelog", "constants", "code-of-conduct", "releasing"]
 
 # ---- looks
 html_theme = "pydata_sphinx_theme"

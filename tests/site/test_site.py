@@ -110,6 +110,14 @@ def test_every_example_has_its_page():
     assert [name for name in examples if not (SITE / "gallery" / f"{name}.html").exists()] == []
 
 
+def test_coding_agents_find_every_page_as_text():
+    lines = (SITE / "llms.txt").read_text().splitlines()
+    links = [line.rpartition("(")[2].rstrip(")") for line in lines if line.startswith("- [")]
+    assert len(links) >= 20
+    assert [link for link in links if not (SITE / link).exists()] == []
+    assert "CalibratedMatcher" in (SITE / "llms-full.txt").read_text()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 390])
 def test_pages_fit_the_screen_in_both_themes(opened, width, scheme):
