@@ -55,6 +55,10 @@ def test_a_technician_is_told_what_to_do():
         "h": "look for its partner elsewhere: none is named here",
     }
     assert {row["verdict"] for row in rows.values()} <= set(REPAIRED)
+    alone = {"chances": np.zeros((8, 3)), "partner": np.arange(8)}
+    for rank, told in ((3, "check its label, measure it again"), (1, "leave it: none fits it better")):
+        rows = {row["row"]: row for row in repair_to_dict(repair(own_rank=np.full(8, rank), **alone))["rows"]}
+        assert rows["e"]["what_to_do"] == told
 
 
 def test_numbers_in_the_answer_add_up():
@@ -62,6 +66,6 @@ def test_numbers_in_the_answer_add_up():
     assert answer.startswith("5 of 7 rows are with a wrong partner. 3 partners are named: 2 swapped, 1 in chains")
     assert "1 is a copy of another row." in answer
     assert (
-        "2 not clear: what stands beside 1 of them belongs to other rows, the other is with a wrong partner" in answer
+        "2 not clear: what stands beside 1 of them belongs to other rows; the scores do not tell whether the other is" in answer
     )
     assert "1 of these has a likely partner, with a chance above 50 %." in answer

@@ -48,6 +48,8 @@ _PLAIN_ARROWS = {0x2194: "<->", 0x2192: "->"}  # which any terminal can show
 _WORST_SHOWN = 5
 _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
+_CHECKED_COLUMNS = ("row", "verdict", "what_to_do")
+_HEADINGS = {"q_value": "q-value", "what_to_do": "what to do"}
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
 _SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
 _ARGUMENT = re.compile(r" \((?:key|columns)=\)|fit\(X, y, \w+=\.\.\.\), or ")  # Python's word beside the option
@@ -304,15 +306,29 @@ def _print_words(summary: MatchSummary, *, to_stderr: bool) -> None:
         console.print(f"  and {len(chains) - _CHAINS_SHOWN:,} more", markup=False)
     if summary.n_inliers == summary.n_pairs or not summary.scores_differ:
         return
-    worst = summary.worst(_WORST_SHOWN)
-    shown = [name for name in _WORST_COLUMNS if name in worst[0]]
-    title = "The worst pairs" if summary.tells_wrong else "The pairs with the lowest scores"
+    title, worst = _first_to_look_at(summary)
+    if not worst:
+        return
+    columns = _WORST_COLUMNS if summary.repair is None else _CHECKED_COLUMNS
+    shown = [name for name in columns if name in worst[0]]
     table = Table(title=title, title_justify="left", title_style="")
     for name in shown:
-        table.add_column(name.replace("_", "-"), justify="left" if name == "key" else "right")
+        is_text = name == "key" or isinstance(worst[0][name], str)
+        table.add_column(_HEADINGS.get(name, name), justify="left" if is_text else "right")
     for record in worst:
         table.add_row(*(_cell(record[name], name) if name in record else "" for name in shown))
     console.print(table)
+
+
+def _first_to_look_at(summary: MatchSummary) -> tuple[str, list[dict[str, Any]]]:
+    """The rows that a repair says to check first; without one the pairs with the lowest scores."""
+    if summary.repair is None:
+        title = "The worst pairs" if summary.tells_wrong else "The pairs with the lowest scores"
+        return title, summary.worst(_WORST_SHOWN)
+    from inlier.report.repair_summary import repair_to_dict
+
+    first = repair_to_dict(summary.repair)["rows"][:_WORST_SHOWN]
+    return "To check first", [{name: row[name] for name in _CHECKED_COLUMNS} for row in first]
 
 
 def _cell(value: Any, name: str) -> str:

@@ -69,7 +69,13 @@ def put_in_step(
     if again is not None and _moved(found, again):
         found, pairing = again, Pairing.of(again.partner, n_y)
         fitted = tables.refitted(pairing)
+    if _n_accepted(fitted) < _n_accepted(matcher):  # what is put right is seen in the pairs; strata of y are a guess
+        return None, search.unseen()
     return InStep(found, tables, pairing, fitted), 0
+
+
+def _n_accepted(matcher: Any) -> int:
+    return int(np.count_nonzero(np.asarray(to_host(matcher.inlier_mask_))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.repair.slips.slip import Slip
 from inlier.rows.backend import to_host
 
-KINDS = KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR = "kept", "swapped", "moved", "copy", "lost", "not clear"
-SLIPPED = "slipped"
+KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR = "kept", "swapped", "moved", "copy", "lost", "not clear"
+SLIPPED = "slipped"  # where one slip explains many rows
+KINDS = KEPT, SWAPPED, MOVED, SLIPPED, COPY, LOST, NOT_CLEAR
 _SLIPS_TOLD = 5  # in the answer
 _MORE_AT = (0.02, 0.05, 0.1, 0.2)  # rates at which more partners might be named
 
@@ -29,7 +30,7 @@ class Repair:
         one. ``moved``: its partner stands in another row, in a chain or a ring. ``slipped``: in another row, as those
         of its neighbours do, through one of the ``slips``. ``copy``: its y, or its x, nearly
         repeats that of the pair ``copy_of``. ``lost``: its y belongs to another row, and no y here fits it. ``not
-        clear``: with a wrong partner, or badly measured; the scores do not tell which.
+        clear``: the scores do not tell: a right pair that fits like a stranger's, a bad measurement, a wrong partner.
     partner : ndarray of int, shape (n,)
         Row of y that belongs to each row of X; its own where it is not clear, and -1 where that belongs to another
         and nobody is named. Rows that were given without a partner are counted behind the others, of X as of y.
@@ -184,10 +185,12 @@ class Repair:
         if gone == rows.size:
             what = f"what stands beside {'it' if one else 'them'} belongs to {'another row' if one else 'other rows'}"
         else:
-            what = f"{'it is' if one else 'they are'} with a wrong partner, or badly measured"
+            rest = rows.size - gone
+            who = "it is with its partner" if one else "they are with their partners"
             if gone:
-                others = "the other is" if rows.size - gone == 1 else "the others are"
-                what = f"what stands beside {gone:,} of them belongs to other rows, {others}" + what[8:]
+                who = "the other is with its partner" if rest == 1 else "the others are with their partners"
+            what = f"what stands beside {gone:,} of them belongs to other rows; " if gone else ""
+            what += f"the scores do not tell whether {who}"
         text = f"{rows.size:,} not clear: {what}."
         if likely:
             text += f" {_count(likely, 'of these has', 'of these have')} a likely partner, with a chance above 50 %."

@@ -17,7 +17,8 @@ REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
     MOVED: "its partner stands in another row, in a chain or a ring, or in one that had none: put it there",
     COPY: "it nearly repeats another row: look for what was measured twice",
     LOST: "what stands beside it belongs to another row, and none here fits it: look for its partner elsewhere",
-    NOT_CLEAR: "with a wrong partner, or badly measured: check its label, measure it again; until then it stays",
+    NOT_CLEAR: "the scores do not tell: a right pair that fits like a stranger's, a bad measurement or a wrong partner; "
+    "it stays where it is",
 }
 
 
@@ -52,6 +53,8 @@ def what_to_do(repair: Repair, row: int, of_x: Any, of_y: Any) -> str:
         return "look for its partner elsewhere: none is named here"
     if taken_by.size:
         return f"look for its partner: what stands beside it belongs to {of_x[taken_by[0]]}"
+    if repair.own_rank[row] == 1:
+        return "leave it: none fits it better"
     return "check its label, measure it again"
 
 
