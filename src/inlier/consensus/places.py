@@ -96,8 +96,8 @@ class Places:
     def one_a_place(self, side: float, stretch: float = 1.0) -> ColumnPairs:
         """One of the pairs in each place."""
         if (side, stretch) not in self._known:
-            cells = [np.floor(points / width) for points, width in ((self.pairs.x, side / stretch), (self.pairs.y, side))]
-            rows = np.unique(cell_numbers(np.concatenate(cells)), return_index=True)[1]
+            cells = np.concatenate([np.floor(self.pairs.x * (stretch / side)), np.floor(self.pairs.y / side)])
+            rows = np.unique(cell_numbers(cells), return_index=True)[1]
             rows.sort()
             self._known[side, stretch] = self.pairs.take(rows)
         return self._known[side, stretch]
