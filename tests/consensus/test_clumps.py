@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from inlier.consensus.clumps import (
     _COMPARED,
     JointNeighbours,
-    _members,
     cell_side,
     cells,
     clump_length,
@@ -110,11 +109,6 @@ def test_separated_pairs_are_no_neighbours_and_none_can_be_added(seed, reach):
 def test_a_clump_has_one_vote():
     X = np.repeat(np.arange(5.0), 7)[:, None] * 10
     assert JointNeighbours.within(X, X, 1.0).votes().sum() == pytest.approx(5)
-
-
-@pytest.mark.parametrize("n", [2, 3, 250, 2000])
-def test_pairs_of_things_are_numbered_as_by_scipy(n):
-    np.testing.assert_array_equal(_members(np.arange(n * (n - 1) // 2), n), np.triu_indices(n, 1))
 
 
 def slow_correlation_length(points, errors):

@@ -208,12 +208,17 @@ class TestFind:
     def test_pairs_of_a_clump_weigh_as_much_as_one(self, monkeypatch):
         X = np.array([[0.0, 0, 0], [0.1, 0, 0], [5, 0, 0], [9, 0, 0]])
         weights = np.array([1.0, 2.0, 3.0, 4.0])
-        weighed = find._one_vote_a_clump(columns(X, X, weights), 0.15).weights
+        everyone, some = np.ones(4, dtype=bool), np.array([True, True, True, False])
+        weighed = find._one_vote_a_clump(columns(X, X, weights), everyone, 0.15).weights
         np.testing.assert_allclose(weighed, weights * [0.5, 0.5, 1, 1])
+        weighed = find._one_vote_a_clump(columns(X, X, weights), some, 0.15).weights
+        np.testing.assert_allclose(weighed, weights * [0.5, 0.5, 1, 2 / 3])  # far ones: as the near on average
+        weighed = find._one_vote_a_clump(columns(X, X, weights), ~everyone, 0.15).weights
+        np.testing.assert_allclose(weighed, weights)
         all_in_clumps = columns(X[:2], X[:2], weights[:2])
-        np.testing.assert_allclose(find._one_vote_a_clump(all_in_clumps, 0.15).weights, weights[:2])
+        np.testing.assert_allclose(find._one_vote_a_clump(all_in_clumps, everyone[:2], 0.15).weights, weights[:2])
         monkeypatch.setattr(find, "_MOST_WEIGHED", 3)
-        np.testing.assert_array_equal(find._one_vote_a_clump(columns(X, X, weights), 0.15).weights, weights)
+        np.testing.assert_array_equal(find._one_vote_a_clump(columns(X, X, weights), everyone, 0.15).weights, weights)
 
     @pytest.mark.parametrize(("alpha", "supporting"), [(0.01, 60), (0.2, 2), (1e-4, 60)])
     def test_re_pairings_that_judge_are_as_many_as_the_rate_asks_for_and_as_short_as_the_fit_makes_them(

@@ -240,6 +240,39 @@ def _is_same_point(points, i, j):
 
 
 @compiled
+def count_joint(x, y, squared_reaches, room, counts):
+    """Count the i < j for which the larger of the squares of |x_i - x_j| and |y_i - y_j| is within each reach.
+
+    Reaches rise. Those that share a point are left out.
+    """
+    n, joint, of_y = x.shape[1], room[0], room[1]
+    for i in range(n):
+        for first in range(i + 1, n, TILE):
+            count = n - first if n - first < TILE else TILE
+            for t in range(count):
+                joint[t] = 0.0
+                of_y[t] = 0.0
+            for a in range(len(x)):
+                there, here = x[a, first : first + count], x[a, i]
+                for t in range(count):
+                    joint[t] += (there[t] - here) * (there[t] - here)
+            for a in range(len(y)):
+                there, here = y[a, first : first + count], y[a, i]
+                for t in range(count):
+                    of_y[t] += (there[t] - here) * (there[t] - here)
+            for t in range(count):
+                both, larger = joint[t] > 0 and of_y[t] > 0, joint[t] if joint[t] > of_y[t] else of_y[t]
+                joint[t] = larger if both else np.inf
+            for k in range(len(squared_reaches) - 1, -1, -1):
+                reach, found = squared_reaches[k], 0
+                for t in range(count):
+                    found += joint[t] <= reach
+                if found == 0:
+                    break
+                counts[k] += found
+
+
+@compiled
 def shares_within(bounds, counts, total, dimension, few, some, shares):
     """Write counts / total; below ``few`` of them, as a power of the bound, and never less than could be seen.
 

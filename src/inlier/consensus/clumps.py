@@ -34,6 +34,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus._kernels_pairs import TILE, count_joint
 from inlier.consensus.pairs import spread_of
 
 _LEVEL = 1.5  # joint neighbours beside those among re-pairings that make a clump
@@ -111,12 +112,6 @@ def looks_clumped(X: Array, Y: Array, rng: np.random.Generator) -> bool:
     return bool(np.max((seen - _GLANCE_LEVEL * expected) / np.sqrt(expected + 1)) > _GLANCE_DEVIATIONS)
 
 
-def _members(numbers: Array, n: int) -> tuple[Array, Array]:
-    """The two members of pairs of n things, by their numbers in `pdist`: i (2 n - i - 1) / 2 + j - i - 1."""
-    first = (n - 0.5 - np.sqrt((n - 0.5) ** 2 - 2.0 * numbers)).astype(np.int64)
-    return first, numbers - first * (2 * n - first - 1) // 2 + first + 1
-
-
 def _shells(x: Array, y: Array, widest: float = np.inf) -> FloatArray:
     """Ends of the shells of joint distance, no wider than so many spreads."""
     return min(spread_of(x.T), spread_of(y.T)) * _SHELLS[widest >= _SHELLS]
@@ -129,22 +124,15 @@ def _joint_within(
 
     Those that share a point are left out: they say nothing about clumps.
     """
-    of_x, squared = pdist(x, "sqeuclidean"), ends**2
-    widest = squared.max()
-    near = np.flatnonzero((of_x > 0) & (of_x <= widest))
-    i, j = _members(near, len(x))
-    of_x = of_x.take(near)
+    x, y, squared, room = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ends**2, np.empty((2, TILE))
 
-    def within(order: Array | None = None) -> FloatArray:
-        step = y.take(i if order is None else order.take(i), axis=0)
-        step -= y.take(j if order is None else order.take(j), axis=0)
-        of_y = np.einsum("ij,ij->i", step, step)
-        joint = np.maximum(of_x, of_y)[(of_y > 0) & (of_y <= widest)]  # the few that are near on both sides
-        joint.sort()
-        return joint.searchsorted(squared, side="right").astype(np.float64)
+    def within(partners: FloatArray) -> FloatArray:
+        counts = np.zeros(ends.size)
+        count_joint(x, partners, squared, room, counts)
+        return counts
 
-    expected: FloatArray = np.add.reduce([within(rng.permutation(len(y))) for _ in range(re_pairings)]) / re_pairings
-    return within(), expected
+    again = [within(y.take(rng.permutation(y.shape[1]), axis=1)) for _ in range(re_pairings)]
+    return within(y), np.add.reduce(again) / re_pairings
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,12 +233,18 @@ def count_places(points: FloatArray, side: float) -> int:
     """How many cubes of this side hold some of the points (columns)."""
     if not points.shape[1] or side <= 0:
         return 0
-    cubes = np.floor((points - points.min(axis=1, keepdims=True)) / side)
-    sizes = cubes.max(axis=1) + 1
-    if np.log2(sizes).sum() > _MOST_NUMBERED:
-        return int(point_numbers(cubes.T).max()) + 1
-    numbers = np.sort((np.cumprod(sizes) / sizes) @ cubes)
+    numbers = np.sort(cell_numbers(np.floor((points - points.min(axis=1, keepdims=True)) / side)))
     return 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
+
+
+def cell_numbers(cells: FloatArray) -> Array:
+    """A number for each cell, which are columns of whole numbers: equal for equal ones."""
+    cells = cells - cells.min(axis=1, keepdims=True)
+    sizes = cells.max(axis=1) + 1
+    if np.log2(sizes).sum() > _MOST_NUMBERED:
+        return point_numbers(cells.T)
+    numbers: Array = (np.cumprod(sizes) / sizes) @ cells
+    return numbers
 
 
 @lru_cache

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from inlier._typing import Array, FloatArray
+from inlier._typing import Array, FloatArray, Mask
 from inlier.consensus.clumps import JointNeighbours, clump_length, looks_clumped
 from inlier.consensus.evidence import MOST_FALSE_ALARMS
 from inlier.consensus.freedoms import find_freedom
-from inlier.consensus.order import is_in_order, shifted
+from inlier.consensus.order import is_in_order, kept_in_order
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.places import Places, Support
 from inlier.consensus.refine import Candidate, Certainty, Consensus, fall_off
@@ -40,13 +40,13 @@ _BELOW_RAREST = 30  # of those, how many shall lie below the p-value that decide
 _FAR = 2.0  # bounds beyond which a pair is no witness of a map
 _FEWEST_FAR = 50  # pairs that do not follow the map, for clumps to be looked for
 _LOOKED_AT = 6_000  # pairs, at most, whose places are counted
-_MOST_WEIGHED = 20_000  # pairs, for the last fit to weigh them by their clumps
+_WEIGHED, _MOST_WEIGHED = 4.0, 20_000  # bounds, and pairs, up to which the last fit weighs them by their clumps
 _ONE_VOTE = (
     0.15  # of the length up to which mistakes come together: joint neighbours within share a vote in the last fit
 )
 _THINNED = (0.2, 0.35)  # of that length: separations of the pairs that are searched too
 _SAME = 4.0  # bounds: root mean square distance of images, up to which a map is the same
-_OF_AN_ORDER = 1_000  # rows that are re-paired by stretches
+_OF_AN_ORDER = 500  # rows that are re-paired by stretches
 _BEYOND_ORDER = 3.0  # times the evidence that order alone gives, which a motion must have
 _TIE = 3.0  # standard deviations by which a motion must be ahead of another one
 _SAME_ORDER = 0.5  # of the places of the best map, that make another one worth a word
@@ -99,7 +99,9 @@ def doubt(
     certainty, best = how_sure(setting, Candidate(found.map, found.evidence))
     if best is None or certainty.clump_length == 0:
         return found, certainty
-    setting = Setting(found.model, _one_vote_a_clump(found.pairs, _ONE_VOTE * certainty.clump_length), noise_bound, rng)
+    near = found.pairs.is_near(best.map, max(_WEIGHED * best.bound, certainty.clump_length))
+    pairs = _one_vote_a_clump(found.pairs, near, _ONE_VOTE * certainty.clump_length)
+    setting = Setting(found.model, pairs, noise_bound, rng)
     return _finished(setting, *start_from(setting, best.map), alpha, found.origin, found.rounding), certainty
 
 
@@ -157,11 +159,10 @@ def _length_of_clumps(some: ColumnPairs, found: Candidate, rng: np.random.Genera
 
 
 def _best_support(places: Places, found: Candidate, rng: np.random.Generator) -> Support | None:
-    """The least likely support; in clumps, of the maps that are found among pairs that are no joint neighbours, too."""
-    known = [(found.map, found.evidence.bound)] if found.evidence.is_significant else []
-    if places.length > 0:
-        known += _found_apart(places, places.pairs, rng)
-    supports = [places.best_support(*one) for one in known]
+    """The support of the map; where that is not sure in clumps, of the best one among pairs that are apart, too."""
+    supports = [places.best_support(found.map, found.evidence.bound)] if found.evidence.is_significant else []
+    if places.length > 0 and not (supports and supports[0].is_sure):
+        supports += [places.best_support(*one) for one in _found_apart(places, places.pairs, rng)]
     return min(supports, key=lambda support: support.log_p_value, default=None)
 
 
@@ -185,13 +186,15 @@ def _by_order(certainty: Certainty, best: Support, places: Places, setting: Sett
     """Rows in an order: the motion must say far more than what is found where stretches are re-paired."""
     if setting.pairs.weights_differ or not is_in_order(setting.pairs):
         return certainty
-    lowest = 0.0
-    for pairs in shifted(setting.pairs, 2 * best.bound, _OF_AN_ORDER, setting.rng):
+    lowest, limit = 0.0, math.log(MOST_FALSE_ALARMS)
+    for pairs in kept_in_order(setting.pairs, 2 * best.bound, _OF_AN_ORDER, setting.rng):
         by_order = replace(places, pairs=pairs, everyone=pairs)
         for found in _found_among(by_order, pairs, setting.rng):
             lowest = min(lowest, by_order.best_support(*found).log_p_value)
-    share = math.log(MOST_FALSE_ALARMS) / (_BEYOND_ORDER * lowest) if lowest < 0 else 1.0
-    return replace(certainty, log_p_value=min(share, 1.0) * certainty.log_p_value, in_order=share < 1)
+        if certainty.log_p_value > _BEYOND_ORDER * lowest:
+            break
+    share = min(limit / (_BEYOND_ORDER * lowest), 1.0) if lowest < 0 else 1.0
+    return replace(certainty, log_p_value=share * certainty.log_p_value, in_order=share < 1)
 
 
 def _by_another(certainty: Certainty, best: Support, places: Places, setting: Setting) -> Certainty:
@@ -229,9 +232,12 @@ def _gap(best: Support, second: Support, pairs: ColumnPairs) -> float:
     return float(np.sqrt(np.einsum("ij,ij->", turned, turned) / max(len(points), 1)))
 
 
-def _one_vote_a_clump(pairs: ColumnPairs, reach: float) -> ColumnPairs:
-    """Let the pairs of a clump weigh as much as one, unless they are too many to be compared."""
-    if pairs.n_pairs > _MOST_WEIGHED:
+def _one_vote_a_clump(pairs: ColumnPairs, near: Mask, reach: float) -> ColumnPairs:
+    """Let the near pairs of a clump weigh as much as one, and others as the near ones do on average."""
+    some = pairs.take(np.flatnonzero(near))
+    if not 0 < some.n_pairs <= _MOST_WEIGHED:
         return pairs
-    votes = JointNeighbours.within(pairs.x.T, pairs.y.T, reach).votes()
-    return replace(pairs, weights=pairs.weights * votes / votes.max())
+    votes = JointNeighbours.within(some.x.T, some.y.T, reach).votes()
+    say = np.full(pairs.n_pairs, votes.mean())
+    say[near] = votes
+    return replace(pairs, weights=pairs.weights * say / say.max())

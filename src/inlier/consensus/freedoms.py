@@ -28,8 +28,9 @@ from inlier.consensus.evidence import MOST_FALSE_ALARMS
 from inlier.consensus.places import Places, Support, log_binomial_tail
 
 _TRIED = 40  # lines, planes and axes, each, and other turns and slides
+_AT_ONCE = 8  # of these, so that what is worked out stays in the cache
 _LOOKED_AT = 800  # pairs
-_RE_PAIRED, _RE_PAIRED_AGAIN = 4_000, 100_000  # pairs that show what strangers do, for each and for the one asked about
+_RE_PAIRED, _RE_PAIRED_AGAIN = 4_000, 40_000  # pairs that show what strangers do, for each and for the one asked about
 _FEWEST = 40  # pairs that do not follow the motion
 _CLEARLY = -20.0  # logarithm of the chance of so many followers, for a freedom to be asked about
 _AHEAD = 3.0  # standard deviations by which a motion must be ahead of another turn or slide of it
@@ -186,14 +187,36 @@ def _following(family: _Family, pairs: _Pairs, bound: float) -> _Pairs:
 
 def _most_followed(far: _Pairs, strangers: _Pairs, bound: float, rng: np.random.Generator) -> _Family | None:
     """The line, plane or axis that most pairs follow beyond chance, if they clearly do."""
-    best, lowest, n = None, _CLEARLY, len(far[0])
-    for family in _suggested(*far, rng):
-        found = int(np.count_nonzero(family.off(*far) <= bound))
-        by_chance = (np.count_nonzero(family.off(*strangers) <= bound) + 1) / (len(strangers[0]) + 1)
-        log_chance = log_binomial_tail(found, n, by_chance)
+    best, lowest, n, m = None, _CLEARLY, len(far[0]), len(strangers[0]) + 1
+    families = list(_suggested(*far, rng))
+    followed = zip(families, _count_followers(families, far, bound), strict=True)
+    worth_asking = [one for one in followed if log_binomial_tail(one[1], n, 1 / m) < lowest]
+    again = _count_followers([family for family, _ in worth_asking], strangers, bound)
+    for (family, found), by_chance in zip(worth_asking, again, strict=True):
+        log_chance = log_binomial_tail(found, n, (by_chance + 1) / m)
         if log_chance < lowest:
             best, lowest = family, log_chance
     return best
+
+
+def _count_followers(families: list[_Family], pairs: _Pairs, bound: float) -> list[int]:
+    """How many pairs follow each family: `_Family.off` of all, as far as that takes, a few at a time."""
+    images, partners = pairs
+    steps, counts = np.ascontiguousarray((partners - images).T), list[int]()
+    squared = np.einsum("ij,ij->j", steps, steps)
+    for start in range(0, len(families), _AT_ONCE):
+        some = families[start : start + _AT_ONCE]
+        off = np.array([one.direction for one in some]) @ steps
+        off *= off
+        for one, row in zip(some, off, strict=True):
+            if one.kind == "slide along a line":
+                np.subtract(squared, row, out=row)
+            follow = row <= bound**2
+            if one.kind == "turn about an axis":
+                level = np.flatnonzero(follow)
+                follow = one.off(images[level], partners[level]) <= bound
+            counts.append(int(np.count_nonzero(follow)))
+    return counts
 
 
 def _suggested(images: FloatArray, partners: FloatArray, rng: np.random.Generator) -> Iterator[_Family]:

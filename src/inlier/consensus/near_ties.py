@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.stats import binom
 from sklearn.neighbors import NearestNeighbors
 
@@ -27,6 +28,7 @@ from inlier._typing import FloatArray
 
 _STRETCH, _NARROW = 2.0, 1.0  # over the dimension: of log u
 _NEIGHBOURS = 10  # that tell the dimension
+_LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
@@ -95,7 +97,10 @@ def _log_distances(
 ) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the distances to the own partner, and to the k nearest others."""
     to_own = np.linalg.norm(x - own, ord=power, axis=1)
-    nearest = NearestNeighbors(n_neighbors=k + 1, p=power).fit(everyone).kneighbors(x)[0]
+    if x.shape[1] <= _LOW:
+        nearest = cKDTree(everyone).query(x, k=k + 1, p=power)[0]
+    else:
+        nearest = NearestNeighbors(n_neighbors=k + 1, p=power).fit(everyone).kneighbors(x)[0]
     is_own = np.abs(nearest - to_own[:, None]) <= _SAME * (1 + to_own[:, None])
     is_own[:, -1] |= ~is_own.any(axis=1)  # where own is farther than those, one too many was asked for
     others = nearest[np.arange(k + 1) != np.argmax(is_own, axis=1)[:, None]].reshape(-1, k)

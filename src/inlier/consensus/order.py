@@ -3,7 +3,7 @@
 Two files that are sorted by the same column, two scans in the order of their rays, two drives paired by time stamp:
 each row resembles the next one, here and there, so that pairs agree that have nothing to do with each other.
 Re-pairings of single rows do not know that. Re-pairings of whole stretches do: x_i with y_(i + k), the same k for all
-i, keeps the order and loses the partners. What a search finds there, order alone has done.
+i, or with y_(n - i), keeps the order and loses the partners. What a search finds there, order alone has done.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from inlier._typing import FloatArray
 from inlier.consensus.pairs import ColumnPairs
 
 _LEVEL = 4.0  # standard errors by which steps from row to row are shorter than steps between any rows
-_SHARES = (1 / 400, 1 / 50, 1 / 5)  # of the rows, by which one table is shifted against the other
+_SHARES = (1 / 50, -1 / 10)  # of the rows, by which one table is shifted against the other
 _FEWEST = 50  # rows, for an order to be told
 
 
@@ -32,10 +32,13 @@ def _follows_on(points: FloatArray) -> bool:
     return ratio < 1 - _LEVEL / np.sqrt(points.shape[1])
 
 
-def shifted(pairs: ColumnPairs, apart: float, most: int, rng: np.random.Generator) -> Iterator[ColumnPairs]:
-    """Some of the rows, in random order, with partners so many rows farther on, and farther apart than that."""
-    for share in _SHARES:
-        step = max(1, round(share * pairs.n_pairs))
-        moved = np.sum((pairs.y[:, step:] - pairs.y[:, :-step]) ** 2, axis=0) > apart**2
-        rows = rng.permutation(np.flatnonzero(moved))[:most]
-        yield ColumnPairs(pairs.x.take(rows, axis=1), pairs.y.take(rows + step, axis=1), pairs.weights.take(rows))
+def kept_in_order(pairs: ColumnPairs, apart: float, most: int, rng: np.random.Generator) -> Iterator[ColumnPairs]:
+    """Some of the rows, in random order, with partners that are farther off than that: shifted, and backwards."""
+    rows = np.arange(pairs.n_pairs)
+    for others in (rows[::-1], *(rows + round(share * rows.size) for share in _SHARES)):
+        own = rows[(others >= 0) & (others < rows.size)]
+        others = others[own]
+        moved = np.sum((pairs.y[:, others] - pairs.y[:, own]) ** 2, axis=0) > apart**2
+        some = rng.permutation(np.flatnonzero(moved))[:most]
+        own, others = own[some], others[some]
+        yield ColumnPairs(pairs.x.take(own, axis=1), pairs.y.take(others, axis=1), pairs.weights.take(own))

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import betainc, gammaln
 
 from inlier._typing import FloatArray
-from inlier.consensus.evidence import MOST_FALSE_ALARMS, count_places
+from inlier.consensus.evidence import MOST_FALSE_ALARMS, cell_numbers, count_places
 from inlier.consensus.pairs import ColumnPairs
 from inlier.transforms.least_squares import MapModel, Maps
 
@@ -74,7 +74,7 @@ class Places:
         return min(found, key=lambda support: support.log_p_value)
 
     def _support(self, maps: Maps, bound: float) -> Support:
-        side, stretch = 2 * bound, max(float(maps.stretch[0]), 1e-300)
+        side, stretch = 2 * bound, max(float(maps.stretch[0]), 1e-300) if self.model.may_stretch else 1.0
         pairs, near = self.pairs, self.pairs.near(maps, bound)
         if near.n_pairs < _ENOUGH and self.everyone is not None:
             pairs, near = self.everyone, self.everyone.near(maps, bound)
@@ -95,10 +95,12 @@ class Places:
 
     def one_a_place(self, side: float, stretch: float = 1.0) -> ColumnPairs:
         """One of the pairs in each place."""
-        cells = [np.floor(points / width) for points, width in ((self.pairs.x, side / stretch), (self.pairs.y, side))]
-        _, rows = np.unique(np.concatenate(cells).T, axis=0, return_index=True)
-        rows.sort()
-        return self.pairs.take(rows)
+        if (side, stretch) not in self._known:
+            cells = np.concatenate([np.floor(self.pairs.x * (stretch / side)), np.floor(self.pairs.y / side)])
+            rows = np.unique(cell_numbers(cells), return_index=True)[1]
+            rows.sort()
+            self._known[side, stretch] = self.pairs.take(rows)
+        return self._known[side, stretch]
 
     def _log_maps(self, n: int, bound: float) -> float:
         """log C(n, s) q(2 bound)^c."""
@@ -106,6 +108,11 @@ class Places:
         share = (np.searchsorted(self._disagreements, 2 * bound, side="right") + 1) / (self._disagreements.size + 1)
         log_sets = float(gammaln(n + 1) - gammaln(s + 1) - gammaln(max(n - s, 0) + 1))
         return max(log_sets + self.model.constraints * math.log(share), 0.0)
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, float], ColumnPairs]:
+        """One pair a place, by sides and stretches: one map is asked about after the other."""
+        return {}
 
     @cached_property
     def _disagreements(self) -> FloatArray:

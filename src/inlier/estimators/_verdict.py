@@ -14,6 +14,7 @@ from inlier.consensus.evidence import NearMisses
 from inlier.consensus.freedoms import Freedom
 from inlier.consensus.near_ties import NearTies, near_ties_of_motion
 from inlier.rows.gaps import far_points
+from inlier.rows.null_pairs import point_numbers
 from inlier.rows.threads import row_blocks
 from inlier.transforms import Transformation
 
@@ -211,11 +212,16 @@ def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearT
     rows = rows[:: max(1, rows.size // _ASKED)]
     if rows.size < _FEWEST_ASKED or X.shape[1] > _LOW or len(Y) > _MOST_IN_A_TREE:
         return None
-    all_images, everyone = motion(np.unique(X, axis=0)), np.unique(Y, axis=0)
+    all_images, everyone = motion(_different(X)), _different(Y)
     if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
         return None
     ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
     return ties if ties.chance <= _CHOSEN else None
+
+
+def _different(points: Array) -> Array:
+    """Each point once."""
+    return points[np.unique(point_numbers(points), return_index=True)[1]]
 
 
 def chosen(ties: NearTies) -> str:
