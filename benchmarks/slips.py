@@ -134,14 +134,14 @@ KINDS = {
 }
 
 
-def repaired(X, y, seed, **given):
+def repaired(X, y, seed, wells=None, **given):
     """What a repair says, quietly; and the seconds of fit and repair."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = perf_counter()
         matcher = CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, y, **given)
         middle = perf_counter()
-        found = matcher.repair()
+        found = matcher.repair(wells=wells)
     return matcher, found, middle - start, perf_counter() - middle
 
 
@@ -240,6 +240,98 @@ def none(seeds, rows, first, names):
     print(f"all: {n_false} of {n_tables} tables with a slip that is none")
 
 
+# ---------------------------------------------------------------- sequences, plates, large tables
+
+
+def texts(rng, n_groups=60, noise=1.0):
+    """Verses: each has something of its chapter, something of the verse before, and what is its own."""
+    sizes = rng.integers(10, 101, n_groups)
+    groups = np.repeat(np.arange(n_groups), sizes)
+    own = rng.normal(size=(groups.size, 15))
+    hidden = own + 0.3 * np.roll(own, 1, axis=0) + 0.5 * rng.normal(size=(n_groups, 15))[groups]
+    return groups, *(hidden @ rng.normal(size=(15, d)) / 4 + noise * rng.normal(size=(groups.size, d)) for d in (40, 30))
+
+
+def losses(seeds, first):
+    """Lines of y are lost inside of chapters; each is as long as before, strangers at its end."""
+    print("lost   noise  right before  after   last on last, of the chapters with a loss   p")
+    for share in (0.01, 0.05, 0.2):
+        for noise in (0.5, 1.0):
+            lines = []
+            for seed in range(first, first + seeds):
+                rng = np.random.default_rng([seed, 38])
+                groups, X, Y = texts(rng, noise=noise)
+                gone = rng.random(groups.size) < share
+                chapters = [np.flatnonzero(groups == chapter) for chapter in np.unique(groups)]
+                order = np.concatenate(
+                    [np.append(rows[~gone[rows]], np.full(int(gone[rows].sum()), -1)) for rows in chapters]
+                )
+                y, home = stood(Y, order, rng)
+                _, found, *_ = repaired(X, y, seed, groups=groups)
+                last = [rows[~gone[rows]][-1] for rows in chapters if gone[rows].any() and not gone[rows].all()]
+                here = home >= 0
+                lines.append(
+                    (
+                        np.mean((home == np.arange(len(X)))[here]),
+                        np.mean((found.partner == home)[here]),
+                        np.mean(found.partner[last] == home[last]),
+                        max((slip.p_value for slip in found.slips), default=1.0),
+                    )
+                )
+            before, after, ends, p = np.mean(lines, axis=0)
+            print(f"{share:5.0%} {noise:6.1f} {before:12.3f} {after:7.3f} {ends:10.3f} {p:42.0e}", flush=True)
+
+
+PLATES = {
+    "turned": lambda k: (7 - k // 12) * 12 + 11 - k % 12,
+    "mirrored": lambda k: k // 12 * 12 + 11 - k % 12,
+    "upside down": lambda k: (7 - k // 12) * 12 + k % 12,
+    "by columns": lambda k: k % 8 * 12 + k // 8,
+}
+CALLED = {
+    "turned": "turned round by 180 degrees",
+    "mirrored": "mirrored from left to right",
+    "upside down": "mirrored from top to bottom",
+    "by columns": "filled by columns instead of rows",
+}
+
+
+def plates(seeds, first):
+    """One plate of ten was put in in another way: is it named, and no other? Ten columns, of which replicates agree."""
+    print("plate was      named, p < 1e-6  another named  right after")
+    for kind, way in PLATES.items():
+        lines = []
+        for seed in range(first, first + seeds):
+            rng = np.random.default_rng([seed, 39])
+            hidden = rng.normal(size=(960, 10))
+            X, Y = (np.sqrt(0.7) * hidden + np.sqrt(0.3) * rng.normal(size=hidden.shape) for _ in range(2))
+            order, wrong = np.arange(960), 96 * int(rng.integers(10))
+            order[wrong : wrong + 96] = wrong + way(np.arange(96))
+            y, home = stood(Y, order, rng)
+            _, found, *_ = repaired(X, y, seed, wells=(8, 12))
+            named = [slip.kind == CALLED[kind] and abs(slip.start - wrong) < 12 for slip in found.slips]
+            sure = any(is_it and slip.p_value < 1e-6 for is_it, slip in zip(named, found.slips, strict=True))
+            lines.append((sure, sum(named) < len(named), np.mean(found.partner == home)))
+        named, another, right = np.mean(lines, axis=0)
+        print(f"{kind:12s} {named:12.2f} {another:17.2f} {right:13.3f}", flush=True)
+
+
+def speed():
+    """Three lines lost of 100,000: seconds of the repair, beside those of the fit, where it is right."""
+    rng = np.random.default_rng(0)
+    n = 100_000
+    hidden = rng.normal(size=(n, 20))
+    X, Y = (hidden @ rng.normal(size=(20, 50)) + 2 * rng.normal(size=(n, 50)) for _ in range(2))
+    *_, right, _ = repaired(X, Y, 0)
+    order, truth = three_lost(n, rng)
+    y, home = stood(Y, order, rng)
+    _, found, fit, repair = repaired(X, y, 0)
+    print("\n".join(slip.text() for slip in found.slips))
+    here = home >= 0
+    print(f"lost at {[at - 1 for _, at, _ in truth]}; right {np.mean((found.partner == home)[here]):.4f}")
+    print(f"fit {fit:.1f} s, of the right table {right:.1f} s; repair {repair:.1f} s, {repair / fit:.1f} times the fit")
+
+
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -254,6 +346,9 @@ def main():
     {
         "planted": lambda: planted(given.seeds, given.rows, given.first, given.only, given.mistakes),
         "none": lambda: none(given.seeds, given.rows, given.first, given.only),
+        "losses": lambda: losses(given.seeds, given.first),
+        "plates": lambda: plates(given.seeds, given.first),
+        "speed": speed,
     }[given.what]()
     print(f"({perf_counter() - start:.0f} s)")
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -23,6 +23,7 @@ from inlier.estimators._learned import Learned
 from inlier.estimators._repairing import Stacked, judges_among, odds_of_rows
 from inlier.repair.odds import Odds
 from inlier.repair.slips.evidence import Crossed
+from inlier.repair.slips.whole import MOST_LAGS, agreeing_lags
 from inlier.rows.backend import to_host
 from inlier.rows.null_pairs import pair_labels
 from inlier.rows.threads import single_threaded_blas
@@ -32,6 +33,8 @@ _LOWEST = -500.0  # odds of what could not have been paired, that can still be c
 _NARROWEST = 8  # dimensions: in fewer, directions say little, and a map is learned
 _FEWEST_IN_SEQUENCE = 8  # rows of a group, on average, that can be out of step
 _LEARNED_FROM = 20_000  # pairs
+_OVER_LAGS = 5  # times as many, where most are wrong
+_STRETCHES = 10  # of a table without sequences, which are judged by what was learned from the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,31 +77,50 @@ class Pairing:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What was given, and how it is learned from."""
+    """What was given, in the order in which it stands, and how it is learned from."""
 
     matcher: Any
     X: FloatArray
     Y: FloatArray
+    places: tuple[Array, Array]  # of rows of x and of y as they are given: pairs, then those without a partner
     home: Array  # row of y beside each x, -1 where there is none
-    sequences: list[tuple[int, int]]  # inside which rows have slipped, where there are any: groups that stand together
+    sequences: list[Sequence]  # inside which rows have slipped, where there are any: groups that stand together
+    labels: tuple[Array | None, Array | None]  # groups and strata of x
     rng: np.random.RandomState
 
     @staticmethod
-    def of(matcher: Any, rest: tuple[Array, Array] | None, rng: np.random.RandomState) -> Tables:
-        """The tables of a fit, with rows without a partner behind them."""
+    def of(
+        matcher: Any,
+        rest: tuple[Array, Array] | None,
+        rest_groups: tuple[Array, Array] | None,
+        rng: np.random.RandomState,
+    ) -> Tables:
+        """The tables of a fit, with rows without a partner behind them, or behind those of their group."""
         X, Y = matcher._learned.tables()
-        home = np.arange(len(X))
+        n, compared = len(X), matcher._learned.compared
         if rest is not None:
-            home = np.append(home, np.full(len(rest[0]), -1))
             X, Y = (np.concatenate([table, some]) for table, some in zip((X, Y), rest, strict=True))
-        compared = matcher._learned.compared
-        groups = None if compared is None else compared.groups
-        return Tables(matcher, X, Y, home, [] if groups is None else _stretches(groups), rng)
+        of_pairs = None if compared is None else compared.groups
+        groups, strata = of_pairs, None if compared is None else compared.strata
+        stretches = [] if of_pairs is None else _stretches(of_pairs)
+        if of_pairs is not None and rest_groups is not None:
+            groups, of_y = (np.append(of_pairs, some) for some in rest_groups)
+        else:
+            of_y, stretches = groups, [] if rest is not None else stretches
+        rows = np.arange(len(X)), np.arange(len(Y))
+        sequences: list[Sequence] = []
+        if stretches:
+            rows, sequences = _by_sequence(stretches, groups, of_y)
+        places = np.argsort(rows[0]), np.argsort(rows[1])
+        home = np.full(len(X), -1)
+        home[places[0][:n]] = places[1][:n]
+        labels = None if groups is None else groups[rows[0]], strata
+        return Tables(matcher, X[rows[0]], Y[rows[1]], places, home, sequences, labels, rng)
 
     @property
     def as_given(self) -> Pairing:
         """Rows beside each other as they are given."""
-        return Pairing(np.arange(len(self.X)), np.arange(len(self.Y)), int((self.home >= 0).sum()))
+        return Pairing(*self.places, int((self.home >= 0).sum()))
 
     @property
     def _learned(self) -> Learned:
@@ -113,15 +135,18 @@ class Tables:
 
     def _pairs_of(self, pairing: Pairing) -> tuple[FloatArray, FloatArray, Array | None, Array | None]:
         """Rows of x and of y, their groups and their strata."""
-        x, y, compared = pairing.x[: pairing.n_pairs], pairing.y[: pairing.n_pairs], self._learned.compared
-        of_x = (None, None) if compared is None else (compared.groups, compared.strata)
-        groups, strata = (None if of is None else of[x] for of in of_x)
+        x, y = pairing.x[: pairing.n_pairs], pairing.y[: pairing.n_pairs]
+        groups, strata = (None if of is None else of[x] for of in self.labels)
         return self.X[x], self.Y[y], groups, strata
 
     def refitted(self, pairing: Pairing) -> Any:
         """The same matcher, fitted to other pairs."""
         learned, (X, Y, groups, strata) = self._learned, self._pairs_of(pairing)
-        trust = None if learned.trust is None else learned.trust[pairing.x[: pairing.n_pairs]]
+        trust = None
+        if learned.trust is not None:
+            trust = np.ones(len(self.X))
+            trust[self.places[0][: learned.trust.size]] = learned.trust
+            trust = trust[pairing.x[: pairing.n_pairs]]
         matcher = clone(self.matcher).set_params(same_columns=learned.columns or False)
         with _quietly():
             return matcher.fit(X, Y, groups, strata, trust, learned.unpaired)
@@ -143,19 +168,107 @@ class Tables:
             prepared = self.matcher.prepare(X, Y)
             data = PreparedPairs(prepared, labels, prepared_rows(prepared, slice(0, len(X))))
             fit = _cross_fit(data, has_groups=groups is not None, is_whole=rest is None, rng=self.rng)
-            if fit is None:
+            return None if fit is None else self._crossed(fit, prepared, pairing)
+
+    def judged_over(self, lags: Array) -> Crossed | None:
+        """The same by a ridge of each x with all y so far from its place, in the same sequence or stretch of rows."""
+        pairing = self.as_given
+        X, Y, *_ = self._pairs_of(pairing)
+        copied = self._learned.copied
+        x_of, y_of = stretch_of_rows(self.sequences, len(self.X), len(self.Y))
+        i = np.repeat(np.arange(len(self.X)), lags.size)
+        j = self._beside(i) + np.tile(lags, len(self.X))
+        inside = (j >= 0) & (j < len(self.Y))
+        inside[inside] = x_of[i[inside]] == y_of[j[inside]]
+        i, j = i[inside], j[inside]
+        with _quietly(), single_threaded_blas(unless=max(X.shape[1], Y.shape[1]) > WIDE):
+            prepared = self.matcher.prepare(*(without_columns(t, c) for t, c in zip((X, Y), copied, strict=True)))
+            x, y = self._prepared(prepared, self.X, self.Y)
+            data = PreparedPairs(prepared, np.stack([i, j, x_of[i], np.zeros(i.size, dtype=np.int64)]), (x[i], y[j]))
+            folds, nothing = [], np.empty(0)
+            fold_of = self.rng.permutation(int(x_of.max()) + 1) % _FOLDS
+            of_pairs = fold_of[x_of[pairing.x[: pairing.n_pairs]]]
+            for fold in np.unique(of_pairs):
+                others = self.rng.permutation(np.flatnonzero(fold_of[x_of[i]] != fold))
+                judge = _learn(data)(data, others[: _LEARNED_FROM * _OVER_LAGS], self.rng) if others.size else None
+                if judge is not None:
+                    folds.append(Fold(0, np.flatnonzero(of_pairs == fold), judge, 0.0, 1.0, nothing, nothing))
+            if len(folds) < 2:
                 return None
-            if rest is not None:
-                others = (without_columns(table, some) for table, some in zip(rest, copied, strict=True))
-                X, Y = pairing.stacked.tables(X, Y, tuple(others))  # type: ignore[arg-type]
-                labels = pairing.stacked.set_apart(pair_labels(X, Y), np.arange(len(X)))
-                fit = judges_among(fit, pairing.n_pairs, np.arange(len(X)))
-            x, y = (
-                np.asarray(to_host(prepare(table)), dtype=np.float64)
-                for prepare, table in ((prepared.later.x, X), (prepared.later.y, Y))
-            )
-            odds = Odds.of(fit, (x, y), labels, strata, np.ones(len(X)), self.rng)
+            fit = CrossFit(np.zeros(pairing.n_pairs), np.zeros(1), folds=tuple(folds))
+            return self._crossed(fit, prepared, pairing)
+
+    def agreeing_lags(self) -> Array:
+        """Lags from which something can be learned, where many rows have been lost here and there."""
+        most = max((max(one.after_x - one.x, one.after_y - one.y) for one in self.sequences), default=len(self.X)) - 1
+        stretches = stretch_of_rows(self.sequences, len(self.X), len(self.Y))
+        beside = self._beside(np.arange(len(self.X)))
+        return agreeing_lags(self.X, self.Y, beside, stretches, min(most, MOST_LAGS))
+
+    def _beside(self, rows: Array) -> Array:
+        """Places of y beside places of x: as far down in the sequence, or in the table."""
+        if not self.sequences:
+            return rows
+        offset = np.zeros(len(self.X), dtype=np.int64)
+        for one in self.sequences:
+            offset[one.x : one.after_x] = one.y - one.x
+        beside: Array = rows + offset[rows]
+        return beside
+
+    def _prepared(self, prepared: Any, X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        copied = self._learned.copied
+        x, y = (
+            np.asarray(to_host(prepare(without_columns(table, some))), dtype=np.float64)
+            for prepare, table, some in zip((prepared.later.x, prepared.later.y), (X, Y), copied, strict=True)
+        )
+        return x, y
+
+    def _crossed(self, fit: CrossFit, prepared: Any, pairing: Pairing) -> Crossed:
+        """Odds by judges of pairs; rows without a partner are judged by any of them."""
+        X, Y, groups, strata = self._pairs_of(pairing)
+        rest, labels = self.rest_of(pairing), pair_labels(X, Y, groups, strata)
+        if rest is not None:
+            X, Y = pairing.stacked.tables(X, Y, rest)
+            labels = pairing.stacked.set_apart(pair_labels(X, Y), np.arange(len(X)))
+            fit, strata = judges_among(fit, pairing.n_pairs, np.arange(len(X))), None
+        odds = Odds.of(fit, self._prepared(prepared, X, Y), labels, strata, np.ones(len(X)), self.rng)
         return pairing.crossed(odds, self.home)
+
+
+class Sequence(NamedTuple):
+    """First rows of a sequence, of x and of y, and those after its last."""
+
+    x: int
+    after_x: int
+    y: int
+    after_y: int
+
+
+def stretch_of_rows(sequences: list[Sequence], n_x: int, n_y: int) -> tuple[Array, Array]:
+    """Number of the sequence of each row of x and of y; of a table without any that of a stretch of it."""
+    if not sequences:
+        length = max(-(-max(n_x, n_y) // _STRETCHES), 1)
+        return np.arange(n_x) // length, np.arange(n_y) // length
+    of_x, of_y = np.full(n_x, len(sequences)), np.full(n_y, len(sequences))
+    for number, one in enumerate(sequences):
+        of_x[one.x : one.after_x] = of_y[one.y : one.after_y] = number
+    return of_x, of_y
+
+
+def _by_sequence(
+    stretches: list[tuple[int, int]], of_x: Array, of_y: Array
+) -> tuple[tuple[Array, Array], list[Sequence]]:
+    """Rows in the order of their sequences, those without a partner behind the others; and where each begins."""
+    rank = np.full(int(max(of_x.max(), of_y.max())) + 1, len(stretches))
+    for number, (first, _) in enumerate(stretches):
+        rank[of_x[first]] = number
+    rows, ends = [], []
+    for groups in (of_x, of_y):
+        rows.append(np.argsort(rank[groups], kind="stable"))
+        ends.append(np.cumsum(np.bincount(rank[groups], minlength=len(stretches) + 1))[:-1])
+    begins = [np.append(0, end[:-1]) for end in ends]
+    columns = (of_side.tolist() for of_side in (begins[0], ends[0], begins[1], ends[1]))
+    return (rows[0], rows[1]), [Sequence(*one) for one in zip(*columns, strict=True)]
 
 
 def _stretches(groups: Array) -> list[tuple[int, int]]:
@@ -169,7 +282,7 @@ def _stretches(groups: Array) -> list[tuple[int, int]]:
 def _cross_fit(data: PreparedPairs, *, has_groups: bool, is_whole: bool, rng: np.random.RandomState) -> CrossFit | None:
     """Judges of one deal that have learned from all other pairs alike."""
     labels, units = data.labels, units_of(data.labels, has_groups=has_groups)
-    learn = KINDS["ridge" if min(data.dimensions) >= _NARROWEST else "map"]
+    learn = _learn(data)
     fold_of, folds, nothing = deal_folds(labels, units, _FOLDS, rng), [], np.empty(0)
     for own in (np.flatnonzero(fold_of == fold) for fold in np.unique(fold_of)):
         others = rng.permutation(training_without(own, labels, has_groups=has_groups))
@@ -182,6 +295,10 @@ def _cross_fit(data: PreparedPairs, *, has_groups: bool, is_whole: bool, rng: np
     if learn is not KINDS["ridge"] or data.shared_ridge is None or not is_whole:
         return fit
     return replace(fit, ridges=LeftOut(data.shared_ridge, rows_together(labels, units, has_groups=has_groups)))
+
+
+def _learn(data: PreparedPairs) -> Any:
+    return KINDS["ridge" if min(data.dimensions) >= _NARROWEST else "map"]
 
 
 @contextmanager

@@ -45,22 +45,25 @@ class InStep:
 
 
 def put_in_step(
-    matcher: Any, rest: tuple[Array, Array] | None, maps: dict[str, Array], random_state: Any
+    matcher: Any,
+    rest: tuple[Array, Array] | None,
+    rest_groups: tuple[Array, Array] | None,
+    maps: dict[str, Array],
+    random_state: Any,
 ) -> tuple[InStep | None, int]:
     """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then."""
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
         return None, 0
-    if rest is not None and max(map(len, rest)) > _ALL_SHIFTS:
+    if rest is not None and rest_groups is None and max(map(len, rest)) > _ALL_SHIFTS:
         return None, 0
-    tables = Tables.of(matcher, rest, check_random_state(random_state))
+    tables = Tables.of(matcher, rest, rest_groups, check_random_state(random_state))
     n_x, n_y = len(tables.X), len(tables.Y)
     are_few = max(n_x, n_y) <= _ALL_SHIFTS
     maps = {name: np.append(rows, np.full(n_x - rows.size, -1)) for name, rows in maps.items()}
     lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few, maps)
     search = _Search(tables, lanes)
-    proposed = search.proposed()
-    found = None if proposed is None else search.soon(proposed.partner, SLIPS_AT)
+    found = search.found()
     if found is None:
         return None, search.unseen()
     pairing = Pairing.of(found.partner, n_y)
@@ -100,13 +103,16 @@ class _Search:
         """Slips by what these pairs teach."""
         return self.look(self.tables.judged_soon(Pairing.of(partner, self.lanes.n_y)), at)
 
-    def starts(self) -> Iterator[Found | None]:
-        """By the fit as it is; by a simpler one; by the rows that are right if the whole table is shifted or turned."""
+    def starts(self) -> Iterator[Crossed | None]:
+        """Judges: of the fit as it is; simpler ones; of rows that are right if the table is shifted, turned, or gappy."""
         tables, lanes = self.tables, self.lanes
-        yield self.look(tables.judged_by(tables.matcher, tables.as_given), 1.0)
-        yield self.look(tables.judged_soon(tables.as_given), 1.0)
+        yield tables.judged_by(tables.matcher, tables.as_given)
+        yield tables.judged_soon(tables.as_given)
         for lane in agreeing_lanes(tables.X, tables.Y, lanes):
-            yield self.soon(lanes.columns(lane, np.arange(lanes.n_x)))
+            yield tables.judged_soon(Pairing.of(lanes.columns(lane, np.arange(lanes.n_x)), lanes.n_y))
+        lags = tables.agreeing_lags()
+        if lags.size > 1:
+            yield tables.judged_over(lags)
 
     def unseen(self) -> int:
         """Shift of the whole table up to which it could not be told from none."""
@@ -118,16 +124,20 @@ class _Search:
             return 0
         return Evidence.of(crossed, self.lanes, tables.rng).unseen_shift(SLIPS_AT, tables.rng)
 
-    def proposed(self) -> Found | None:
-        """The first slips that are found, learned from again until nothing moves."""
-        found = next((found for found in self.starts() if found is not None), None)
-        for _ in range(_ROUNDS if found is not None else 0):
-            assert found is not None
-            again = self.soon(found.partner)
-            if again is None or not _moved(found, again):
-                break
-            found = again
-        return found
+    def found(self) -> Found | None:
+        """Slips by the first judge who finds some, after learning from what it finds until nothing moves."""
+        for crossed in self.starts():
+            proposed = self.look(crossed, 1.0)
+            for _ in range(_ROUNDS if proposed is not None else 0):
+                assert proposed is not None
+                again = self.soon(proposed.partner)
+                if again is None or not _moved(proposed, again):
+                    break
+                proposed = again
+            found = None if proposed is None else self.soon(proposed.partner, SLIPS_AT)
+            if found is not None:
+                return found
+        return None
 
 
 def _moved(before: Found, after: Found) -> bool:
@@ -160,10 +170,11 @@ def read_plates(wells: Any, n: int, kept: Array) -> dict[str, Array]:
 
 def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
     """Say of each row with whom it belongs, slips undone: single mistakes are looked for in what is left."""
-    matcher, found, home = step.matcher, step.found, step.tables.home
-    x, y, n = step.pairing.x, step.pairing.y, step.pairing.n_pairs
-    q, rest = np.asarray(to_host(matcher.q_values_)), step.tables.rest_of(step.pairing)
+    matcher, found, tables = step.matcher, step.found, step.tables
+    rest, home, x = tables.rest_of(step.pairing), tables.home, step.pairing.x
+    q = np.asarray(to_host(matcher.q_values_))
     inner = repair_pairs(matcher._learned, q, matcher.detection_p_value_, rest, alpha, random_state)
+    y, n = step.pairing.y, step.pairing.n_pairs
     beside_x, of_x, of_y = np.append(y[:n], np.full(x.size - n, -1)), np.append(x, -1), np.append(y, -1)
     partner, kind = of_y[inner.partner], inner.kind.astype(object)
     lost = (found.partner[x] < 0) & (kind != KEPT) & (partner == beside_x)  # it was given what was left over
@@ -171,21 +182,23 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
     is_certain = np.append(np.asarray(to_host(matcher.certain_q_values_)) <= alpha, np.zeros(x.size - n, dtype=bool))
     kind[(kind == KEPT) & found.unsure[x] & ~is_certain] = NOT_CLEAR
     kind[(kind == KEPT) & (partner != home[x])] = SLIPPED
+    given_x, given_y = (np.append(np.argsort(place), -1) for place in tables.places)
     beside = np.full(y.size, -1)
     beside[y[:n]] = x[:n]
-    back, n_pairs = np.argsort(x), int((home >= 0).sum())
+    place_x, place_y = tables.places
+    back = np.argsort(x)[place_x]
     return replace(
         inner,
         kind=kind.astype(str)[back],
-        partner=partner[back],
+        partner=given_y[partner[back]],
         q_values=inner.q_values[back],
         chance_wrong=np.where(lost, np.nan, inner.chance_wrong)[back],
-        candidates=of_y[inner.candidates][back],
+        candidates=given_y[of_y[inner.candidates][back]],
         chances=inner.chances[back],
         own_rank=inner.own_rank[back],
-        copy_of=of_x[inner.copy_of][back],
+        copy_of=given_x[of_x[inner.copy_of][back]],
         gaps=inner.gaps[back],
-        n_unpaired=(x.size - n_pairs, y.size - n_pairs),
-        slips=found.slips,
-        beside=beside,
+        n_unpaired=tuple(int(side.size - (home >= 0).sum()) for side in (x, y)),
+        slips=tuple(slip.among(given_x[:-1]) for slip in found.slips) if tables.sequences else found.slips,
+        beside=given_x[beside[place_y]],
     )

@@ -432,7 +432,7 @@ class CalibratedMatcher(LearnedMap):
             rest = filled_tables(rest)
         q = np.asarray(to_host(self.q_values_))
         kept = np.arange(q.size) if learned.numbers is None else learned.numbers
-        in_step, unseen = put_in_step(self, rest, read_plates(wells, q.size, kept), self.random_state)
+        in_step, unseen = put_in_step(self, rest, None, read_plates(wells, q.size, kept), self.random_state)
         if in_step is None:
             found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
             found = replace(found, unseen_shift=unseen)

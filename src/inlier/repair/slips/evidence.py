@@ -19,7 +19,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.repair.slips.lanes import HOME, REVERSED, SHIFTED, Lane, Lanes
-from inlier.repair.slips.path import Run, best_path
+from inlier.repair.slips.path import Run, best_path, priced_path
 from inlier.repair.slips.significance import MISS, STEEPNESS, won
 
 _MOST_EVIDENCE = 4.0  # of a row, for a lane
@@ -49,16 +49,17 @@ class Crossed:
         of_x[here] = of_y[self.home[here]] = self.pairs(here, self.home[here])
         return of_x, of_y
 
-    def inside(self, first: int, after: int) -> Crossed:
-        """The same of rows ``first`` to before ``after``, which stand beside those of y with these numbers."""
+    def inside(self, first: int, after: int, first_y: int, after_y: int) -> Crossed:
+        """The same of rows ``first`` to before ``after``, beside those of y from one to before another."""
 
         def block(rows: Array, columns: Array) -> FloatArray:
-            return self.block(rows + first, columns + first)
+            return self.block(rows + first, columns + first_y)
 
         def pairs(i: Array, j: Array) -> FloatArray:
-            return self.pairs(i + first, j + first)
+            return self.pairs(i + first, j + first_y)
 
-        return Crossed(block, pairs, np.arange(after - first), after - first)
+        home = self.home[first:after]
+        return Crossed(block, pairs, np.where(home >= 0, home - first_y, -1), after_y - first_y)
 
 
 class Weighed(NamedTuple):
@@ -89,7 +90,7 @@ class Evidence:
     own_of_x: FloatArray
     own_of_y: FloatArray
     chance: float  # odds of strangers, on average
-    first: int = 0  # where these rows begin in the table
+    first: tuple[int, int] = (0, 0)  # where these rows begin in the table, of x and of y
 
     @staticmethod
     def of(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState) -> Evidence:
@@ -98,12 +99,26 @@ class Evidence:
         odds = np.sort(crossed.pairs(i, j))[: -max(2 * _STRANGERS // crossed.n_y, 1)]  # but for partners
         return Evidence(crossed, lanes, *crossed.own(), float(np.log(np.mean(np.exp(odds)))))
 
-    def inside(self, first: int, after: int) -> Evidence:
+    def inside(self, first: int, after: int, first_y: int, after_y: int) -> Evidence:
         """The same inside of a sequence of rows."""
-        rows, n = slice(first, after), after - first
-        lanes = Lanes(n, n, min(self.lanes.most, n - 1))
-        crossed = self.crossed.inside(first, after)
-        return Evidence(crossed, lanes, self.own_of_x[rows], self.own_of_y[rows], self.chance, first)
+        n_x, n_y = after - first, after_y - first_y
+        lanes = Lanes(n_x, n_y, min(self.lanes.most, max(n_x, n_y) - 1))
+        crossed = self.crossed.inside(first, after, first_y, after_y)
+        own = self.own_of_x[first:after], self.own_of_y[first_y:after_y]
+        return Evidence(crossed, lanes, *own, self.chance, (first, first_y))
+
+    def backwards(self) -> Evidence:
+        """The same beside y from its last row to its first."""
+        last, crossed = self.crossed.n_y - 1, self.crossed
+        turned = replace(crossed, block=lambda i, j: crossed.block(i, last - j), pairs=lambda i, j: crossed.pairs(i, last - j))
+        own_of_x, own_of_y = turned.own()
+        return replace(self, crossed=turned, own_of_x=own_of_x, own_of_y=own_of_y)
+
+    def gained(self, price: float) -> float:
+        """Evidence of the best path, less the price of its changes."""
+        runs = self.runs(price)
+        changes = sum(run.lane != before.lane for before, run in zip([Run(0, 0, HOME), *runs], runs, strict=False))
+        return sum(float(self.in_lane(np.arange(*run[:2]), self.lanes[run.lane]).sum()) for run in runs) - price * changes
 
     def within(self, most: int) -> Evidence:
         """The same with shifts by so much at most, and no turns."""
@@ -112,6 +127,14 @@ class Evidence:
     def runs(self, price: float) -> list[Run]:
         """The best path."""
         return best_path(self.lanes.by_row(self._by_row()), price)
+
+    def aligned(self, price_of_jump: Callable[[Array], FloatArray], price_of_end: float) -> list[Run]:
+        """The best path through shifts, by what jumps cost; the last of x belongs with the last of y, or has a price."""
+        amounts = np.append(0, np.arange(-self.lanes.most, self.lanes.most + 1))
+        prices = price_of_jump(amounts - amounts[:, None])
+        prices[:, self.lanes.most + 1] = np.inf  # to shift by none is to be at home
+        ends = np.where(amounts == self.crossed.n_y - self.crossed.n_x, 0.0, price_of_end)
+        return priced_path(self.lanes.by_row(self._by_row()), prices, ends)
 
     def weighed(self, runs: list[Run], rng: np.random.RandomState) -> list[Weighed]:
         """What every run is worth."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import ttest_1samp
 
-from inlier._typing import Array, Mask
+from inlier._typing import Array, FloatArray, Mask
 from inlier.repair.slips.evidence import Crossed, Evidence, Weighed
 from inlier.repair.slips.lanes import HOME, SHIFTED, Lane, Lanes
 from inlier.repair.slips.path import Run
@@ -15,6 +17,8 @@ from inlier.repair.slips.slip import EXCHANGED, Slip
 
 SLIPS_AT = 0.01  # p-value up to which it is one
 _SHARES = (0.5, 0.1)  # of sequences that have slipped, beforehand
+_FEWEST_SEQUENCES = 8  # that are compared with themselves backwards
+_ROUNDS = 2  # of counting how common jumps are
 _MARGIN = 2  # rows more than sequences have been found to shift, that others may
 
 
@@ -35,26 +39,77 @@ def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState, at: f
 
 
 def find_in_sequences(
-    crossed: Crossed, lanes: Lanes, ends: list[tuple[int, int]], rng: np.random.RandomState, at: float = SLIPS_AT
+    crossed: Crossed, lanes: Lanes, ends: Sequence[tuple[int, int, int, int]], rng: np.random.RandomState, at: float = SLIPS_AT
 ) -> Found:
-    """Look for slips inside of sequences, each from a row to before another: one test for all of them.
+    """Look for slips inside of sequences, each from a row of x to before another, and of y: one test for all of them.
 
     Where it says that there are some, they are looked for again at the price of changes that are as common as they were
-    found to be, as far as they were found to go.
+    found to be, as far as they were found to go. Where sequences are longer on one side, the last of x belongs with the
+    last of y as a rule.
     """
     whole = Evidence.of(crossed, lanes, rng)
     parts = [whole.inside(*some) for some in ends]
     found = [part.weighed(part.runs(float(np.log(part.crossed.n_x * len(part.lanes)))), rng) for part in parts]
     changes = [one for part in found for one in part if one.run.lane != HOME]
     p = _of_all(found)
-    if not changes or p > at:
-        decided = (_decided(part, some, at, len(parts)) for part, some in zip(parts, found, strict=True))
-        return _joined(list(decided))
+    if not changes:
+        return _joined([_decided(part, some, at) for part, some in zip(parts, found, strict=True)], crossed.n_x)
     most = max(abs(part.lanes[one.run.lane].amount) for part, some in zip(parts, found, strict=True) for one in some)
-    parts = [part.within(most + _MARGIN) for part in parts]
+    most = max(most, *(abs(part.crossed.n_x - part.crossed.n_y) for part in parts))
+    near = [part.within(most + _MARGIN) for part in parts]
     price = float(np.log(crossed.n_x / len(changes)) + np.log(2 * (most + _MARGIN) + 1))
-    again = [(part, part.runs(price)) for part in parts]
-    return _joined([_told(part, runs, [p] * len(runs)) for part, runs in again])
+    if p > at:
+        p = min(2 * min(p, _beside_backwards(near, price)), 1.0)
+    if p > at:
+        decided = (_decided(part, some, at, len(parts)) for part, some in zip(parts, found, strict=True))
+        return _joined(list(decided), crossed.n_x)
+    runs = [part.runs(price) for part in near]
+    to_the_end = any(part.crossed.n_x != part.crossed.n_y for part in parts)
+    jumps = _Jumps.of(near, runs)
+    for _ in range(_ROUNDS):
+        runs = [part.aligned(jumps.prices, price if to_the_end else 0.0) for part in near]
+        jumps = _Jumps.of(near, runs)
+    return _joined([_told(part, some, [p] * len(some)) for part, some in zip(near, runs, strict=True)], crossed.n_x)
+
+
+@dataclass(frozen=True, eq=False)
+class _Jumps:
+    """How common jumps of each amount are, from row to row of sequences."""
+
+    amounts: Array
+    shares: FloatArray
+    others: float  # share of any other amount
+
+    @staticmethod
+    def of(parts: list[Evidence], runs: list[list[Run]]) -> _Jumps:
+        """Count them along paths; there is one more than was seen of any amount."""
+        found = [
+            part.lanes[run.lane].amount - part.lanes[before.lane].amount
+            for part, some in zip(parts, runs, strict=True)
+            for before, run in zip([Run(0, 0, HOME), *some], some, strict=False)
+        ]
+        n, n_amounts = sum(part.crossed.n_x for part in parts), 4 * max(part.lanes.most for part in parts) + 1
+        amounts, counts = np.unique([jump for jump in found if jump], return_counts=True)
+        return _Jumps(amounts.astype(np.int64), (counts + 1 / n_amounts) / (n + 1), 1 / n_amounts / (n + 1))
+
+    def prices(self, jumps: Array) -> FloatArray:
+        """What they cost."""
+        price = np.full(jumps.shape, -np.log(self.others))
+        for amount, share in zip(self.amounts, self.shares, strict=True):
+            price[jumps == amount] = -np.log(share)
+        price[jumps == 0] = -np.log1p(-self.shares.sum())
+        return price
+
+
+def _beside_backwards(parts: list[Evidence], price: float) -> float:
+    """Chance that paths gain so much more than where y is read backwards: what one sequence gains says little.
+
+    Rows in their place gain less, and strangers as much; neighbours resemble each other either way.
+    """
+    more = np.array([part.gained(price) - part.backwards().gained(price) for part in parts])
+    if more.size < _FEWEST_SEQUENCES or not more.any():
+        return 1.0
+    return float(ttest_1samp(more, 0.0, alternative="greater").pvalue)
 
 
 def _of_all(found: list[list[Weighed]]) -> float:
@@ -110,8 +165,8 @@ def _told(evidence: Evidence, runs: list[Run], p_values: list[float]) -> Found:
             start = run.start + (int(given[0]) if given.size else 0)
             slips.append(_slip(evidence, run._replace(start=start), before, p, seam))
     first = evidence.first
-    told = tuple(slip.further_down(first) for slip in _exchanged(slips))
-    return Found(told, np.where(partner >= 0, partner + first, -1), unsure)
+    told = tuple(slip.further_down(first[0]) for slip in _exchanged(slips))
+    return Found(told, np.where(partner >= 0, partner + first[1], -1), unsure)
 
 
 def _slip(evidence: Evidence, run: Run, before: Lane, p: float, seam: tuple[int, int]) -> Slip:
@@ -136,10 +191,14 @@ def _claimed(evidence: Evidence, runs: list[Run]) -> Array:
     return partner
 
 
-def _joined(found: list[Found]) -> Found:
-    """What was found in one sequence after the other."""
+def _joined(found: list[Found], n_x: int) -> Found:
+    """What was found in one sequence after the other; rows behind them have nobody."""
     slips = tuple(slip for some in found for slip in some.slips)
-    return Found(slips, *(np.concatenate([getattr(some, name) for some in found]) for name in ("partner", "unsure")))
+    partner, unsure = np.full(n_x, -1), np.zeros(n_x, dtype=bool)
+    for name, whole in (("partner", partner), ("unsure", unsure)):
+        together = np.concatenate([getattr(some, name) for some in found])
+        whole[: together.size] = together
+    return Found(slips, partner, unsure)
 
 
 def _exchanged(slips: list[Slip]) -> list[Slip]:

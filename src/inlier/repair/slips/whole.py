@@ -15,6 +15,9 @@ from inlier.repair.slips.lanes import REVERSED, SHIFTED, Lane, Lanes
 
 _DIRECTIONS = 10  # of each table, the strongest
 _STANDS_OUT = 5.0  # median absolute deviations above all lanes, from which a lane is worth learning from
+MOST_LAGS = 30  # rows out of place that are looked at, where there are many slips
+_ABOVE_NOISE = 1.2  # leading eigenvalue, beside that of lags that have nothing in common
+_SHARE_OF_MOST = 0.3  # of the rows that the commonest lag has, from which a lag is learned from
 _FEWEST_SHARE = 0.25  # of the rows that a lane must hold
 
 
@@ -36,6 +39,33 @@ def agreeing_lanes(X: FloatArray, Y: FloatArray, lanes: Lanes, most: int = 2) ->
         if z > _STANDS_OUT and here.size:
             found.append((z, Lane(name, 0)))
     return [lane for _, lane in sorted(found, key=lambda one: -one[0])[:most]]
+
+
+def agreeing_lags(
+    X: FloatArray, Y: FloatArray, beside: Array, stretches: tuple[Array, Array], most: int
+) -> Array:
+    """Lags, one of which many rows are from their place, where rows have been lost here and there; nothing if none are.
+
+    With the true partners a share p_d of all rows at lag d, the moments M_d = X^T Y_d are p_d M and noise, so that the
+    shares are the leading eigenvector of <M_d, M_e>, d != e: the overlap of the lags. ``beside`` are places of y beside
+    those of x, ``stretches`` numbers on both sides, inside of which partners are.
+    """
+    x, y, lags, rows = _directions(X), _directions(Y), np.arange(-most, most + 1), np.arange(len(X))
+    moments = []
+    for lag in lags:
+        j = beside + lag
+        here = rows[(j >= 0) & (j < len(y))]
+        here = here[stretches[0][here] == stretches[1][j[here]]]
+        moments.append((x[here].T @ y[j[here]]).ravel() / np.sqrt(max(here.size, 1)))
+    overlap = np.array(moments) @ np.array(moments).T
+    np.fill_diagonal(overlap, 0.0)
+    noise = 1.48 * float(np.median(np.abs(overlap[~np.eye(lags.size, dtype=bool)]))) * 2 * np.sqrt(lags.size)
+    values, vectors = np.linalg.eigh(overlap)
+    shares = vectors[:, -1] * np.sign(vectors[:, -1].sum())
+    if values[-1] < _ABOVE_NOISE * noise:
+        return np.empty(0, dtype=np.int64)
+    found: Array = lags[shares > _SHARE_OF_MOST * shares.max()]
+    return found
 
 
 def _directions(table: FloatArray) -> FloatArray:
