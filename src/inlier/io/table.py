@@ -394,7 +394,7 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     if shared.size == 0:
         raise UnusableFileError(
             f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x.tolist())}, "
-            f"the second {_some(keys_y.tolist())}. {_how_ids_differ(keys_x, keys_y)}"
+            f"the second {_some(keys_y.tolist())}. Check that --key names the same kind of id in both."
         )
     # two sheets of one file have the same name
     first, second = (X.source, Y.source) if X.source != Y.source else ("the first table", "the second")
@@ -403,18 +403,6 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     order = np.argsort(place_x[of_x])  # as in the first file
     rows_x, rows_y = place_x[of_x][order], place_y[of_y][order]
     return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes, rows_y)
-
-
-def _how_ids_differ(keys_x: Array, keys_y: Array) -> str:
-    """Why two tables may share no id, and what to do."""
-    plain = (
-        ("upper and lower case", str.casefold),
-        ("zeros in front", lambda key: key.lstrip("0")),
-    )
-    for what, made_plain in plain:
-        if {made_plain(key) for key in keys_x.tolist()} & {made_plain(key) for key in keys_y.tolist()} - {""}:
-            return f"They would, but for {what}: write them the same way in both."
-    return "Check that --key names the same kind of id in both."
 
 
 def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:
