@@ -49,6 +49,7 @@ _WORST_SHOWN = 5
 _HOPELESS = -1e6  # scores below are all alike
 _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_value")
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
+_SAME_COLUMNS = re.compile(r"(?<=^Column )\d+(?= is the same in X)|(?<=^Columns )\d+(, \d+)*(?= are the same in X)")
 _SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
 _ARGUMENT = re.compile(r" \((?:key|columns)=\)|fit\(X, y, \w+=\.\.\.\), or ")  # Python's word beside the option
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
@@ -206,7 +207,8 @@ class Job:
     def in_words(self, said: Exception | str) -> str:
         """What the library says, with files and options instead of arguments."""
         if not isinstance(said, (ParameterError, ParameterWarning)):
-            return _SETTING.sub(self._as_option, _ARGUMENT.sub("", str(said)))
+            sentence = _SETTING.sub(self._as_option, _ARGUMENT.sub("", str(said)))
+            return _SAME_COLUMNS.sub(lambda found: _named(found[0], self.headings.get("X", ())), sentence)
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
         tables = dict(
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
@@ -347,15 +349,21 @@ def _command_line(context: click.Context) -> str:
 
 
 def read_both(
-    x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...], leave_out: tuple[str, ...] = ()
+    x: str,
+    y: str,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    leave_out: tuple[str, ...] = (),
+    read: Callable[..., Table] | None = None,
 ) -> tuple[Table, Table]:
     """Read two tables; keys and columns may be given once for both, or once for each.
 
-    Columns that hold labels are left out where a file has them, unless columns are given.
+    Columns that hold labels are left out where a file has them, unless columns are given. ``read`` reads each.
     """
     from inlier.cli._tables import columns_of_each
     from inlier.io import read_table
 
+    read = read or read_table
     (key_x, key_y) = for_both(keys, "--key")
     columns_x, columns_y = columns_of_each((x, y), columns, columns_of_both(columns))
     has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
@@ -366,7 +374,7 @@ def read_both(
         columns_x, columns_y = (
             [f"^{name}" for name, has in has_labels.items() if has[side]] or None for side in (0, 1)
         )
-    return read_table(x, key=key_x, columns=columns_x), read_table(y, key=key_y, columns=columns_y)
+    return read(x, key=key_x, columns=columns_x), read(y, key=key_y, columns=columns_y)
 
 
 def has_column(source: str, name: str) -> bool:

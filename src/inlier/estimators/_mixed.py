@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from inlier._checks import warn
 from inlier.estimators._base import row_labels
 from inlier.exceptions import DependenceWarning, ParameterError
-from inlier.rows.frames import columns_of, is_frame
+from inlier.rows.frames import columns_of, entries_of, is_frame
 from inlier.rows.mixed import ColumnUse, MixedColumns, equal_columns, has_words
 
-_IN_BOTH = 0.9  # share of the rows in which a column of words is equal on both sides, from which it is not compared
+IN_BOTH = 0.9  # share of the rows in which a column of words is equal on both sides, from which it is not compared
+_MOSTLY = 0.5  # share of the rows in which a column that is called like strata is equal, from which that is asked about
+_LIKE_STRATA = frozenset(
+    "age arm batch block cage center centre cohort day donor gender lane plate run season sex site tissue visit".split()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +31,14 @@ class Mixed:
     @staticmethod
     def of(X: Any, y: Any) -> Mixed:
         """Learn from two tables; a column of words that stands in both is not compared, which is said."""
+        if is_frame(X) and is_frame(y):
+            for label, share in like_strata(columns_of(X), columns_of(y)):
+                warn(compared_label(label, share), DependenceWarning)
         if not has_words(X) and not has_words(y):
             return Mixed()
         same: dict[str, tuple[str, float]] = {}
         if is_frame(X) and is_frame(y):
-            same = equal_columns(columns_of(X), columns_of(y), _IN_BOTH)
+            same = equal_columns(columns_of(X), columns_of(y), IN_BOTH)
         for label, (_, share) in same.items():
             warn(in_both(label, share), DependenceWarning)
         without_y = [label for label, _ in same.values()]
@@ -52,11 +62,38 @@ class Mixed:
         return tuple(use for side in (self.of_x, self.of_y) if side is not None for use in side.uses)
 
 
-def in_both(label: str, share: float) -> str:
+def like_strata(columns_x: Iterable[tuple[Any, Any]], columns_y: Iterable[tuple[Any, Any]]) -> list[tuple[str, float]]:
+    """Columns of numbers called like a batch or an age, which both tables have, with the share of rows that agree."""
+    tables = [
+        {
+            str(label): np.asarray(entries_of(column))
+            for label, column in columns
+            if str(label).lower() in _LIKE_STRATA
+        }
+        for columns in (columns_x, columns_y)
+    ]
+    found = []
+    for label, x in tables[0].items():
+        y = tables[1].get(label)
+        if y is not None and x.shape == y.shape and x.ndim == 1 and x.dtype.kind in "iuf" and y.dtype.kind in "iuf":
+            share = float(np.mean(x == y))
+            found += [(label, share)] if share >= _MOSTLY else []
+    return found
+
+
+def compared_label(label: str, share: float, how: str = "give it as strata") -> str:
+    """What to say of a column that is compared and tells where a row comes from."""
+    return (
+        f"Column {label!r} is on both sides, equal in {share:.0%} of the pairs, and compared like any other number. If "
+        f"wrong partners come from rows with the same {label!r}, {how}, and it is not compared."
+    )
+
+
+def in_both(label: str, share: float, how: str = "give it as strata") -> str:
     """What to say of a column of words that is the same on both sides."""
     return (
         f"Column {label!r} is the same on both sides in {share:.0%} of the pairs, so it was not compared. If wrong "
-        f"partners come from rows with the same {label!r}, give it as strata."
+        f"partners come from rows with the same {label!r}, {how}."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,12 @@ class Request:
     key: str | None = None  # column that names the rows
     left_out: tuple[str, ...] = ()  # columns that are not wanted, instead of a list of those that are
 
+    def without(self, column: str) -> Request:
+        """The same without a column."""
+        if self.columns is not None:
+            return replace(self, columns=tuple(name for name in self.columns if name != column))
+        return replace(self, left_out=(*self.left_out, column))
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -55,6 +61,8 @@ class Table:
         The file.
     turned : str, optional
         Where the file has a column per point and was turned over: the heading of the names of its rows.
+    words : dict of str to ndarray of str
+        Columns of texts, beside the numbers, where they were asked for.
     """
 
     values: Array
@@ -62,6 +70,7 @@ class Table:
     keys: Array | None
     source: Path
     turned: str | None = None
+    words: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -69,6 +78,10 @@ class Table:
 
 class NoSuchColumnError(UnusableFileError):
     """A file without a column that was asked for."""
+
+
+class NoNumbersError(UnusableFileError):
+    """A file without any column of numbers among those that are wanted."""
 
 
 class TextColumnError(UnusableFileError):
@@ -144,14 +157,14 @@ def column_places(request: Request, n_columns: int) -> list[int] | None:
 
 
 def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[str, ...]) -> Table:
-    path, names = request.path, wanted_columns(request, list(content))
-    chosen = request.columns
+    path, chosen = request.path, request.columns
+    names = wanted_columns(request, list(content))
     if chosen is None:
         is_usual = usual and not request.left_out and set(usual) <= set(names)
         chosen = tuple(name for name in (usual if is_usual else names) if name != request.key)
     if not chosen:
         beside = "" if request.key is None else f" beside the key {request.key!r}"
-        raise UnusableFileError(f"{path} has no column of numbers{beside}.")
+        raise NoNumbersError(f"{path} has no column of numbers{beside}.")
     for name in chosen:
         check_numeric_column(content[name], name, request)
     if request.columns is None:
@@ -179,8 +192,12 @@ def wanted_columns(request: Request, names: list[str]) -> list[str]:
             has = listed([other for other in names if other])
             raise NoSuchColumnError(f"{request.path} has no column named {name!r}; it has {has}.{nameless}")
     if request.columns is not None:
-        return list(dict.fromkeys([*request.columns, *key]))
-    return [name for name in _named(names, request) if name in key or name not in request.left_out]
+        wanted = list(dict.fromkeys([*request.columns, *key]))
+    else:
+        wanted = [name for name in _named(names, request) if name in key or name not in request.left_out]
+    if not wanted:
+        raise NoNumbersError(f"{request.path} has no column of numbers.")
+    return wanted
 
 
 def vectors_alone(names: list[str], vectors: list[str], request: Request) -> list[str]:

@@ -103,7 +103,7 @@ def has_words(data: Any) -> bool:
     """Whether this is a frame of which a column holds text, dates, or categories."""
     if not is_frame(data):
         return False
-    return any(_kind_of(column)[0] not in ("number", "yes or no", "vector") for _, column in columns_of(data))
+    return any(kind_of(column) not in ("number", "yes or no", "vector") for _, column in columns_of(data))
 
 
 def equal_columns(
@@ -120,12 +120,12 @@ def equal_columns(
     found = {}
     for label, values in words[0].items():
         equal = {
-            other: float(np.mean(values.astype(str) == theirs.astype(str)))
+            other: float(np.mean(np.asarray(values == theirs, dtype=bool)))
             for other, theirs in words[1].items()
-            if len(theirs) == len(values)
+            if len(theirs) == len(values) and theirs.dtype.kind == values.dtype.kind
         }
         best = max(equal, key=lambda other: equal[other], default=None)
-        if best is not None and equal[best] >= share and np.unique(values.astype(str)).size > 1:
+        if best is not None and equal[best] >= share and len(set(values.tolist())) > 1:
             found[label] = (best, equal[best])
     return found
 
@@ -135,6 +135,19 @@ def _by_kind(columns: Iterable[tuple[Any, Any]]) -> Iterable[tuple[Any, tuple[st
 
 
 # ---- what a column holds
+
+
+def kind_of(column: Any) -> str:
+    """What a column holds: "number", "yes or no", "date", "category", "text", "vector", or "id".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.rows.mixed import kind_of
+    >>> [kind_of(np.array(of)) for of in (["2024-05-01"], ["a1", "a2", "a3"], ["red", "blue", "red", "red"])]
+    ['date', 'id', 'category']
+    """
+    return _kind_of(column)[0]
 
 
 def _kind_of(column: Any) -> tuple[str, Array]:
@@ -158,8 +171,9 @@ def _kind_of(column: Any) -> tuple[str, Array]:
         return "number", _numbers(entries)
     if present and all(hasattr(entry, "year") and hasattr(entry, "month") for entry in present):
         return "date", np.array([None if is_missing(of) else str(of)[:23] for of in entries], dtype="datetime64[ms]")
-    texts = np.array(["" if is_missing(entry) else str(entry).strip() for entry in entries], dtype=np.str_)
-    words = texts[texts != ""].tolist()
+    stripped = ["" if is_missing(entry) else str(entry).strip() for entry in entries]
+    words = [text for text in stripped if text]
+    texts = np.array([*stripped, None], dtype=object)[:-1]  # not as wide as the longest
     if words and all(map(_DATE.fullmatch, words)):
         dates = [text.rstrip("Z").replace(" ", "T") or "NaT" for text in texts.tolist()]
         return "date", np.array(dates, dtype="datetime64[ms]")
@@ -263,8 +277,10 @@ def _as_text(label: str, texts: Array, most: int) -> _Coded | str:
     hashed = HashingVectorizer(
         analyzer="char_wb", ngram_range=_GRAMS, n_features=_BUCKETS, alternate_sign=False, norm=None
     )
+    counts = hashed.transform(texts)
+    met = np.unique(counts.indices)  # of the others nothing is learned
     weigh = TfidfTransformer(sublinear_tf=True)
-    table = weigh.fit_transform(hashed.transform(texts))
+    table = weigh.fit_transform(counts[:, met])
     k = min(most, np.unique(texts).size // _ROWS_A_DIRECTION)
     if k < 1:
         return f"fewer than {_ROWS_A_DIRECTION} different texts"
@@ -273,7 +289,7 @@ def _as_text(label: str, texts: Array, most: int) -> _Coded | str:
     k = int(strong.sum())
 
     def numbers(texts: Array) -> FloatArray:
-        found: FloatArray = directions.transform(weigh.transform(hashed.transform(texts)))[:, strong]
+        found: FloatArray = directions.transform(weigh.transform(hashed.transform(texts)[:, met]))[:, strong]
         return found
 
     variance = float(numbers(texts).var(axis=0).sum())
