@@ -374,7 +374,25 @@ def read_both(
         columns_x, columns_y = (
             [f"^{name}" for name, has in has_labels.items() if has[side]] or None for side in (0, 1)
         )
-    return read(x, key=key_x, columns=columns_x), read(y, key=key_y, columns=columns_y)
+    first, second = (
+        _read_named(read, *of) for of in ((x, key_x, columns_x), (y, key_y, columns_y))
+    )
+    return first, second
+
+
+def _read_named(read: Callable[..., Table], source: str, key: str | None, columns: list[str] | None) -> Table:
+    """A table whose rows are named by a column of its own, or by the lines of another file."""
+    from inlier.io import column_names, read_labels
+
+    if key is None or not Path(key).is_file() or has_column(source, key):
+        return read(source, key=key, columns=columns)
+    names = column_names(key)
+    ids = read_labels(key, names[0] if names else "0")
+    table = read(source, columns=columns)
+    if ids is None or len(ids) != len(table):
+        n_ids = 0 if ids is None else len(ids)
+        raise BadInput(f"{key} has {n_ids:,} ids, and {source} has {len(table):,} rows. One is needed for each row.")
+    return replace(table, keys=ids)
 
 
 def has_column(source: str, name: str) -> bool:

@@ -51,7 +51,7 @@ def _coded(table: Table, side: str, without: Sequence[str], job: Job) -> Table:
     job.notes.append(f"Columns of {table.source}: {said_of(coded.uses)}.")
     if not coded.names:
         raise BadInput(f"{table.source} has no column that can be compared: {said_of(coded.uses)}.")
-    return replace(table, values=coded(columns, len(table)), columns=coded.names, words={})
+    return replace(table, values=coded(columns, len(table)), columns=coded.names)
 
 
 def _columns_of(table: Table) -> Iterator[tuple[str, Array]]:

@@ -86,7 +86,8 @@ class _Settings:
     "keys",
     multiple=True,
     metavar="COLUMN",
-    help="Join the two tables on this id column. Twice: its name in X, then in Y.",
+    help="Join the two tables on this id column, or on the ids in a file of that name, one for each row. Twice: for X, "
+    "then for Y.",
 )
 @click.option(
     "--columns",
@@ -215,7 +216,8 @@ def match(
         if max_wrong is not None and chosen.method != "calibrated":
             raise BadInput("--max-wrong belongs to --method calibrated, which estimates how many pairs are wrong.")
         wanted.check(chosen.is_calibrated, pairs)
-        job.check_outputs(*(file for file in (pairs, meta) if file is not None))
+        read_too = [file for file in (pairs, meta, *keys) if file is not None and Path(file).is_file()]
+        job.check_outputs(*read_too)
         with job.noting():
             stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from inlier._typing import Array
+from inlier.io._lines import NAME
 from inlier.io._text_files import is_number
 from inlier.io.formats import Kind, format_of
 from inlier.io.read import read_beside_words, split_source
@@ -45,3 +46,8 @@ def are_texts(texts: Array, *, may_be_ids: bool) -> bool:
     if not words or np.mean([is_number(word, ".") or is_number(word, ",") for word in words]) > _FEW:
         return False
     return may_be_ids or kind_of(texts) != "id"
+
+
+def lines_in(table: Table) -> Array | None:
+    """The lines, where a table is nothing but lines of text."""
+    return table.words[NAME] if set(table.words) == {NAME} and format_of(table.source).kind is Kind.ARRAY else None
