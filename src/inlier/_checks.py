@@ -50,11 +50,36 @@ def as_numbers(data: Any, name: str) -> Array:
                 f"Pass its real and imaginary parts as separate columns."
             )
         else:
+            _check_no_words(data, name)
             message = f"{name} could not be read as a table of numbers: {error}"
         raise type(error)(message) from error
     if array.dtype.kind not in "biuf":
         raise ParameterError(name, f"holds {array.dtype} values; convert them to numbers first.")
     return array.astype(np.float64) if array.dtype.itemsize > _LARGEST_NUMBER else array
+
+
+def _check_no_words(data: Any, name: str) -> None:
+    """Refuse words in a table by their column."""
+    table = np.array(data, dtype=object)
+    if table.ndim != 2:
+        return
+    for number, column in enumerate(table.T):
+        word = next((entry for entry in column if isinstance(entry, str) and not _is_number(entry)), None)
+        if word is not None:
+            raise ParameterError(
+                name,
+                f"does not hold numbers (for example {word[:40]!r}). Give a data frame, whose columns may hold words, "
+                f"leave the column out, or make numbers of it first.",
+                before=f"column {number} of ",
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_not_masked(data: Any, name: str) -> None:

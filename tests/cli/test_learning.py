@@ -92,7 +92,6 @@ def test_new_pairs_and_the_map_are_written(folder):
     ("options", "said"),
     [
         (["--new", "new.csv"], "say with --pairs who is paired"),
-        (["--clean", "clean.csv"], "--clean writes those of the --pairs that are real"),
         (["--map", "map.csv"], "a map is written as .txt or .npy"),
         (["--same-columns", "--method", "row-sum"], "--same-columns belongs to --method calibrated"),
         (["--map", "map.txt", "--splits", "2"], "--map belongs to --method calibrated"),

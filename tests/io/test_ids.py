@@ -56,12 +56,29 @@ def test_only_what_r_wrote_is_taken_for_the_same():
         table(["a-b", "7", "same", "c-d", "e-f"], "x.csv"), table(["X7", "same", "a.b", "c+d"], "y.csv")
     )
     assert pairing.keys.tolist() == ["a-b", "7", "same"]
-    assert "2 ids are written in two ways, as R changes names, in x.csv and y.csv" in pairing.notes[0]
+    assert "2 ids are written in two ways, as R or a spreadsheet changes names, in x.csv and y.csv" in pairing.notes[0]
     assert "7 and X7" in pairing.notes[0]
 
 
 @pytest.mark.parametrize(("x", "y"), [(["a-b", "a b"], ["a.b"]), (["a-b", "a.b"], ["a+b"]), (["a.b"], ["a-b", "a+b"])])
 def test_ids_that_become_one_name_are_left_alone(x, y):
+    keys, note = spelled_alike(np.array(x), np.array(y), "x", "y")
+    assert note is None
+    assert keys.tolist() == y
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [("S7", "s7"), ("S 7", "S7"), ("007", "7"), ("tcga-a0fj", "TCGA.A0FJ"), ("7B", "x7b"), ("a\xa0b", "a  b")]
+)
+def test_case_blanks_and_zeros_make_no_other_id(x, y):
+    pairing = pair_tables(table([x, "same"], "x.csv"), table([y, "same"], "y.csv"))
+    assert pairing.keys.tolist() == [x, "same"]
+    assert "1 id is written in two ways" in pairing.notes[0]
+    assert f"{x} and {y}" in pairing.notes[0]
+
+
+@pytest.mark.parametrize(("x", "y"), [(["S7", "s7"], ["S 7"]), (["7"], ["07", "007"]), (["s07"], ["s7"]), (["7"], ["7x"])])
+def test_ids_that_could_be_two_are_left_alone(x, y):
     keys, note = spelled_alike(np.array(x), np.array(y), "x", "y")
     assert note is None
     assert keys.tolist() == y

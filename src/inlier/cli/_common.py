@@ -51,6 +51,7 @@ _WORST_COLUMNS = ("key", "row", "source", "target", "residual", "score", "q_valu
 _CHECKED_COLUMNS = ("row", "verdict", "what_to_do")
 _HEADINGS = {"q_value": "q-value", "what_to_do": "what to do"}
 _COLUMN_NUMBERS = re.compile(r"(?<=\(column )\d+(, \d+)*")
+_SAME_COLUMNS = re.compile(r"(?<=^Column )\d+(?= is the same in X)|(?<=^Columns )\d+(, \d+)*(?= are the same in X)")
 _SETTING = re.compile(r"\b([a-z_]+)=('?)(\w+(?:\.\w+)*)\2")  # as one is written in Python
 _ARGUMENT = re.compile(r" \((?:key|columns)=\)|fit\(X, y, \w+=\.\.\.\), or ")  # Python's word beside the option
 _OPTION_OF = {"n_splits": "--splits", "sample_weight": "--weights"}  # where they are not called alike
@@ -208,7 +209,8 @@ class Job:
     def in_words(self, said: Exception | str) -> str:
         """What the library says, with files and options instead of arguments."""
         if not isinstance(said, (ParameterError, ParameterWarning)):
-            return _SETTING.sub(self._as_option, _ARGUMENT.sub("", str(said)))
+            sentence = _SETTING.sub(self._as_option, _ARGUMENT.sub("", str(said)))
+            return _SAME_COLUMNS.sub(lambda found: _named(found[0], self.headings.get("X", ())), sentence)
         options = {option.name: option.opts[-1] for option in self.context.command.params if option.name}
         tables = dict(
             zip(("X", "y", "Y", "source", "target"), (*self.sources, self.sources[1], *self.sources), strict=True)
@@ -363,15 +365,21 @@ def _command_line(context: click.Context) -> str:
 
 
 def read_both(
-    x: str, y: str, keys: tuple[str, ...], columns: tuple[str, ...], leave_out: tuple[str, ...] = ()
+    x: str,
+    y: str,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    leave_out: tuple[str, ...] = (),
+    read: Callable[..., Table] | None = None,
 ) -> tuple[Table, Table]:
     """Read two tables; keys and columns may be given once for both, or once for each.
 
-    Columns that hold labels are left out where a file has them, unless columns are given.
+    Columns that hold labels are left out where a file has them, unless columns are given. ``read`` reads each.
     """
     from inlier.cli._tables import columns_of_each
     from inlier.io import read_table
 
+    read = read or read_table
     (key_x, key_y) = for_both(keys, "--key")
     columns_x, columns_y = columns_of_each((x, y), columns, columns_of_both(columns))
     has_labels = {name: [has_column(source, name) for source in (x, y)] for name in leave_out}
@@ -382,7 +390,25 @@ def read_both(
         columns_x, columns_y = (
             [f"^{name}" for name, has in has_labels.items() if has[side]] or None for side in (0, 1)
         )
-    return read_table(x, key=key_x, columns=columns_x), read_table(y, key=key_y, columns=columns_y)
+    first, second = (
+        _read_named(read, *of) for of in ((x, key_x, columns_x), (y, key_y, columns_y))
+    )
+    return first, second
+
+
+def _read_named(read: Callable[..., Table], source: str, key: str | None, columns: list[str] | None) -> Table:
+    """A table whose rows are named by a column of its own, or by the lines of another file."""
+    from inlier.io import column_names, read_labels
+
+    if key is None or not Path(key).is_file() or has_column(source, key):
+        return read(source, key=key, columns=columns)
+    names = column_names(key)
+    ids = read_labels(key, names[0] if names else "0")
+    table = read(source, columns=columns)
+    if ids is None or len(ids) != len(table):
+        n_ids = 0 if ids is None else len(ids)
+        raise BadInput(f"{key} has {n_ids:,} ids, and {source} has {len(table):,} rows. One is needed for each row.")
+    return replace(table, keys=ids)
 
 
 def has_column(source: str, name: str) -> bool:

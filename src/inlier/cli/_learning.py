@@ -40,7 +40,8 @@ def learning_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--clean",
             "clean_file",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="With --pairs: write the pairs that are real, each once: source, target, q-value (calibrated).",
+            help="Write the pairs that are real, each once: source, target (ids, lines of text, or rows), q-value "
+            "(calibrated).",
         ),
         click.option(
             "--same-columns",
@@ -98,8 +99,6 @@ class Wanted:
             raise BadInput(f"{self.map_file}: a map is written as .txt or .npy.")
         if self.new_file is not None and pairs is None:
             raise BadInput("--new finds partners for rows that are in no real pair: say with --pairs who is paired.")
-        if self.clean_file is not None and pairs is None:
-            raise BadInput("--clean writes those of the --pairs that are real. For other pairs, see -o.")
         for file in (self.new_file, self.clean_file):
             if file is not None:
                 check_can_hold_columns(file)
@@ -128,7 +127,7 @@ class Wanted:
         from inlier.io import write_table
 
         if self.clean_file is not None:
-            write_table(self.clean_file, _real_pairs(matcher, pairing))
+            write_table(self.clean_file, _real_pairs(matcher, _ends(first, second, pairing)))
         if self.map_file is not None:
             write_table(self.map_file, _homogeneous(matcher.map_))
         if self.new_file is not None:
@@ -137,11 +136,24 @@ class Wanted:
             yield _how_many_are_new(found["q_value"], matcher.alpha)
 
 
-def _real_pairs(matcher: Any, pairing: Pairing) -> dict[str, Array]:
+def _ends(first: Table, second: Table, pairing: Pairing) -> tuple[Array, Array]:
+    """What the two ends of each pair are called: as --pairs calls them, by their ids, their lines, or their rows."""
+    from inlier.io.words import lines_in
+
+    if pairing.ends is not None:
+        return pairing.ends
+    names = first.keys, second.keys
+    if names[0] is None or names[1] is None:
+        names = lines_in(first), lines_in(second)
+    if names[0] is None or names[1] is None:
+        return pairing.rows, pairing.rows_of_y
+    return names[0][pairing.rows], names[1][pairing.rows_of_y]
+
+
+def _real_pairs(matcher: Any, ends: tuple[Array, Array]) -> dict[str, Array]:
     """The pairs that were accepted; each is there once, for lines that repeat another were left out."""
-    assert pairing.ends is not None
     accepted = matcher.inlier_mask_
-    source, target = (end[accepted] for end in pairing.ends)
+    source, target = (end[accepted] for end in ends)
     return {"source": source, "target": target, "q_value": matcher.q_values_[accepted]}
 
 

@@ -408,6 +408,7 @@ class Reading:
     labels: dict[str, str]  # columns of groups and strata
     codes: tuple[float, ...]  # of missing values
     meta: str | None = None  # file that holds groups and strata
+    with_words: bool = False  # whether columns of words and lines of text are compared, too
 
     @property
     def needs_all(self) -> bool:
@@ -433,18 +434,28 @@ class Reading:
         try:
             if not given and any(column_headings(source)[:1] == [""] for source in job.sources):
                 raise UnusableFileError("rows have names without a name for them")
-            return read_both(*job.sources, self.keys, self.columns, leave_out=inside)
+            tables = self._read_both(job.sources, inside)
+            if not given and any(table.words for table in tables) and seem_transposed(job.sources):
+                raise UnusableFileError("one of the columns of words names what is measured")
+            return tables
         except UnusableFileError:
             key = self.keys[0] if self.keys else None
             turned = seem_transposed(job.sources, key) if not given or self.only_keys else None
             if turned is None:
-                return read_both(*job.sources, self.keys, self.columns, leave_out=inside)
+                return self._read_both(job.sources, inside)
         which = [source for source, is_turned in zip(job.sources, turned, strict=True) if is_turned]
         job.notes.append(
             f"The header of {' and of '.join(which)} holds the ids of the other file: a column per sample. The table "
             f"was turned over, and joined on these ids (--transpose does so for both)."
         )
         return read_turned(job.sources, (), turned)
+
+    def _read_both(self, sources: tuple[str, str], leave_out: tuple[str, ...]) -> tuple[Table, Table]:
+        from inlier.io import read_table
+        from inlier.io.words import read_with_words
+
+        read = read_with_words if self.with_words else read_table
+        return read_both(*sources, self.keys, self.columns, leave_out, read)
 
     def labels_of(self, column: str, sources: tuple[str, str], pairing: Pairing) -> Array:
         """Labels of each pair: of the file that was named for them, or else of the two that are compared."""

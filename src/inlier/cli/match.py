@@ -30,6 +30,7 @@ from inlier.cli._outputs import BadInput, print_csv
 from inlier.cli._progress import bytes_read, stages
 from inlier.cli._repair import Repairing, RepairWanted, columns_of_file, repair_options
 from inlier.cli._tables import AS_GAPS, AS_NUMBERS, Reading, format_option, noting_odd_values, standard_input
+from inlier.cli._words import in_numbers
 
 if TYPE_CHECKING:
     from inlier._typing import Array
@@ -85,7 +86,8 @@ class _Settings:
     "keys",
     multiple=True,
     metavar="COLUMN",
-    help="Join the two tables on this id column. Twice: its name in X, then in Y.",
+    help="Join the two tables on this id column, or on the ids in a file of that name, one for each row. Twice: for X, "
+    "then for Y.",
 )
 @click.option(
     "--columns",
@@ -207,13 +209,15 @@ def match(
         job = Job(
             context, sources, output, report, as_json, quiet, force, others, rows_of=rows_of, json_pairs=json_pairs
         )
-        how = Reading(keys, columns, pairs, transpose, labels, tuple(missing_codes(missing)), meta)
+        codes = tuple(missing_codes(missing))
+        how = Reading(keys, columns, pairs, transpose, labels, codes, meta, with_words=chosen.is_calibrated)
         repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
         if max_wrong is not None and chosen.method != "calibrated":
             raise BadInput("--max-wrong belongs to --method calibrated, which estimates how many pairs are wrong.")
         wanted.check(chosen.is_calibrated, pairs)
-        job.check_outputs(*(file for file in (pairs, meta) if file is not None))
+        read_too = [file for file in (pairs, meta, *keys) if file is not None and Path(file).is_file()]
+        job.check_outputs(*read_too)
         with job.noting():
             stored = None if how.needs_all or wanted or repairs else _stored_tables(chosen, job, columns)
         summary = _match(chosen, job, how, wanted, repairs) if stored is None else _match_stored(chosen, job, stored)
@@ -233,8 +237,9 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         becomes = AS_GAPS if chosen.is_calibrated else AS_NUMBERS
         first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
         pairing = how.pair(first, second, in_order=bool(repairs))
-        job.headings.update({name: of.columns for name, of in zip(("X", "y"), tables, strict=True) if of.columns})
         job.notes.extend(pairing.notes)
+        first, second, pairing = in_numbers(first, second, pairing, job)
+        job.headings.update({name: of.columns for name, of in zip(("X", "y"), (first, second), strict=True) if of.columns})
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
         given = {name: how.labels_of(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from inlier._checks import warn
 from inlier.estimators._base import row_labels
 from inlier.exceptions import DependenceWarning, ParameterError
-from inlier.rows.frames import columns_of, is_frame
+from inlier.rows.frames import entries_of, is_frame, mixed_columns
 from inlier.rows.mixed import ColumnUse, MixedColumns, equal_columns, has_words
 
-_IN_BOTH = 0.9  # share of the rows in which a column of words is equal on both sides, from which it is not compared
+IN_BOTH = 0.9  # share of the rows in which a column of words is equal on both sides, from which it is not compared
+_MOSTLY = 0.5  # share of the rows in which a column that is called like strata is equal, from which that is asked about
+_LIKE_STRATA = frozenset(
+    "age arm batch block cage center centre cohort day donor gender lane plate run season sex site tissue visit".split()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,17 +31,17 @@ class Mixed:
     @staticmethod
     def of(X: Any, y: Any) -> Mixed:
         """Learn from two tables; a column of words that stands in both is not compared, which is said."""
-        if not has_words(X) and not has_words(y):
-            return Mixed()
-        same: dict[str, tuple[str, float]] = {}
-        if is_frame(X) and is_frame(y):
-            same = equal_columns(columns_of(X), columns_of(y), _IN_BOTH)
+        of_x, of_y, same = mixed_columns(X), mixed_columns(y), dict[str, tuple[str, float]]()
+        if of_x is not None and of_y is not None:
+            for label, share in like_strata(of_x, of_y):
+                warn(compared_label(label, share), DependenceWarning)
+            same = equal_columns(of_x, of_y, IN_BOTH) if has_words(of_x) or has_words(of_y) else {}
         for label, (_, share) in same.items():
             warn(in_both(label, share), DependenceWarning)
-        without_y = [label for label, _ in same.values()]
+        without = list(same), [label for label, _ in same.values()]
         sides = (
-            MixedColumns.of(columns_of(table), name, without) if has_words(table) else None
-            for table, name, without in ((X, "X", list(same)), (y, "y", without_y))
+            None if columns is None or not has_words(columns) else MixedColumns.of(columns, side, equal)
+            for columns, side, equal in zip((of_x, of_y), "Xy", without, strict=True)
         )
         return Mixed(*sides)
 
@@ -52,27 +59,57 @@ class Mixed:
         return tuple(use for side in (self.of_x, self.of_y) if side is not None for use in side.uses)
 
 
-def in_both(label: str, share: float) -> str:
+def like_strata(columns_x: Iterable[tuple[Any, Any]], columns_y: Iterable[tuple[Any, Any]]) -> list[tuple[str, float]]:
+    """Columns of numbers called like a batch or an age, which both tables have, with the share of rows that agree."""
+    tables = [
+        {
+            str(label): np.asarray(entries_of(column))
+            for label, column in columns
+            if str(label).lower() in _LIKE_STRATA
+        }
+        for columns in (columns_x, columns_y)
+    ]
+    found = []
+    for label, x in tables[0].items():
+        y = tables[1].get(label)
+        if y is not None and x.shape == y.shape and x.ndim == 1 and x.dtype.kind in "iuf" and y.dtype.kind in "iuf":
+            share = float(np.mean(x == y))
+            found += [(label, share)] if share >= _MOSTLY else []
+    return found
+
+
+def compared_label(label: str, share: float, how: str = "give it as strata") -> str:
+    """What to say of a column that is compared and tells where a row comes from."""
+    return (
+        f"Column {label!r} is on both sides, equal in {share:.0%} of the pairs, and compared like any other number. If "
+        f"wrong partners come from rows with the same {label!r}, {how}, and it is not compared."
+    )
+
+
+def in_both(label: str, share: float, how: str = "give it as strata") -> str:
     """What to say of a column of words that is the same on both sides."""
     return (
         f"Column {label!r} is the same on both sides in {share:.0%} of the pairs, so it was not compared. If wrong "
-        f"partners come from rows with the same {label!r}, give it as strata."
+        f"partners come from rows with the same {label!r}, {how}."
     )
 
 
 def _encoded(table: Any, mixed: MixedColumns | None, name: str) -> Any:
     if mixed is None:
         return table
-    if not is_frame(table):
+    columns = mixed_columns(table)
+    if columns is None:
         raise ParameterError(name, "was a frame of mixed columns in the fit. Give a frame with the same columns.")
     if not mixed.names:
         uses = "; ".join(f"{use.column!r} {use.how}" for use in mixed.uses)
         raise ParameterError(name, f"has no column that can be compared: {uses}.")
     try:
-        values = mixed(columns_of(table), len(table))
+        values = mixed(columns, len(table))
     except KeyError as error:
         raise ParameterError(name, f"has no column {error.args[0]!r}, which it had in the fit.") from None
-    labels, columns = row_labels(table), list(mixed.names)
+    labels, names = row_labels(table), list(mixed.names)
+    if not is_frame(table):
+        return values
     if labels is not None:
-        return type(table)(values, index=labels, columns=columns)
-    return type(table)(values, schema=columns) if hasattr(table, "get_columns") else values
+        return type(table)(values, index=labels, columns=names)
+    return type(table)(values, schema=names) if hasattr(table, "get_columns") else values

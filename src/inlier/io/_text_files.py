@@ -22,6 +22,8 @@ from inlier._checks import warn
 from inlier._typing import Array
 from inlier.exceptions import UnusableFileError
 from inlier.io._arrow_files import ArrowColumns, as_arrow, from_arrow
+from inlier.io._lines import NAME as LINES
+from inlier.io._lines import are_lines_of_text, lines_of_text
 from inlier.io.formats import XYZ, Codec, load
 from inlier.io.ids import safe_for_spreadsheets
 from inlier.io.limits import check_unpacked_size, text_lines
@@ -88,13 +90,21 @@ class BlankSeparated(Codec):
     """Numbers separated by blanks; lines that start with # are comments. In xyz the first three are x, y, z.
 
     A txt file whose first line is not numbers is read as a table with names, its fields between tabs, semicolons,
-    commas or blanks, as R's write.table makes them.
+    commas or blanks, as R's write.table makes them; one of lines of text as a column of texts.
     """
 
     def names(self, path: Path) -> list[str]:
+        if are_lines_of_text(path):
+            return [LINES]
         return list(_dialect(path).names) if _has_names(path) else []
 
     def read(self, request: Request) -> Content:
+        if are_lines_of_text(request.path):
+            wanted_columns(request, [LINES])
+            lines = lines_of_text(request.path)
+            if request.key != LINES:
+                raise not_a_number(LINES, str(next(filter(None, lines))), request)
+            return {LINES: lines}
         if _has_names(request.path):
             dialect = _dialect(request.path)
             wanted = [*(request.columns or dialect.names), *([] if request.key is None else [request.key])]

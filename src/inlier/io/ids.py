@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,35 +29,60 @@ def as_r_writes(key: str) -> str:
     return f"X{dotted}" if key and not re.match(r"[A-Za-z]|\.(?!\d)", dotted) else dotted
 
 
+def as_spreadsheets_write(key: str) -> str:
+    """An id without what hands and spreadsheets change: upper case, blanks, zeros before a number.
+
+    Examples
+    --------
+    >>> from inlier.io.ids import as_spreadsheets_write
+    >>> as_spreadsheets_write("S 7b"), as_spreadsheets_write("007"), as_spreadsheets_write("s07")
+    ('s7b', '7', 's07')
+    """
+    bare = "".join(key.split()).casefold()
+    return (bare.lstrip("0") or "0") if bare.isdecimal() else bare
+
+
 def spelled_alike(keys_x: Array, keys_y: Array, source_x: Path, source_y: Path) -> tuple[Array, str | None]:
-    """The ids of the second table as the first one writes them, where R wrote one of the two; a note on how many.
+    """The ids of the second table as the first one writes them, where the two differ in writing; a note on how many.
 
     An id is taken for another only if nothing else in either table would be written the same way.
     """
-    alone_x, alone_y = (
-        dict.fromkeys(keys[~np.isin(keys, others) & (keys != "")].tolist())
-        for keys, others in ((keys_x, keys_y), (keys_y, keys_x))
-    )
-    if not alone_x or not alone_y:
-        return keys_y, None
-    times = [Counter(map(as_r_writes, dict.fromkeys(keys.tolist()))) for keys in (keys_x, keys_y)]
-    once_x = {as_r_writes(key): key for key in alone_x if times[0][as_r_writes(key)] == 1}
-    same = {
-        key: once_x[as_r_writes(key)]
-        for key in alone_y
-        if as_r_writes(key) in once_x and times[1][as_r_writes(key)] == 1
-    }
+    same = _same_by(keys_x, keys_y, as_spreadsheets_write)
     # one of the two is R's: two ids that both have signs in them, and other ones, are two ids
-    same = {key: other for key, other in same.items() if as_r_writes(key) in (key, other)}
+    by_r = {
+        key: other
+        for key, other in _same_by(keys_x, keys_y, lambda key: as_r_writes(key).casefold()).items()
+        if _made_by_r(other, key)
+    }
+    taken = {*same, *same.values()}
+    same |= {key: other for key, other in by_r.items() if not taken & {key, other}}
     if not same:
         return keys_y, None
     some = ", ".join(f"{other} and {key}" for key, other in list(same.items())[:_NAMED])
     what = "1 id is" if len(same) == 1 else f"{len(same):,} ids are"
     note = (
-        f"{what} written in two ways, as R changes names, in {source_x} and {source_y} and taken for the same: {some}"
-        f"{', ...' if len(same) > _NAMED else ''}. If they are not, rename them."
+        f"{what} written in two ways, as R or a spreadsheet changes names, in {source_x} and {source_y} and taken for "
+        f"the same: {some}{', ...' if len(same) > _NAMED else ''}. If they are not, rename them."
     )
     return np.array([same.get(key, key) for key in keys_y.tolist()], dtype=np.str_), note
+
+
+def _same_by(keys_x: Array, keys_y: Array, written: Callable[[str], str]) -> dict[str, str]:
+    """Ids of the second table that are not in the first, and the one there that is written the same way."""
+    alone_x, alone_y = (
+        dict.fromkeys(keys[~np.isin(keys, others) & (keys != "")].tolist())
+        for keys, others in ((keys_x, keys_y), (keys_y, keys_x))
+    )
+    if not alone_x or not alone_y:
+        return {}
+    times = [Counter(map(written, dict.fromkeys(keys.tolist()))) for keys in (keys_x, keys_y)]
+    once_x = {written(key): key for key in alone_x if times[0][written(key)] == 1}
+    return {key: once_x[written(key)] for key in alone_y if times[1][written(key)] == 1 and written(key) in once_x}
+
+
+def _made_by_r(key: str, other: str) -> bool:
+    key, other = key.casefold(), other.casefold()
+    return as_r_writes(key).casefold() == other or as_r_writes(other).casefold() == key
 
 
 def safe_for_spreadsheets(texts: Array) -> Array:

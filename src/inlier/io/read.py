@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from os import PathLike
@@ -20,6 +20,7 @@ from inlier.exceptions import UnusableFileError
 from inlier.io.formats import BY_SUFFIX, FORMATS, XYZ, Format, Kind, format_of
 from inlier.io.table import (
     Content,
+    NoNumbersError,
     NoSuchColumnError,
     Request,
     Table,
@@ -74,20 +75,41 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     >>> table.values.tolist(), table.columns, table.keys.tolist()
     ([[1.7, 61.0], [1.8, 75.0]], ('height', 'weight'), ['ada', 'bob'])
     """
-    request, labels = _request(source, columns, key), []
+    are_left_out = are_words if key is not None else are_labels
+    table = read_beside_words(source, columns, key, lambda texts: columns is None and are_left_out(texts))
+    if table.words:
+        labels = list(table.words)
+        named = f"column{'' if len(labels) == 1 else 's'} {', '.join(map(repr, labels))}"
+        warn(f"{named} of {table.source} {'holds' if len(labels) == 1 else 'hold'} words, not numbers: left out.")
+    return replace(table, words={})
+
+
+def read_beside_words(
+    source: str | Path, columns: Sequence[str] | None, key: str | None, are_texts: Callable[[Array], bool]
+) -> Table:
+    """Read a table, with the columns that are no numbers, but texts, apart from the others; refuse any others."""
+    request, words = _request(source, columns, key), dict[str, Array]()
     while True:
         try:
-            table = _read(request)
-        except TextColumnError as error:
-            if request.columns is not None or not _holds_words(source, error, has_key=key is not None):
+            return replace(_read(request), words=words)
+        except TextColumnError as refused:
+            words[refused.column] = _texts_of(source, refused, are_texts)
+            request = request.without(refused.column)
+        except NoNumbersError:
+            if not words:
                 raise
-            labels.append(error.column)
-            request = replace(request, left_out=(*request.left_out, error.column))
-            continue
-        if labels:
-            named = f"column{'' if len(labels) == 1 else 's'} {', '.join(map(repr, labels))}"
-            warn(f"{named} of {request.path} {'holds' if len(labels) == 1 else 'hold'} words, not numbers: left out.")
-        return table
+            n_rows, keys = len(next(iter(words.values()))), None if key is None else read_labels(source, key)
+            return Table(np.empty((n_rows, 0)), (), keys, request.path, words=words)
+
+
+def _texts_of(source: str | Path, refused: TextColumnError, are_texts: Callable[[Array], bool]) -> Array:
+    try:
+        texts = read_labels(source, refused.column)
+    except UnusableFileError:  # lists and the like, which are no text either
+        raise refused from None
+    if texts is None or not are_texts(texts):
+        raise refused
+    return texts
 
 
 def _read(request: Request) -> Table:
@@ -106,15 +128,6 @@ def _content(request: Request) -> Content | Table:
     _check_readable(path, format)
     with _errors_in_words(path, format):
         return format.codec.read(request)
-
-
-def _holds_words(source: str | Path, refused: TextColumnError, *, has_key: bool) -> bool:
-    """Whether a column holds words alone; where rows have no ids, words that repeat, for others may be ids."""
-    try:
-        texts = read_labels(source, refused.column)
-    except UnusableFileError:  # lists and the like, which are no text either
-        raise refused from None
-    return texts is not None and (are_words(texts) if has_key else are_labels(texts))
 
 
 def read_labels(source: str | Path, column: str) -> Array | None:

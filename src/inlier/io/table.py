@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,12 @@ class Request:
     key: str | None = None  # column that names the rows
     left_out: tuple[str, ...] = ()  # columns that are not wanted, instead of a list of those that are
 
+    def without(self, column: str) -> Request:
+        """The same without a column."""
+        if self.columns is not None:
+            return replace(self, columns=tuple(name for name in self.columns if name != column))
+        return replace(self, left_out=(*self.left_out, column))
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -55,6 +61,8 @@ class Table:
         The file.
     turned : str, optional
         Where the file has a column per point and was turned over: the heading of the names of its rows.
+    words : dict of str to ndarray of str
+        Columns of texts, beside the numbers, where they were asked for.
     """
 
     values: Array
@@ -62,6 +70,7 @@ class Table:
     keys: Array | None
     source: Path
     turned: str | None = None
+    words: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -69,6 +78,10 @@ class Table:
 
 class NoSuchColumnError(UnusableFileError):
     """A file without a column that was asked for."""
+
+
+class NoNumbersError(UnusableFileError):
+    """A file without any column of numbers among those that are wanted."""
 
 
 class TextColumnError(UnusableFileError):
@@ -144,14 +157,14 @@ def column_places(request: Request, n_columns: int) -> list[int] | None:
 
 
 def _from_columns(content: Mapping[str, Array], request: Request, usual: tuple[str, ...]) -> Table:
-    path, names = request.path, wanted_columns(request, list(content))
-    chosen = request.columns
+    path, chosen = request.path, request.columns
+    names = wanted_columns(request, list(content))
     if chosen is None:
         is_usual = usual and not request.left_out and set(usual) <= set(names)
         chosen = tuple(name for name in (usual if is_usual else names) if name != request.key)
     if not chosen:
         beside = "" if request.key is None else f" beside the key {request.key!r}"
-        raise UnusableFileError(f"{path} has no column of numbers{beside}.")
+        raise NoNumbersError(f"{path} has no column of numbers{beside}.")
     for name in chosen:
         check_numeric_column(content[name], name, request)
     if request.columns is None:
@@ -179,8 +192,12 @@ def wanted_columns(request: Request, names: list[str]) -> list[str]:
             has = listed([other for other in names if other])
             raise NoSuchColumnError(f"{request.path} has no column named {name!r}; it has {has}.{nameless}")
     if request.columns is not None:
-        return list(dict.fromkeys([*request.columns, *key]))
-    return [name for name in _named(names, request) if name in key or name not in request.left_out]
+        wanted = list(dict.fromkeys([*request.columns, *key]))
+    else:
+        wanted = [name for name in _named(names, request) if name in key or name not in request.left_out]
+    if not wanted:
+        raise NoNumbersError(f"{request.path} has no column of numbers.")
+    return wanted
 
 
 def vectors_alone(names: list[str], vectors: list[str], request: Request) -> list[str]:
@@ -394,7 +411,7 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     if shared.size == 0:
         raise UnusableFileError(
             f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x.tolist())}, "
-            f"the second {_some(keys_y.tolist())}. {_how_ids_differ(keys_x, keys_y)}"
+            f"the second {_some(keys_y.tolist())}. Check that --key names the same kind of id in both."
         )
     # two sheets of one file have the same name
     first, second = (X.source, Y.source) if X.source != Y.source else ("the first table", "the second")
@@ -403,18 +420,6 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     order = np.argsort(place_x[of_x])  # as in the first file
     rows_x, rows_y = place_x[of_x][order], place_y[of_y][order]
     return Pairing(X.values[rows_x], Y.values[rows_y], rows_x, keys_x[rows_x], notes, rows_y)
-
-
-def _how_ids_differ(keys_x: Array, keys_y: Array) -> str:
-    """Why two tables may share no id, and what to do."""
-    plain = (
-        ("upper and lower case", str.casefold),
-        ("zeros in front", lambda key: key.lstrip("0")),
-    )
-    for what, made_plain in plain:
-        if {made_plain(key) for key in keys_x.tolist()} & {made_plain(key) for key in keys_y.tolist()} - {""}:
-            return f"They would, but for {what}: write them the same way in both."
-    return "Check that --key names the same kind of id in both."
 
 
 def _usable(keys: Array, source: Path, notes: list[str]) -> Mask:

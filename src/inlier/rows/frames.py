@@ -22,6 +22,7 @@ def as_plain(data: Any, name: str) -> Any:
     """Return what NumPy reads in place of columns; anything else, and frames of nothing but numbers, as they are."""
     if type(data) is np.ndarray and data.dtype.kind in "biuf":
         return data
+    _check_holds_rows(data, name)
     data = _arrow_of_dataset(data)
     if all(hasattr(data, part) for part in ("obs_names", "var_names", "X")):
         data = _matrix_of_cells(data, name)
@@ -52,6 +53,23 @@ def _arrow_of_dataset(data: Any) -> Any:
             return data
         return data.source.select_columns([data.column_name]).with_format("arrow")[:][data.column_name]
     return data.with_format("arrow")[:] if _is_dataset(data) else data
+
+
+def _is_lazy(data: Any) -> bool:
+    """Whether this is a LazyFrame of polars, which warns when it is asked for anything."""
+    return type(data).__name__ == "LazyFrame"
+
+
+def _check_holds_rows(data: Any, name: str) -> None:
+    """Refuse what is no table yet, or several, with the word that makes one of it."""
+    if _is_lazy(data):
+        raise ParameterError(name, "is a LazyFrame, which holds no rows yet. Give what its collect() returns.")
+    if hasattr(data, "mod") and hasattr(data, "obs_names"):
+        mods = ", ".join(map(str, data.mod))
+        raise ParameterError(
+            name, f"is a MuData of {mods}. Give one of these, as in mdata[{next(iter(data.mod), 'rna')!r}]; or see "
+            f"inlier.scverse.check, which compares two of them."
+        )
 
 
 def _matrix_of_cells(cells: Any, name: str) -> Any:
@@ -99,6 +117,23 @@ def columns_of(frame: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((label, frame.iloc[:, place]) for place, label in enumerate(frame.columns))
     else:
         yield from zip(frame.columns, frame.get_columns(), strict=True)
+
+
+def mixed_columns(data: Any) -> list[tuple[Any, Any]] | None:
+    """The columns of a frame, or a column of texts as the only one; None for anything else."""
+    if type(data) is np.ndarray and data.dtype.kind in "biuf" or _is_lazy(data):
+        return None
+    data = _arrow_of_dataset(data)
+    if is_frame(data):
+        return list(columns_of(data))
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], str):
+        return [("text", np.array(data, dtype=object))]
+    is_array = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "UTO" and data.size > 0
+    if not (is_array or _is_column(data)) or not len(data):
+        return None
+    entries = data.to_pylist() if _is_arrow_column(data) else entries_of(data)
+    first = next((entry for entry in entries if not is_missing(entry)), None)
+    return [(getattr(data, "name", None) or "text", data)] if isinstance(first, str) else None
 
 
 def _has_numbers_alone(frame: Any) -> bool:

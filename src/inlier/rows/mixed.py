@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.rows.frames import columns_of, entries_of, is_frame
-from inlier.rows.vectors import is_missing, is_vector, stacked
+from inlier.rows.frames import entries_of
+from inlier.rows.vectors import NotVectorsError, is_missing, is_vector, stacked
 
 _MOST_LEVELS, _FEWEST_ROWS = 30, 2  # of a category that have a column each; that such a level occurs in
 _ONCE = 0.95  # share of the texts that occur once from which they are ids, if they hold no blanks
@@ -99,11 +99,9 @@ class MixedColumns:
         return np.column_stack(parts) if parts else np.empty((n, 0))
 
 
-def has_words(data: Any) -> bool:
-    """Whether this is a frame of which a column holds text, dates, or categories."""
-    if not is_frame(data):
-        return False
-    return any(_kind_of(column)[0] not in ("number", "yes or no", "vector") for _, column in columns_of(data))
+def has_words(columns: Iterable[tuple[Any, Any]]) -> bool:
+    """Whether a column holds text, dates, or categories."""
+    return any(kind_of(column) not in ("number", "yes or no", "vector") for _, column in columns)
 
 
 def equal_columns(
@@ -111,7 +109,7 @@ def equal_columns(
 ) -> dict[str, tuple[str, float]]:
     """Columns of texts, dates and categories of the first table that one of the second repeats, in so many rows.
 
-    With its label there, and the share of rows in which the two are equal.
+    Rows that are equal by chance do not count. With its label there, and the share of rows in which the two are equal.
     """
     words = [
         {str(label): values for label, (kind, values) in _by_kind(columns) if kind not in ("number", "vector")}
@@ -119,15 +117,21 @@ def equal_columns(
     ]
     found = {}
     for label, values in words[0].items():
-        equal = {
-            other: float(np.mean(values.astype(str) == theirs.astype(str)))
-            for other, theirs in words[1].items()
-            if len(theirs) == len(values)
-        }
-        best = max(equal, key=lambda other: equal[other], default=None)
-        if best is not None and equal[best] >= share and np.unique(values.astype(str)).size > 1:
-            found[label] = (best, equal[best])
+        copies = {other: _agreement(values, theirs) for other, theirs in words[1].items()}
+        best = max(copies, key=lambda other: copies[other][0], default=None)
+        if best is not None and copies[best][0] >= share:
+            found[label] = (best, copies[best][1])
     return found
+
+
+def _agreement(x: Array, y: Array) -> tuple[float, float]:
+    """Cohen's kappa of two columns, and the share of rows in which they are equal."""
+    if len(x) != len(y) or x.dtype.kind != y.dtype.kind:
+        return 0.0, 0.0
+    equal = float(np.mean(np.asarray(x == y, dtype=bool)))
+    counts = Counter(x.tolist()), Counter(y.tolist())
+    by_chance = sum(times * counts[1][word] for word, times in counts[0].items()) / len(x) ** 2
+    return ((equal - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0), equal
 
 
 def _by_kind(columns: Iterable[tuple[Any, Any]]) -> Iterable[tuple[Any, tuple[str, Array]]]:
@@ -135,6 +139,22 @@ def _by_kind(columns: Iterable[tuple[Any, Any]]) -> Iterable[tuple[Any, tuple[st
 
 
 # ---- what a column holds
+
+
+def kind_of(column: Any) -> str:
+    """What a column holds: "number", "yes or no", "date", "category", "text", "vector", or "id".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from inlier.rows.mixed import kind_of
+    >>> [kind_of(np.array(of)) for of in (["2024-05-01"], ["a1", "a2", "a3"], ["red", "blue", "red", "red"])]
+    ['date', 'id', 'category']
+    """
+    try:
+        return _kind_of(column)[0]
+    except NotVectorsError:  # of which whoever reads them says what is wrong
+        return "vector"
 
 
 def _kind_of(column: Any) -> tuple[str, Array]:
@@ -149,7 +169,7 @@ def _kind_of(column: Any) -> tuple[str, Array]:
     if values.dtype.kind == "m":
         return "number", np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "s"))
     entries = values.tolist() if values.dtype.kind in "UT" else list(values)
-    present = [entry for entry in entries if not is_missing(entry) and entry != ""]
+    present = [entry for entry in entries if not is_missing(entry) and not (isinstance(entry, str) and not entry)]
     if present and is_vector(present[0]):
         return "vector", np.asarray(stacked(entries), dtype=np.float64)
     if present and all(isinstance(entry, (bool, np.bool_)) for entry in present):
@@ -158,8 +178,9 @@ def _kind_of(column: Any) -> tuple[str, Array]:
         return "number", _numbers(entries)
     if present and all(hasattr(entry, "year") and hasattr(entry, "month") for entry in present):
         return "date", np.array([None if is_missing(of) else str(of)[:23] for of in entries], dtype="datetime64[ms]")
-    texts = np.array(["" if is_missing(entry) else str(entry).strip() for entry in entries], dtype=np.str_)
-    words = texts[texts != ""].tolist()
+    stripped = ["" if is_missing(entry) else str(entry).strip() for entry in entries]
+    words = [text for text in stripped if text]
+    texts = np.array([*stripped, None], dtype=object)[:-1]  # not as wide as the longest
     if words and all(map(_DATE.fullmatch, words)):
         dates = [text.rstrip("Z").replace(" ", "T") or "NaT" for text in texts.tolist()]
         return "date", np.array(dates, dtype="datetime64[ms]")
@@ -263,8 +284,10 @@ def _as_text(label: str, texts: Array, most: int) -> _Coded | str:
     hashed = HashingVectorizer(
         analyzer="char_wb", ngram_range=_GRAMS, n_features=_BUCKETS, alternate_sign=False, norm=None
     )
+    counts = hashed.transform(texts)
+    met = np.unique(counts.indices)  # of the others nothing is learned
     weigh = TfidfTransformer(sublinear_tf=True)
-    table = weigh.fit_transform(hashed.transform(texts))
+    table = weigh.fit_transform(counts[:, met])
     k = min(most, np.unique(texts).size // _ROWS_A_DIRECTION)
     if k < 1:
         return f"fewer than {_ROWS_A_DIRECTION} different texts"
@@ -273,7 +296,7 @@ def _as_text(label: str, texts: Array, most: int) -> _Coded | str:
     k = int(strong.sum())
 
     def numbers(texts: Array) -> FloatArray:
-        found: FloatArray = directions.transform(weigh.transform(hashed.transform(texts)))[:, strong]
+        found: FloatArray = directions.transform(weigh.transform(hashed.transform(texts)[:, met]))[:, strong]
         return found
 
     variance = float(numbers(texts).var(axis=0).sum())
