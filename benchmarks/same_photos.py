@@ -1,6 +1,6 @@
 """Photos against themselves: saved again, brighter, darker, with noise, and with a patch pasted in.
 
-python benchmarks/same_photos.py [--half development] [--words moon coins] [--every]
+python benchmarks/same_photos.py [--half development] [--words moon coins] [--every] [--keep FILE]
 
 Sixty pictures: those that come with scikit-image, matplotlib and scikit-learn, the photos kept beside the project, and
 deeper ones, of 10, 12 and 16 bits, that are means of blocks of those. Each is written to files and read again. Nothing
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import tempfile
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -197,6 +197,21 @@ def with_patch(values: np.ndarray, top: int, rng: np.random.Generator) -> tuple[
     return changed, truth
 
 
+def judgements(picture: Picture, number: int, seed: int, folder: Path) -> Iterator[dict]:
+    """What is said of a picture and itself in all clothes; every third, in turn, with a patch: others say the same."""
+    rng = np.random.default_rng([seed, number])
+    for way, (kind, first, second, saved_as) in enumerate(clothes(picture, rng)):
+        before = _saved(first(picture.values), "png", folder, "before")
+        changes = detect_changes(before, _saved(second(picture.values), saved_as, folder, "after"))
+        told = {"picture": picture.name, "kind": kind, "called": changes.verdict != "unchanged"}
+        if (number + way) % 3 == 0:
+            changed, truth = with_patch(picture.values, picture.top, rng)
+            mask = detect_changes(before, _saved(second(changed), saved_as, folder, "after")).mask
+            beside = ndimage.label(mask)[0][~ndimage.binary_dilation(truth, iterations=20)]
+            told |= {"found": bool((mask & truth).any()), "beside": bool(beside.any())}
+        yield told
+
+
 def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -204,39 +219,37 @@ def main() -> None:
     parser.add_argument("--words", nargs="*", default=[], help="pictures whose name contains one of these")
     parser.add_argument("--every", action="store_true", help="name each picture that is misjudged")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="a file to which each picture's results are added, to go on later")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     chosen = [p for p in pictures(options.half) if not options.words or any(w in p.name for w in options.words)]
-    print(f"{len(chosen)} pictures, seed {options.seed}")
-    called, found = defaultdict(list), defaultdict(list)
+    print(f"{len(chosen)} pictures, seed {options.seed}", flush=True)
+    kept = options.keep.read_text().splitlines() if options.keep and options.keep.exists() else []
+    told = [record for line in kept for record in json.loads(line)]
+    done = {record["picture"] for record in told}
     with tempfile.TemporaryDirectory() as folder:
         for number, picture in enumerate(chosen):
-            rng = np.random.default_rng([options.seed, number])
-            for way, (kind, first, second, saved_as) in enumerate(clothes(picture, rng)):
-                before = _saved(first(picture.values), "png", Path(folder), "before")
-                changes = detect_changes(before, _saved(second(picture.values), saved_as, Path(folder), "after"))
-                called[kind].append(bool(changes.regions) or not changes.alignment.same_scene)
-                if called[kind][-1] and options.every:
-                    print(f"  {picture.name:40} {kind:32} {len(changes.regions)} regions, {changes.changed_share:.1%}")
-                if (number + way) % 3:  # every third way in turn: the rest costs time and says the same
-                    continue
-                changed, truth = with_patch(picture.values, picture.top, rng)
-                changes = detect_changes(before, _saved(second(changed), saved_as, Path(folder), "after"))
-                found[kind].append(bool((changes.mask & truth).any()))
-                extra = ndimage.label(changes.mask)[0][~ndimage.binary_dilation(truth, iterations=20)]
-                found[f"{kind}, beside"].append(bool(extra.any()))
-                if options.every and not found[kind][-1]:
-                    print(f"  {picture.name:40} {kind:32} patch missed")
-    print(f"{'':34}{'called changed':>16}{'patch found':>14}{'regions beside it':>20}", flush=True)
-    for kind, results in called.items():
-        print(_line(kind, results, found[kind], found[f"{kind}, beside"]))
-    everything = [[value for kind in called for value in of[kind]] for of in (called, found)]
-    print(_line("all", *everything, [value for kind in called for value in found[f"{kind}, beside"]]))
+            if picture.name in done:
+                continue
+            told += (new := list(judgements(picture, number, options.seed, Path(folder))))
+            if options.keep:
+                with options.keep.open("a") as file:
+                    file.write(json.dumps(new) + "\n")
+    _print_table(told, options.every)
 
 
-def _line(title: str, called: list[bool], found: list[bool], beside: list[bool]) -> str:
-    cells = zip((called, found, beside), (16, 14, 20), strict=True)
-    return f"{title:34}" + "".join(f"{f'{sum(values)} of {len(values)}':>{width}}" for values, width in cells)
+def _print_table(told: list[dict], every: bool) -> None:
+    for record in told:
+        for wrong, said in ((record["called"], "called changed"), (not record.get("found", True), "patch missed")):
+            if wrong and every:
+                print(f"  {record['picture']:44}{record['kind']:32}{said}")
+    print(f"{'':34}{'called changed':>16}{'patch found':>14}{'regions beside it':>20}")
+    for kind in (*dict.fromkeys(record["kind"] for record in told), "all"):
+        cells = []
+        for name, width in (("called", 16), ("found", 14), ("beside", 20)):
+            values = [record[name] for record in told if kind in (record["kind"], "all") and name in record]
+            cells.append(f"{f'{sum(values)} of {len(values)}':>{width}}")
+        print(f"{kind:34}" + "".join(cells))
 
 
 if __name__ == "__main__":

@@ -44,12 +44,25 @@ def test_tiff(tmp_path, dtype, shape, planar, read):
     assert np.array_equal(np.squeeze(found), pixels)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.uint32, np.uint64, np.float16, np.float64])
-def test_tiffs_of_other_numbers(tmp_path, dtype):
+OTHERS = [np.int8, np.uint16, np.int16, np.int32, np.uint32, np.uint64, np.float16, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", OTHERS)
+@pytest.mark.parametrize("byte_order", ["<", ">"])
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_tiffs_of_other_numbers(tmp_path, dtype, byte_order, compression):
     pixels = RNG.integers(0, 2**64, (40, 50), np.uint64).view(np.int64)
     pixels = pixels.astype(dtype) if np.dtype(dtype).kind in "ui" else (pixels / 2**62).astype(dtype)
-    tifffile.imwrite(tmp_path / "x.tif", pixels)
+    tifffile.imwrite(tmp_path / "x.tif", pixels, byteorder=byte_order, compression=compression)
     assert np.array_equal(read_photo(tmp_path / "x.tif"), pixels)
+
+
+@pytest.mark.parametrize("top", [1023, 65535])
+@pytest.mark.parametrize(("magic", "shape"), [(b"P5", (40, 50)), (b"P6", (40, 50, 3))])
+def test_deep_ppm(tmp_path, top, magic, shape):
+    pixels = RNG.integers(0, top + 1, shape)
+    (tmp_path / "x.ppm").write_bytes(magic + b" 50 40 %d\n" % top + pixels.astype(">u2").tobytes())
+    assert np.array_equal(read_photo(tmp_path / "x.ppm"), pixels)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
@@ -103,10 +116,13 @@ def test_pages_and_planes_that_are_left_out_are_named(tmp_path):
     Image.fromarray(pages[0]).save(tmp_path / "x.gif", save_all=True, append_images=[Image.fromarray(pages[1])])
     with pytest.warns(UserWarning, match=r"x\.gif has 2 pages"):
         read_photo(tmp_path / "x.gif")
-    planes = numbers((5, 40, 50), np.uint16)
-    tifffile.imwrite(tmp_path / "planes.tif", planes, planarconfig="separate", photometric="minisblack")
-    with pytest.warns(UserWarning, match="has 5 planes; the first three"):
-        assert np.array_equal(read_photo(tmp_path / "planes.tif"), np.moveaxis(planes[:3], 0, -1))
+    for dtype, count in ((np.uint16, 5), (np.uint8, 5), (np.uint8, 4)):
+        planes = numbers((count, 40, 50), dtype)
+        tifffile.imwrite(
+            tmp_path / "planes.tif", planes, planarconfig="separate", photometric="minisblack", compression="zlib"
+        )
+        with pytest.warns(UserWarning, match=f"has {count} planes; the first three"):
+            assert np.array_equal(read_photo(tmp_path / "planes.tif"), np.moveaxis(planes[:3], 0, -1))
 
 
 def test_opacity_is_left_out_where_everything_is_opaque(tmp_path):

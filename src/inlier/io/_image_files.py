@@ -28,7 +28,7 @@ _CURE = "make it smaller"
 _KINDS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP", "PPM", "TGA")  # of Pillow's, those that start no programs
 _DEFLATE = (8, 32946)  # tiff's numbers for it
 _PLANES_APART, _PALETTE = 2, 3  # and for these
-_SAMPLES, _BITS, _EXTRA, _FORMAT, _SIGNED = 277, 258, 338, 339, 2  # and for tags, and one of their values
+_SAMPLES, _BITS, _EXTRA, _FORMAT = 277, 258, 338, 339  # and for tags
 _GREY_MODES = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _HEIC = (b"ftyphei", b"ftyphev", b"ftypmif1", b"ftypavif")
@@ -209,19 +209,17 @@ def _no_image(path: Path) -> str:
 
 def _colours(path: Path) -> Array:
     """Pixels of a photo, upright, grey or red, green and blue; with their opacity where anything is transparent."""
+    n_frames, pixels = 1, None
     try:
         with _opened(path) as image:
             if not _is_beyond_pillow(image):
                 n_frames = 1 if image.format in ("JPEG", "MPO") else getattr(image, "n_frames", 1)
                 pixels, is_opaque = _by_pillow(image, path)
                 n_opacity = 0 if is_opaque else 1
-            else:
-                n_frames, pixels = 1, None
     except UnidentifiedImageError:
         with path.open("rb") as stream:
             if not stream.read(4).startswith(_TIFF_STARTS):
                 raise
-        n_frames, pixels = 1, None
     if pixels is None:
         pixels, n_opacity = _by_tifffile(path)
     _warn_of_pages(path, n_frames)
@@ -229,18 +227,21 @@ def _colours(path: Path) -> Array:
 
 
 def _is_beyond_pillow(image: ImageFile.ImageFile) -> bool:
-    """Whether Pillow would scramble a tiff: several planes of more than 8 bits, 8 bits with a sign, 32 without."""
+    """Whether Pillow would scramble a tiff, or drop planes without a word: it knows grey of 16 bits, colours of 8."""
     tags = getattr(image, "tag_v2", None)
     if tags is None:
         return False
-    bits, has_sign = max(tags.get(_BITS, (1,))), tags.get(_FORMAT, (1,))[0] == _SIGNED
-    return (bits > 8 and tags.get(_SAMPLES, 1) > 1) or (has_sign if bits == 8 else image.mode == "I" and not has_sign)
+    bits, is_unsigned = max(tags.get(_BITS, (1,))), tags.get(_FORMAT, (1,))[0] == 1
+    most_planes = 4 if bits <= 8 else 1 if bits <= 16 else 0
+    return not is_unsigned or tags.get(_SAMPLES, 1) > most_planes or 0 in tags.get(_EXTRA, ())
 
 
 def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
     if image.format == "PNG" and image.tile and image.tile[0][3] in ("RGB;16B", "RGBA;16B", "LA;16B"):
         deep = _sixteen_bits(image, path)
         return deep, deep.shape[2] == 3
+    if image.tile and image.tile[0][0] == "ppm" and image.tile[0][3][1] > 255:
+        return _deep_ppm(image, path), True
     upright = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
         return np.asarray(upright), True
@@ -250,6 +251,13 @@ def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
         return np.asarray(upright.convert("L" if is_grey else "RGB")), True
     clear = np.asarray(upright.convert("RGBA"))
     return (clear[..., [0, 3]] if is_grey else clear), False
+
+
+def _deep_ppm(image: ImageFile.ImageFile, path: Path) -> Array:
+    """Numbers of a ppm or pgm as stored, in 16 bits, of which Pillow keeps 8, or which it scales to 65535."""
+    shape = (image.height, image.width, 3 if image.mode == "RGB" else 1)
+    numbers: Array = np.fromfile(path, ">u2", prod(shape), offset=image.tile[0][2])
+    return numbers.astype(np.uint16).reshape(shape)
 
 
 def _by_tifffile(path: Path) -> tuple[Array, int]:
