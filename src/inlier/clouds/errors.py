@@ -71,7 +71,7 @@ def errors_of(
     degrees = 1 / ((1 - share) ** 2 / (n_blocks - 1) + share**2 / max(n_parts, 1))
     unit = np.diag([1 / there.size] * 3 + [1.0] * 3 + [1 / there.size] * free_scale)  # from turns times the radius
     centre = found.inverse((there.centre + origin)[None])[0]
-    return _in_units(unit @ spread @ unit, max(degrees, len(spread) + 1.0), block, found, centre)
+    return in_units(unit @ spread @ unit, max(degrees, len(spread) + 1.0), block, found, centre)
 
 
 def _of_noise(there: Equations, bound: float, owner: Array, n_blocks: int) -> FloatArray | None:
@@ -144,7 +144,7 @@ def _sums(scores: FloatArray, owner: Array) -> FloatArray:
     return np.stack([np.bincount(owner, column) for column in scores.T], axis=1)
 
 
-def _in_units(
+def in_units(
     spread: FloatArray, degrees: float, block: float, found: SimilarityTransformation, centre: FloatArray
 ) -> MotionUncertainty:
     """From a turn in radians, a shift of the centre and growth to degrees, translation (which all move) and scale."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -16,7 +16,7 @@ from inlier.clouds.rivals import decoys
 from inlier.clouds.second_opinion import Opinion, Views, opinion_on, ranked
 from inlier.clouds.suggestions import Level, different, level_of, refined, roughly_refined, suggested_motions
 
-_OCTAVES = (2_000, 6_000)  # points of each cloud, about
+OCTAVES = (2_000, 6_000)  # points of each cloud, about
 _BEYOND_DOUBT = -8.0  # logarithm of the p-value at which no more suggestions of an octave are looked at
 _WORTH_DOUBTING = -3.0  # logarithm of the p-value from which on decoys are put up
 _FIRST = 10  # motions of an octave that are looked at before the others
@@ -107,15 +107,29 @@ def _search_at(
     *,
     free_scale: bool,
 ) -> Finding:
-    """Look for motions at one octave after the other, and for what a symmetry of the scene would put in their place."""
+    """Look for motions of a source of about one scale."""
     with clock("judge"):
         views = Views.of((source, target), (-origins[0], -origins[1]))
+
+    def level_at(n_points: int) -> Level:
+        # Each octave cuts the clouds along other axes: what its cells happen to hold is drawn anew.
+        axes = Rotation.random(rng=rng).as_matrix()
+        return level_of(source, target, n_points, axes, free_scale=free_scale)
+
+    return search_on(views, level_at, rng, clock, scale)
+
+
+def search_on(
+    views: Views, level_at: Callable[[int], Level], rng: np.random.Generator, clock: Clock, scale: float = 1.0
+) -> Finding:
+    """Look for motions at one octave after the other, and for what a symmetry of the scene would put in their place.
+
+    ``level_at`` thins both clouds to about so many points and matches them.
+    """
     finding = Finding(scale, views, [], [])
-    for n_points in _OCTAVES:
+    for n_points in OCTAVES:
         with clock("describe and match"):
-            # Each octave cuts the clouds along other axes: what its cells happen to hold is drawn anew.
-            axes = Rotation.random(rng=rng).as_matrix()
-            level = level_of(source, target, n_points, axes, free_scale=free_scale)
+            level = level_at(n_points)
         with clock("search"):
             suggested = suggested_motions(level, rng)
         coarser = [one.motion for one in finding.opinions[:_CARRIED_ON]]

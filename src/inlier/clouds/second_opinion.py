@@ -44,8 +44,8 @@ _PLACE = 3.0  # sides of a cell: matches that end in one cube of that width are 
 _USUAL_FRONT, _USUAL_POINTS = 0.11, 200  # v that says nothing, and how many such points are counted with those in view
 _EVEN_IF_RIGHT = 0.01  # share of points that noise leaves in front of a surface
 _PER_LEAD, _MOST_LEAD = 0.5, 2.0  # weight of the lead over the next best motion, and what it counts at most
-_REFINED = 6_000  # points of each cloud, about, that a motion is first refined on
-_VIEWED = 20_000  # points of each cloud, about, that free space is looked at with
+REFINED = 6_000  # points of each cloud, about, that a motion is first refined on
+VIEWED = 20_000  # points of each cloud, about, that free space is looked at with
 _IN_FRONT = 3.0  # sides of a cell that a point has to lie in front of a surface
 _MOST_HIDDEN = 0.1  # share of a cloud's points that a place where it was seen from may not see
 _FARTHEST = 5.0  # radii of a cloud that it was seen from
@@ -185,7 +185,7 @@ class Views:
     @staticmethod
     def of(clouds: tuple[FloatArray, FloatArray], places: tuple[FloatArray, FloatArray]) -> Views:
         """Draw both clouds from the places where their sensors may have stood."""
-        coarser, grid = (Grid.of(*clouds, n_points) for n_points in (_REFINED, _VIEWED))
+        coarser, grid = (Grid.of(*clouds, n_points) for n_points in (REFINED, VIEWED))
         first, second = (View.of(cloud, place, grid.side) for cloud, place in zip(clouds, places, strict=True))
         return Views(coarser, grid, (first, second))
 

@@ -110,17 +110,26 @@ def level_of(
     """Thin two clouds to about so many points each, by cells along some axes, describe the points and match them."""
     axes = np.eye(3) if axes is None else axes
     side = side_for((source, target), n_points)
-    (first, of_first), (second, of_second) = (_described(cloud, side, axes) for cloud in (source, target))
-    common = common_part(of_first, of_second)
-    return Level(side, first, second, match(of_first.centred(common), of_second.centred(common)), free_scale)
+    return matched(side, described(source, side, axes), described(target, side, axes), free_scale=free_scale)
 
 
-def _described(cloud: FloatArray, side: float, axes: FloatArray) -> tuple[Surface, Descriptors]:
+Described = tuple[Surface, Descriptors]
+
+
+def described(cloud: FloatArray, side: float, axes: FloatArray) -> Described:
+    """Thin a cloud by cells along some axes, and describe its points."""
     points = thin(cloud @ axes, side) @ axes.T
     neighbours = Neighbours.within(points, side * max(_RADII))
     normals = normals_of(points, neighbours.nearer(side * _NORMAL_RADIUS))
     radii = tuple(side * radius for radius in _RADII)
     return Surface.of(points, normals), describe(normals, neighbours, radii)
+
+
+def matched(side: float, source: Described, target: Described, *, free_scale: bool = False) -> Level:
+    """Match two clouds that were thinned with cells of one side."""
+    (first, of_first), (second, of_second) = source, target
+    common = common_part(of_first, of_second)
+    return Level(side, first, second, match(of_first.centred(common), of_second.centred(common)), free_scale)
 
 
 def supporting(level: Level, motion: Motion) -> Array:

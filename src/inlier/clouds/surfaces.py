@@ -40,7 +40,7 @@ _POINTS_PER_CELL = 2  # at least, on average: finer cells than that are not surf
 _CLOSE_ENOUGH = 1.1  # ratio of the number of cells to what is wanted
 _TRIES = 12  # of a side; each multiplies it by (cells / wanted)^(1/2), since surfaces have two dimensions
 _MOST_COUNTED = 200_000  # points that cells are counted on
-_FINEST = 50_000  # cells of each cloud, about: all that is ever looked at
+FINEST = 50_000  # cells of each cloud, about: all that is ever looked at
 _MOST_ALONG = 2**20  # cells along an axis: numbers of cells stay below 2^63
 _TINY = 1e-30
 _MOST_NEIGHBOURS = 12  # of each point of a dense cloud, for its normal
@@ -120,9 +120,9 @@ class Grid:
 
 def thin_both(source: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Thin two clouds to the finest points that are looked at; those that have fewer stay as they are."""
-    if max(len(source), len(target)) <= 2 * _FINEST:
+    if max(len(source), len(target)) <= 2 * FINEST:
         return source, target
-    grid = Grid.of(source, target, _FINEST)
+    grid = Grid.of(source, target, FINEST)
     return grid.source, grid.target
 
 
