@@ -2,6 +2,7 @@
 
     python benchmarks/cloud_loops.py                       # all families: kitchen frames, facade, dragon
     python benchmarks/cloud_loops.py --only dragon
+    python benchmarks/cloud_loops.py --only kinect_kitchen --frames 000 050 075 125 225 --graph    # needs gtsam
 
 A motion from a to b, then b to c, then c to a, ends where it began, up to the errors of the three. With e the turn and
 shift that are left and C the sum of their covariances, each carried to the end, e^T C^-1 e / 6 is 1 on average if the
@@ -36,6 +37,7 @@ DATA = Path(__file__).parents[2] / "shared" / "data" / "clouds"
 FAMILIES = {"dragon": 0.15, "tls_facade": 0.15, "kinect_kitchen": 0.2}  # and the least overlap of a pair
 DEGREES, OF_EXTENT = 5.0, 0.05  # what is right
 Edges = dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]  # a motion, and the covariance of (turn, shift at 0)
+Graph = dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]  # a motion, and its information as GTSAM takes it
 
 
 def scans_and_poses(data: Path, family: str) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray]], float]:
@@ -71,8 +73,8 @@ def share_near(a: np.ndarray, b: np.ndarray, motion: np.ndarray, bound: float) -
     return float(np.isfinite(distance).mean())
 
 
-def fitted(a: np.ndarray, b: np.ndarray, truth: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The motion from a to b and its covariance about the origin of b; None where it is not sure, or not right."""
+def fitted(a: np.ndarray, b: np.ndarray, truth: np.ndarray, seed: int) -> tuple[np.ndarray, ...] | None:
+    """The motion from a to b, its covariance about the origin of b, and its information; None where it is not right."""
     turn = np.eye(4)
     turn[:3, :3] = Rotation.random(rng=np.random.default_rng(seed)).as_matrix()
     found = CloudRegistration(random_state=0, raise_on_failure=False).fit(a @ turn[:3, :3].T, b)
@@ -85,7 +87,9 @@ def fitted(a: np.ndarray, b: np.ndarray, truth: np.ndarray, seed: int) -> tuple[
     image = found.transformation_(said.centre[None])[0]
     to_origin = np.eye(6)
     to_origin[3:, :3] = cross(image)
-    return motion, to_origin @ said.covariance_at_centre @ to_origin.T
+    turned = np.kron(np.eye(2), turn[:3, :3])  # the information is in the axes of the source as it was turned
+    information = turned.T @ said.information("gtsam") @ turned
+    return motion, to_origin @ said.covariance_at_centre @ to_origin.T, information
 
 
 def cross(a: np.ndarray) -> np.ndarray:
@@ -124,9 +128,11 @@ def loops(edges: Edges) -> np.ndarray:
     return np.array(found)
 
 
-def fit_part(scans: dict[str, np.ndarray], poses: dict[str, np.ndarray], tau: float, least: float) -> tuple[Edges, int]:
+def fit_part(
+    scans: dict[str, np.ndarray], poses: dict[str, np.ndarray], tau: float, least: float
+) -> tuple[Edges, Graph, int]:
     """Fit all pairs of a part that overlap; also how many there are."""
-    thinned, edges, n_pairs = {name: thin(scans[name], 1.5 * tau) for name in poses}, Edges(), 0
+    thinned, edges, graph, n_pairs = {name: thin(scans[name], 1.5 * tau) for name in poses}, Edges(), Graph(), 0
     for a, b in combinations(poses, 2):
         truth = np.linalg.inv(poses[b]) @ poses[a]
         there = share_near(thinned[a], thinned[b], truth, 2 * tau)
@@ -135,8 +141,38 @@ def fit_part(scans: dict[str, np.ndarray], poses: dict[str, np.ndarray], tau: fl
         n_pairs += 1
         edge = fitted(scans[a], scans[b], truth, n_pairs)
         if edge is not None:
-            edges[a, b] = edge
-    return edges, n_pairs
+            edges[a, b], graph[a, b] = edge[:2], edge[::2]
+    return edges, graph, n_pairs
+
+
+def joined(graph: Graph, poses: dict[str, np.ndarray], *, is_weighed: bool) -> dict[str, np.ndarray]:
+    """The poses that all motions together say, by GTSAM; the first stays where it was published."""
+    import gtsam
+
+    number = {name: k for k, name in enumerate(poses)}
+    factors, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
+    for name, pose in poses.items():
+        values.insert(number[name], gtsam.Pose3(pose))
+    first = gtsam.noiseModel.Isotropic.Sigma(6, 1e-6)
+    factors.add(gtsam.PriorFactorPose3(0, gtsam.Pose3(next(iter(poses.values()))), first))
+    for (a, b), (motion, information) in graph.items():
+        weight = gtsam.noiseModel.Gaussian.Information(information if is_weighed else np.eye(6))
+        factors.add(gtsam.BetweenFactorPose3(number[b], number[a], gtsam.Pose3(motion), weight))
+    found = gtsam.LevenbergMarquardtOptimizer(factors, values).optimize()
+    return {name: found.atPose3(k).matrix() for name, k in number.items()}
+
+
+def off_by(
+    scans: dict[str, np.ndarray], found: dict[str, np.ndarray], poses: dict[str, np.ndarray]
+) -> tuple[float, float]:
+    """Root mean squares of what the motions between all scans are off by: degrees, and shifts at the centre."""
+    off = []
+    for a, b in combinations(poses, 2):
+        here, there = (np.linalg.inv(one[b]) @ one[a] for one in (found, poses))
+        centre = np.append(scans[a].mean(axis=0), 1.0)
+        degrees = np.degrees(Rotation.from_matrix(here[:3, :3] @ there[:3, :3].T).magnitude())
+        off.append((degrees, np.linalg.norm((here - there) @ centre)))
+    return tuple(np.sqrt(np.mean(np.square(off), axis=0)).tolist())
 
 
 def main() -> None:
@@ -144,13 +180,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--only", nargs="+", choices=list(FAMILIES))
+    parser.add_argument("--frames", nargs="+", metavar="NAME", help="only these scans of a family")
+    parser.add_argument("--graph", action="store_true", help="join the motions to poses too (needs gtsam)")
     options: Any = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{'':18s}{'scans':>6s}{'pairs':>6s}{'right':>6s}{'loops':>6s}{'mean':>7s}   quantiles .1 .25 .5 .75 .9 1")
     for family in options.only or FAMILIES:
         scans, parts, tau = scans_and_poses(options.data, family)
-        for number, poses in enumerate(part for part in parts if len(part) > 2):
-            edges, n_pairs = fit_part(scans, poses, tau, FAMILIES[family])
+        chosen = ({k: pose for k, pose in part.items() if k in (options.frames or part)} for part in parts)
+        for number, poses in enumerate(part for part in chosen if len(part) > 2):
+            edges, graph, n_pairs = fit_part(scans, poses, tau, FAMILIES[family])
             chi2 = loops(edges)
             quantiles = (
                 " ".join(f"{one:.2f}" for one in np.quantile(chi2, [0.1, 0.25, 0.5, 0.75, 0.9, 1])) if len(chi2) else ""
@@ -160,6 +199,10 @@ def main() -> None:
                 f"{name:18s}{len(poses):6d}{n_pairs:6d}{len(edges):6d}{len(chi2):6d}{chi2.mean():7.2f}   {quantiles}",
                 flush=True,
             )
+            for is_weighed in (True, False) if options.graph else ():
+                degrees, shift = off_by(scans, joined(graph, poses, is_weighed=is_weighed), poses)
+                words = "our information" if is_weighed else "identity"
+                print(f"    poses joined with {words}: off by {degrees:.3f} degrees, {shift:.4f}", flush=True)
 
 
 if __name__ == "__main__":

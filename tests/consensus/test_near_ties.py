@@ -65,7 +65,7 @@ def test_ties_are_counted_one_by_one():
     others = np.where(np.isclose(distances[:, 0], own), distances[:, 1], distances[:, 0])
     ties = near_ties(X, Y, Y)
     log = np.log(own / others)
-    assert ties.won + ties.lost <= np.count_nonzero(np.abs(log) < 2)  # a stretch is two over the dimension, two or three
+    assert ties.won + ties.lost <= np.count_nonzero(np.abs(log) < 2)
     assert ties.won >= np.count_nonzero((log < 0) & (log > -0.5))
     assert ties.lost >= np.count_nonzero((log > 0) & (log < 0.5))
     assert ties.chance > 0.05
