@@ -22,8 +22,9 @@ demo: .venv/.installed-report
 reproduce: .venv/.installed-report
 	$(BIN)/inlier reproduce --all --quick --compare
 
+# One thread for each process of tests: more of them wait for each other.
 test: .venv/.installed-test
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 # Statistics with many seeds, and property tests with examples that no run has seen before; says what failed how often.
 test-seeds: .venv/.installed-test

@@ -46,7 +46,7 @@ def test_the_strength_agrees_better_than_its_neighbours():
     x, y = few_pairs(seed=1)
     spectrum = _Spectrum.of(x, y)
     agreements = [agreement(spectrum.fit(k), y) for k in range(_STRENGTHS.size)]
-    assert agreement(_best(spectrum.fit), y) >= max(agreements[_FIRST - 1 : _FIRST + 2])
+    assert agreement(_best(spectrum.fit)[1], y) >= max(agreements[_FIRST - 1 : _FIRST + 2])
 
 
 def agreement(fit, y):
