@@ -9,6 +9,11 @@ the one above. Where the density is smooth, and falls as B / A says or not at al
 that where its fall is steepening. Where rows stand on a grid, or keep apart, it is not smooth; but then it has the same
 cliff if the distances to partners are dealt anew among the rows. A C far below what both explanations allow is a sign.
 
+Pairs that were dealt out one by one, each to the nearest that was left, or all at once, so that distances add up to as
+little as can be, lose such ties: somebody nearer is taken. But no two of them would change partners, both to their
+gain. So of rows i that are nearer to the partner of some j, and would rather have it, we ask by how much j is nearer to
+that of i, or farther: the same cliff, of *swaps*.
+
 After a motion, all columns are lengths and few pairs may have been chosen, so two questions are asked, of x and of
 both sides: half as wide stretches, in which a smooth density hardly bends, without the second explanation; and the wide
 ones without the half in it. Right pairs of any noise, on any surface or grid, pass both
@@ -17,7 +22,7 @@ ones without the half in it. Right pairs of any noise, on any surface or grid, p
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -30,6 +35,8 @@ _STRETCH, _NARROW = 2.0, 1.0  # over the dimension: of log u
 _NEIGHBOURS = 10  # that tell the dimension
 _LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
+_DEALS, _NEARBY = 3, 12  # how often what is between partners is dealt anew, among so many rows
+_ALIKE = 1 / 3  # mean cosine of what is between neighbours and their partners, above which no two would change anyhow
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
 
@@ -76,6 +83,48 @@ def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray, power: int =
     inverse_dimension = float(np.median(np.mean(others[:, -1:] - others[:, :-1], axis=1)))
     counts = _counts(to_own, others[:, 0], _STRETCH * inverse_dimension)
     return counts.ties(min(counts.if_smooth, _STEEPENING * counts.if_dealt))
+
+
+def near_swaps(x: FloatArray, own: FloatArray, power: int, rng: np.random.RandomState) -> NearTies:
+    """Of rows whose partner another would rather have, count how many would rather keep it, and how many change.
+
+    How many change where nobody chose is seen if what is between partners is dealt anew among rows nearby.
+    """
+    between = own - x
+    beside = between[NearestNeighbors(n_neighbors=2).fit(x).kneighbors(x)[1][:, 1]]
+    lengths = np.linalg.norm(between, axis=1) @ np.linalg.norm(beside, axis=1)
+    if np.sum(between * beside) > _ALIKE * lengths:
+        return NearTies(0, 0, 1.0)
+    dealt = [_swaps(x, x + between[_dealt_nearby(x, rng)], power, rng) for _ in range(_DEALS)]
+    counts = _Counts(0, *_swaps(x, own, power, rng), *np.sum(dealt, axis=0))
+    return counts.ties(min(counts.if_dealt, 0.5))
+
+
+def _dealt_nearby(x: FloatArray, rng: np.random.RandomState) -> Any:
+    """Rows in another order, in which each stands for one nearby."""
+    together = cKDTree(x, leafsize=_NEARBY // 2).indices
+    mixed = np.argsort(np.arange(len(x)) // _NEARBY + rng.random(len(x)))
+    order = np.empty(len(x), dtype=np.int64)
+    order[together] = together[mixed]
+    return order
+
+
+def _swaps(x: FloatArray, own: FloatArray, power: int, rng: np.random.RandomState) -> tuple[int, int]:
+    """How many rows, each counted once, would lose a little by a change that another wants; and gain a little."""
+    to_own = np.linalg.norm(x - own, ord=power, axis=1)
+    far, there = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(x)), p=power).fit(own).kneighbors(x)
+    inverse_dimension = float(np.median(np.mean(np.log(far[:, -1:] + 1e-300) - np.log(far[:, :-1] + 1e-300), axis=1)))
+    stretch = _STRETCH * inverse_dimension
+    i, place = np.nonzero(far < (1 - _SAME) * to_own[:, None])
+    j = there[i, place]
+    to_that = np.linalg.norm(x[j] - own[i], ord=power, axis=1)
+    gain = np.log(np.maximum(to_own[j], 1e-300)) - np.log(np.maximum(to_that, 1e-300))
+    is_free, apart = np.ones(len(x), dtype=bool), []
+    for k in rng.permutation(np.flatnonzero(np.abs(gain) < stretch)):
+        if is_free[i[k]] and is_free[j[k]]:
+            is_free[[i[k], j[k]]] = False
+            apart.append(gain[k] > 0)
+    return len(apart) - sum(apart), sum(apart)
 
 
 def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatArray, everyone: FloatArray) -> NearTies:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_count, check_flag, check_number, warn, warn_if_transposed
 from inlier._typing import Array, Mask
-from inlier.calibration.checks import chosen_by_nearness
+from inlier.calibration.checks import chosen_by_nearness, one_column
 from inlier.calibration.checks.copied_columns import copied_columns, warning_of, without_columns
 from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.models.learner import PreparedPairs, prepared_rows
@@ -266,7 +266,8 @@ class CalibratedMatcher(LearnedMap):
         helped = side.helper(prepared, labels, rng)
         fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
         verdict, odds = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)
-        return prepared.later, fit, chosen_by_nearness.check(verdict, in_usual_units(X), in_usual_units(Y), rng), odds
+        verdict = chosen_by_nearness.check(one_column.check(verdict, X, Y), in_usual_units(X), in_usual_units(Y), rng)
+        return prepared.later, fit, verdict, odds
 
     def _answer(self, verdict: Verdict, fit: CrossFit, pairs: PairedRows, kept: Mask | None) -> None:
         """Set what the verdict says of every pair that was given, where the pairs live."""

@@ -4,25 +4,33 @@ The sign is that of `inlier.consensus.near_ties`.
 
 A chooser may have used the columns as they are, their logarithms, in units of their spread, without what they share,
 their angles, sums of differences instead of squares, or the columns after a rotation: all are asked. A rotation of
-many columns is learned from some of the pairs and asked about others: it brings its own together.
+many columns is learned from some of the pairs and asked about others: it brings its own together. Or only what the
+columns say together, in leading components, or one number, such as a propensity: the directions in which pairs agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.verdict import Verdict
-from inlier.consensus.near_ties import NearTies, near_ties
+from inlier.consensus.near_ties import NearTies, near_swaps, near_ties
 
-_SURE = 0.02  # chance of so few ties lost, from which on it is said
+_Map = Callable[[FloatArray], FloatArray]
+_Seen = tuple[FloatArray, FloatArray, int]  # some rows of x, all of y, in coordinates; power of differences
+_SURE = 0.05  # bound on the chance of so few ties lost, from which on it is said; right pairs hardly come near it
 _MOST, _PAIRINGS = 2_000, 20_000_000  # likely pairs that are looked at, and these times all rows
 _SUMS = 100_000_000  # differences of numbers, each with each: more take too long to be added up
 _FEWEST = 20
 _AMPLE, _PARTS = 2.5, 10  # pairs over squared dimension: the pull is a tenth of a stretch; parts of fewer pairs
+_PER_COLUMN = 10  # pairs, from which the directions in which they agree do not bring them together
+_ROUNDS, _KEPT = 5, 0.8
+_SWAPS = 400  # pairs, between which changes are looked for
+_BEYOND = 3.0  # standard deviations of a correlation by chance
 _LIKELY = 0.5  # q-value up to which a pair is
 CHOSEN = "chosen because they are near"
 WARNING = (
@@ -36,19 +44,32 @@ WARNING = (
 def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomState) -> NearTies | None:
     """Return the ties of pairs that look chosen; None where they do not."""
     rows = rng.permutation(np.flatnonzero(likely))[: min(_MOST, _PAIRINGS // len(X))]
-    if rows.size < _FEWEST or X.shape[1] != Y.shape[1]:
+    if rows.size < _FEWEST or len(np.unique(Y, axis=0)) < _FEWEST:
         return None
-    if len(np.unique(Y, axis=0)) < _FEWEST:
-        return None
-    found = [near_ties(x, y[rows], np.unique(y, axis=0), power) for x, y, power in _as_chosen(X, Y, rows)]
-    turned, *others = (1 / max(ties.chance, 1e-300) for ties in found)
-    chance = 2 / (turned + float(np.mean(others)))  # harmonic mean; the rotation counts as much as all the others
-    return min(found, key=lambda ties: ties.chance)._replace(chance=chance) if chance <= _SURE else None
-
-
-def _as_chosen(X: Array, Y: Array, rows: Array) -> Iterator[tuple[FloatArray, FloatArray, int]]:
-    """Some rows of X, and all of Y, in the coordinates that a chooser may have used; and the power of differences."""
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
+    turned, *as_they_are = _as_chosen(x, y, rows) if x.shape[1] == y.shape[1] else [None]
+    one_number, *agreeing = _where_they_agree(x, y, rows) or [None]
+    some = slice(0, _SWAPS)  # of whom no two would change either
+
+    def ties(kinds: list[Any], of_swaps: bool = False) -> list[NearTies]:
+        known = [kind for kind in kinds if kind is not None]
+        if of_swaps:
+            return [near_swaps(of_x[some], of_y[rows[some]], power, rng) for of_x, of_y, power in known]
+        return [near_ties(of_x, of_y[rows], np.unique(of_y, axis=0), power) for of_x, of_y, power in known]
+
+    asked = [ties(kinds) for kinds in ([turned], as_they_are, [one_number], agreeing)]
+    asked.append(ties([seen for seen in [turned, *as_they_are] if seen and seen[2] == 2], of_swaps=True))
+    asked = [found for found in asked if found]
+    if not asked:
+        return None
+    chances = [np.mean([1 / max(ties.chance, 1e-300) for ties in found]) for found in asked]
+    chance = 1 / float(np.mean(chances))  # harmonic mean: each question counts alike, in however many coordinates
+    least = min((ties for found in asked for ties in found), key=lambda ties: ties.chance)
+    return least._replace(chance=chance) if chance <= _SURE else None
+
+
+def _as_chosen(x: FloatArray, y: FloatArray, rows: Array) -> Iterator[_Seen]:
+    """Some rows of x, and all of y, in the coordinates that a chooser may have used; and the power of differences."""
     yield _turned(x[rows], y[rows]), y, 2
     in_spreads = [(table - table.mean(axis=0)) / np.maximum(table.std(axis=0), 1e-300) for table in (x, y)]
     apart = _whitening(np.concatenate([x, y]))
@@ -61,6 +82,48 @@ def _as_chosen(X: Array, Y: Array, rows: Array) -> Iterator[tuple[FloatArray, Fl
     yield angles[0][rows], angles[1], 2
     if min(x.min(), y.min()) > 0:
         yield np.log(x[rows]), np.log(y), 2
+
+
+def _where_they_agree(x: FloatArray, y: FloatArray, rows: Array) -> list[_Seen]:
+    """The same in directions in which pairs agree: the most correlated one; all such; leading principal components."""
+    n = rows.size
+    if n < _PER_COLUMN * (x.shape[1] + y.shape[1]):
+        return []
+    chance = _BEYOND / n**0.5  # of a correlation
+    of_x, of_y, shared = _agreeing(x[rows], y[rows])
+    k = int((shared > chance).sum())
+    found: list[_Seen] = [(of_x(x[rows])[:, :k], of_y(y)[:, :k], 2)] if k > 1 else []
+    for _ in range(_ROUNDS):  # one number, such as a propensity, is near in the thick of them, less so in the tails
+        gap = np.abs(of_x(x[rows])[:, 0] - of_y(y[rows])[:, 0])
+        near = rows[np.argsort(gap)[: int(_KEPT * n)]]
+        of_x, of_y, _ = _agreeing(x[near], y[near])
+    found.insert(0, (of_x(x[rows])[:, :1], of_y(y)[:, :1], 2))
+    both = np.concatenate([x, y]) if x.shape[1] == y.shape[1] else np.empty((0, 0))
+    for unit in (1.0, np.maximum(both.std(axis=0), 1e-300)) if both.size else ():
+        scaled = _centred(both / unit)
+        a, b = np.split(scaled @ np.linalg.svd(scaled, full_matrices=False)[2].T, 2)
+        spread = np.maximum(a[rows].std(axis=0) * b[rows].std(axis=0), 1e-300)
+        covariance = np.mean(_centred(a[rows]) * _centred(b[rows]), axis=0)
+        differ = np.flatnonzero(covariance / spread <= chance)
+        if differ.size and differ[0] > 0:
+            found.append((a[rows, : differ[0]], b[:, : differ[0]], 2))
+    return found
+
+
+def _agreeing(x: FloatArray, y: FloatArray) -> tuple[_Map, _Map, FloatArray]:
+    """What brings rows of either side to their canonical directions, and how far they agree in each."""
+    white_x, white_y = _whitening(x), _whitening(y)
+    left, shared, right = np.linalg.svd(white_x.T @ _centred(x).T @ _centred(y) @ white_y / len(x))
+    return (
+        lambda rows: (rows - x.mean(axis=0)) @ white_x @ left,
+        lambda rows: (rows - y.mean(axis=0)) @ white_y @ right.T,
+        shared,
+    )
+
+
+def _centred(table: FloatArray) -> FloatArray:
+    centred: FloatArray = table - table.mean(axis=0)
+    return centred
 
 
 def _turned(x: FloatArray, y: FloatArray) -> FloatArray:

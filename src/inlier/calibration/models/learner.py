@@ -171,6 +171,8 @@ def _most_significant(
     if found is not None and is_a_good_judge and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size:
         return "map", found
     worth_trying = [kind for kind in kinds if kind == "map" or min(data.dimensions) >= _NARROWEST]
+    if found is not None and found.support >= _WELL_DETERMINED * max(data.dimensions):
+        worth_trying = [kind for kind in worth_trying if kind != "anchors"]  # they are for fewer real pairs than this
     if len(worth_trying) == 1:
         return "map", found
     splits = [np.array_split(rng.permutation(rows), _PARTS) for _ in range(max(1, _FEW_PAIRS // rows.size))]
