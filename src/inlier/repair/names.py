@@ -12,7 +12,8 @@ belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of e
 *What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
 tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
 tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
-too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
+too; and the judges have not seen the accepted ones, which would fit others too badly then. With p0(t) of them at t or
+above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
 over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
 different rows, so the way back is drawn anew.
 
@@ -99,17 +100,18 @@ def find_names(
     if not rows.size or not candidates.size or not right.size:
         return Names.nobody(rows)
     strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
-    if not strangers.size:
+    both = np.concatenate(strangers)
+    if not min(side.size for side in strangers):
         return Names.nobody(rows)
     is_pair = has[0] & has[1]
-    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), candidates.size)
+    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], both), candidates.size)
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
     evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
     edges = edges.weighed_by(evidence)
-    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
     partner, best = edges.names(odds, is_pair)
-    above = by_chance.size - np.searchsorted(by_chance, best)
-    p = np.where(partner >= 0, np.minimum(candidates.size * (above + 1) / by_chance.size, 1.0), 1.0)
+    of_sides = [_share_above(evidence(side, rng.choice(both, side.size)), best) for side in strangers]
+    by_chance = np.maximum(*of_sides)
+    p = np.where(partner >= 0, np.minimum(candidates.size * by_chance, 1.0), 1.0)
     own_rank, best_fit = _compared_with_all(odds, rows, has[1])
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
@@ -122,6 +124,12 @@ def find_names(
     )
 
 
+def _share_above(by_chance: FloatArray, evidence: FloatArray) -> FloatArray:
+    """How often chance gives as much, as if it had done so once more."""
+    above = by_chance.size - np.searchsorted(np.sort(by_chance), evidence)
+    return (above + 1) / by_chance.size
+
+
 def _q_values(p: FloatArray) -> FloatArray:
     """Benjamini and Hochberg's, in two stages: rows named in the first have no wrong name (Benjamini et al. 2006)."""
     first = false_discovery_control(p)
@@ -131,7 +139,7 @@ def _q_values(p: FloatArray) -> FloatArray:
 
 def _odds_of_strangers(
     odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
-) -> FloatArray:
+) -> list[FloatArray]:
     """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
     found = []
     for side, some in enumerate((rows, candidates)):
@@ -143,8 +151,9 @@ def _odds_of_strangers(
         i, j = i[apart], j[apart]
         beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
         beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
-        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
-    return np.concatenate(found)
+        scores = (odds.pair_scores_without_j if side == 0 else odds.pair_scores)(i, j)
+        found.append(scores - np.maximum(beside_x, beside_y))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
