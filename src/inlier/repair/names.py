@@ -2,7 +2,7 @@
 
     tried       rows that are not accepted: with a wrong partner, or badly measured, or alone
     candidates  y of tried rows; who would take the partner of an accepted pair is looked for among its copies
-    m           how many candidates there are
+    m           how many candidates there are for a row: inside its stratum, where there are any
 
 *Evidence.* Let lambda(r) be how much more often a pair has odds r than strangers do, in logarithms and rising. Who
 belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of exchanges, for x_i with y_j speaks
@@ -103,25 +103,33 @@ def find_names(
     both = np.concatenate(strangers)
     if not min(side.size for side in strangers):
         return Names.nobody(rows)
-    is_pair = has[0] & has[1]
-    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], both), candidates.size)
+    is_pair, n_candidates = has[0] & has[1], _candidates_of_each(labels, rows, candidates)
+    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], both), float(n_candidates.mean()))
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
     evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
     edges = edges.weighed_by(evidence)
     partner, best = edges.names(odds, is_pair)
     of_sides = [_share_above(evidence(side, rng.choice(both, side.size)), best) for side in strangers]
     by_chance = np.maximum(*of_sides)
-    p = np.where(partner >= 0, np.minimum(candidates.size * by_chance, 1.0), 1.0)
+    p = np.where(partner >= 0, np.minimum(n_candidates * by_chance, 1.0), 1.0)
     own_rank, best_fit = _compared_with_all(odds, rows, has[1])
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
         rows,
         partner,
         np.where(partner >= 0, _q_values(p), 1.0),
-        *edges.likeliest(candidates.size),
+        *edges.likeliest(evidence.m),
         own_rank,
         (np.searchsorted(of_partners, best_fit, "right") + 1) / (right.size + 1),
     )
+
+
+def _candidates_of_each(labels: Array, rows: Array, candidates: Array) -> Array:
+    """How many candidates each row has."""
+    strata = labels[3] if len(labels) > 2 else np.zeros(labels.shape[1], dtype=np.int64)
+    _, strata = np.unique(strata, return_inverse=True)
+    found: Array = np.maximum(np.bincount(strata[candidates], minlength=strata.max() + 1)[strata[rows]], 1)
+    return found
 
 
 def _share_above(by_chance: FloatArray, evidence: FloatArray) -> FloatArray:
@@ -191,7 +199,7 @@ class _Evidence:
     """t, from the odds of x_i with y_j and of x_j with y_i, which are -inf where there is no way back."""
 
     log_ratio: _LogRatio
-    m: int
+    m: float
     exchanged: float = 0.5  # share of exchanges among displaced rows
 
     def returned(self, back: FloatArray) -> FloatArray:
@@ -267,7 +275,7 @@ class _Edges:
         best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
         return partner[self.rows], best[self.rows]
 
-    def likeliest(self, m: int) -> tuple[Array, FloatArray]:
+    def likeliest(self, m: float) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
         place = np.searchsorted(self.rows, self.row)
         likelihood = np.exp(np.minimum(self.evidence, 50.0)) / m
