@@ -13,9 +13,9 @@ belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of e
 tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
 tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
 too; and the judges have not seen the accepted ones, which would fit others too badly then. With p0(t) of them at t or
-above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
-over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
-different rows, so the way back is drawn anew.
+above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m candidates looks as
+good as that; over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are
+strangers of different rows, so the way back is drawn anew.
 
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
@@ -50,6 +50,7 @@ _SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the orde
 _ROUNDS = 50
 _RARELY = 0.05  # share of exchanges, and of others, that there may always be
 _WORTH_TELLING = 1e-3  # chance of a candidate
+_LIKELY = 0.5  # chance of a candidate that is rather the partner than not
 _FIRST = 0.05  # rate of wrong names in the first stage
 
 
@@ -86,6 +87,13 @@ class Names:
         none, ones = np.full(rows.size, -1), np.ones(rows.size)
         several = np.full((rows.size, N_CANDIDATES), -1)
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
+
+
+    def likely(self, n: int) -> Mask:
+        """Which of n rows have a likely partner among the candidates, or are one: these repeat nobody."""
+        found, likely = np.zeros(n, dtype=bool), self.chances[:, 0] > _LIKELY
+        found[self.rows[likely]] = found[self.candidates[likely, 0]] = True
+        return found
 
 
 def find_names(
