@@ -83,6 +83,7 @@ def test_who_stands_out_is_named():
     assert (found.own_rank[displaced] > 5).all()
     assert (found.chances[displaced, 0] > 0.9).all()
     assert (found.chances[~displaced] < 0.2).all()
+    assert np.array_equal(np.flatnonzero(found.likely(N)), found.rows[displaced])
     assert found.chance_here[displaced].min() > 0.01
 
 
@@ -109,6 +110,17 @@ def test_an_exchange_is_named_both_ways_or_not_at_all(seed):
     assert all(q_value[i] == q_value[partner[i]] for i in both)
     taken = found.partner[found.partner >= 0]
     assert np.unique(taken).size == taken.size
+
+
+def test_inside_strata_a_row_has_the_candidates_of_its_stratum():
+    strata, truth = np.arange(N) % 6, moved(*(range(s, 24, 6) for s in range(6)))
+    tried, every, tables = mask(range(24)), np.ones(N, dtype=bool), numbered(N)
+    labels, sure = pair_labels(*tables, None, strata), np.where(tried, 0.0, 0.99)
+    scores = scores_of(truth)
+    odds = Odds.of(fit_of(scores), tables, labels, strata, sure, np.random.RandomState(0))
+    found = find_names(odds, labels, tried, (every, every), sure, np.random.RandomState(0))
+    assert (found.partner == truth[:24]).all()
+    assert (found.q_values < 0.05).all()  # of 264 strangers a side none is as good, for four candidates
 
 
 @pytest.mark.seeds

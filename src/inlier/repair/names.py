@@ -2,7 +2,7 @@
 
     tried       rows that are not accepted: with a wrong partner, or badly measured, or alone
     candidates  y of tried rows; who would take the partner of an accepted pair is looked for among its copies
-    m           how many candidates there are
+    m           how many candidates there are for a row: inside its stratum, where there are any
 
 *Evidence.* Let lambda(r) be how much more often a pair has odds r than strangers do, in logarithms and rising. Who
 belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of exchanges, for x_i with y_j speaks
@@ -12,9 +12,10 @@ belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of e
 *What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
 tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
 tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
-too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
-over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
-different rows, so the way back is drawn anew.
+too; and the judges have not seen the accepted ones, which would fit others too badly then. With p0(t) of them at t or
+above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m candidates looks as
+good as that; over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are
+strangers of different rows, so the way back is drawn anew.
 
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
@@ -49,6 +50,7 @@ _SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the orde
 _ROUNDS = 50
 _RARELY = 0.05  # share of exchanges, and of others, that there may always be
 _WORTH_TELLING = 1e-3  # chance of a candidate
+_LIKELY = 0.5  # chance of a candidate that is rather the partner than not
 _FIRST = 0.05  # rate of wrong names in the first stage
 
 
@@ -87,6 +89,13 @@ class Names:
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
 
+    def likely(self, n: int) -> Mask:
+        """Which of n rows have a likely partner among the candidates, or are one: these repeat nobody."""
+        found, likely = np.zeros(n, dtype=bool), self.chances[:, 0] > _LIKELY
+        found[self.rows[likely]] = found[self.candidates[likely, 0]] = True
+        return found
+
+
 def find_names(
     odds: Odds, labels: Array, tried: Mask, has: tuple[Mask, Mask], sure: FloatArray, rng: np.random.RandomState
 ) -> Names:
@@ -99,27 +108,42 @@ def find_names(
     if not rows.size or not candidates.size or not right.size:
         return Names.nobody(rows)
     strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
-    if not strangers.size:
+    both = np.concatenate(strangers)
+    if not min(side.size for side in strangers):
         return Names.nobody(rows)
-    is_pair = has[0] & has[1]
-    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), candidates.size)
+    is_pair, n_candidates = has[0] & has[1], _candidates_of_each(labels, rows, candidates)
+    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], both), float(n_candidates.mean()))
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
     evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
     edges = edges.weighed_by(evidence)
-    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
     partner, best = edges.names(odds, is_pair)
-    above = by_chance.size - np.searchsorted(by_chance, best)
-    p = np.where(partner >= 0, np.minimum(candidates.size * (above + 1) / by_chance.size, 1.0), 1.0)
+    of_sides = [_share_above(evidence(side, rng.choice(both, side.size)), best) for side in strangers]
+    by_chance = np.maximum(*of_sides)
+    p = np.where(partner >= 0, np.minimum(n_candidates * by_chance, 1.0), 1.0)
     own_rank, best_fit = _compared_with_all(odds, rows, has[1])
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
         rows,
         partner,
         np.where(partner >= 0, _q_values(p), 1.0),
-        *edges.likeliest(candidates.size),
+        *edges.likeliest(evidence.m),
         own_rank,
         (np.searchsorted(of_partners, best_fit, "right") + 1) / (right.size + 1),
     )
+
+
+def _candidates_of_each(labels: Array, rows: Array, candidates: Array) -> Array:
+    """How many candidates each row has."""
+    strata = labels[3] if len(labels) > 2 else np.zeros(labels.shape[1], dtype=np.int64)
+    _, strata = np.unique(strata, return_inverse=True)
+    found: Array = np.maximum(np.bincount(strata[candidates], minlength=strata.max() + 1)[strata[rows]], 1)
+    return found
+
+
+def _share_above(by_chance: FloatArray, evidence: FloatArray) -> FloatArray:
+    """How often chance gives as much, as if it had done so once more."""
+    above = by_chance.size - np.searchsorted(np.sort(by_chance), evidence)
+    return (above + 1) / by_chance.size
 
 
 def _q_values(p: FloatArray) -> FloatArray:
@@ -131,7 +155,7 @@ def _q_values(p: FloatArray) -> FloatArray:
 
 def _odds_of_strangers(
     odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
-) -> FloatArray:
+) -> list[FloatArray]:
     """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
     found = []
     for side, some in enumerate((rows, candidates)):
@@ -143,8 +167,9 @@ def _odds_of_strangers(
         i, j = i[apart], j[apart]
         beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
         beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
-        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
-    return np.concatenate(found)
+        scores = (odds.pair_scores_without_j if side == 0 else odds.pair_scores)(i, j)
+        found.append(scores - np.maximum(beside_x, beside_y))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +207,7 @@ class _Evidence:
     """t, from the odds of x_i with y_j and of x_j with y_i, which are -inf where there is no way back."""
 
     log_ratio: _LogRatio
-    m: int
+    m: float
     exchanged: float = 0.5  # share of exchanges among displaced rows
 
     def returned(self, back: FloatArray) -> FloatArray:
@@ -258,7 +283,7 @@ class _Edges:
         best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
         return partner[self.rows], best[self.rows]
 
-    def likeliest(self, m: int) -> tuple[Array, FloatArray]:
+    def likeliest(self, m: float) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
         place = np.searchsorted(self.rows, self.row)
         likelihood = np.exp(np.minimum(self.evidence, 50.0)) / m

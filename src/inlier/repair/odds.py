@@ -140,9 +140,16 @@ class Odds:
     def pair_scores(self, i: Array, j: Array) -> FloatArray:
         """Scores of each x_i with its y_j, in the unit b; -inf where they could not have been paired."""
         if self.kept is None:
-            scores = self.unit * pair_scores(self.fit, self.x, self.y, i, j)
-        else:
-            scores = self.unit * self.kept[i, j].astype(np.float64)
+            return self._possible(self.unit * pair_scores(self.fit, self.x, self.y, i, j), i, j)
+        return self._possible(self.unit * self.kept[i, j].astype(np.float64), i, j)
+
+    def pair_scores_without_j(self, i: Array, j: Array) -> FloatArray:
+        """The same by judges that have not seen pair j, where those without pair i may have."""
+        if self.fit.ridges is not None:
+            return self.pair_scores(i, j)
+        return self._possible(self.unit * pair_scores(self.fit, self.x, self.y, i, j, without=j), i, j)
+
+    def _possible(self, scores: FloatArray, i: Array, j: Array) -> FloatArray:
         return scores if self.strata is None else np.where(self.strata[i] == self.strata[j], scores, -np.inf)
 
     def of_rivals(self, block: FloatArray, rows: Array, columns: Array, side: int) -> FloatArray:

@@ -17,7 +17,7 @@ REPAIRED = {  # what becomes of a row that is not kept, in the order of tables
     MOVED: "its partner stands in another row, in a chain or a ring, or in one that had none: put it there",
     COPY: "it nearly repeats another row: look for what was measured twice",
     LOST: "what stands beside it belongs to another row, and none here fits it: look for its partner elsewhere",
-    NOT_CLEAR: "the scores do not tell: a right pair that fits like a stranger's, a bad measurement or a wrong partner; "
+    NOT_CLEAR: "the scores do not tell: a right pair that fits like a stranger's, a bad measurement, a wrong partner; "
     "it stays where it is",
 }
 
