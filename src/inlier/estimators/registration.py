@@ -404,7 +404,7 @@ class Registration(NewPairs):
         verdict = verdict.with_others(found, certainty)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), found, certainty)
-        warn_about(found, X, Y)
+        warn_about(found, verdict, X, Y)
         warn_of_others(verdict, self.model)
         return verdict
 
