@@ -6,6 +6,7 @@ other explanation is asked, the same way each time: what does it give without an
 - *Places* (`places`): pairs that say one and the same thing count once.
 - *Clumps* (`clumps`): where neighbours here are matched to neighbours there, maps are looked for among pairs that are
   no joint neighbours of each other too, and the one with the least likely support is taken.
+- *A plane*: any patch of ground fits any other patch of ground, so where support is flat a clump counts once.
 - *An order of rows* (`order`): a search among rows that are re-paired by whole stretches finds what order alone gives.
 - *Another motion*: one that is sure by itself, among the pairs that do not follow the first, and has as many places but
   for luck, is a tie: neither is sure.
@@ -30,7 +31,7 @@ from inlier.consensus.freedoms import find_freedom
 from inlier.consensus.order import is_in_order, kept_in_order
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.places import Places, Support
-from inlier.consensus.refine import Candidate, Certainty, Consensus, fall_off
+from inlier.consensus.refine import THIN, Candidate, Certainty, Consensus, fall_off
 from inlier.consensus.search import Setting, Stage, as_generator, search, start_from
 from inlier.rows.backend import rounding_of
 from inlier.transforms.least_squares import MapModel, Maps
@@ -45,6 +46,7 @@ _ONE_VOTE = (
     0.15  # of the length up to which mistakes come together: joint neighbours within share a vote in the last fit
 )
 _THINNED = (0.2, 0.35)  # of that length: separations of the pairs that are searched too
+_DRAWS_APART = 5  # of pairs that are no joint neighbours
 _SAME = 4.0  # bounds: root mean square distance of images, up to which a map is the same
 _OF_AN_ORDER = 500  # rows that are re-paired by stretches
 _BEYOND_ORDER = 3.0  # times the evidence that order alone gives, which a motion must have
@@ -142,7 +144,7 @@ def how_sure(setting: Setting, found: Candidate) -> tuple[Certainty, Support | N
         return Certainty(0.0, 0.0, length), None
     log_p = best.log_p_value if length > 0 else max(best.log_p_value, evidence.log_false_alarms)
     certainty = Certainty(log_p, best.n_places, length, map=best.map)
-    for doubt_of in (_by_order, _by_another, _by_freedom):
+    for doubt_of in (_by_plane, _by_order, _by_another, _by_freedom):
         if certainty.is_sure:
             certainty = doubt_of(certainty, best, places, setting)
     return certainty, best if certainty.is_sure else None
@@ -180,6 +182,22 @@ def _found_among(places: Places, pairs: ColumnPairs, rng: np.random.Generator) -
         _, found = search(Setting(places.model, pairs, places.noise_bound, rng))
         if found.evidence.is_significant:
             yield found.map, found.evidence.bound
+
+
+def _by_plane(certainty: Certainty, best: Support, places: Places, setting: Setting) -> Certainty:
+    """Flat support among clumps: only pairs that are no joint neighbours are witnesses, by the median of some draws."""
+    pairs, near = places.pairs, places.pairs.near(best.map, best.bound)
+    spreads = [np.linalg.svd(one - one.mean(axis=1, keepdims=True), compute_uv=False)[-1] for one in (near.x, near.y)]
+    if places.length == 0 or min(spreads) > THIN * best.bound * math.sqrt(near.n_pairs):
+        return certainty
+    together = JointNeighbours.within(pairs.x.T, pairs.y.T, places.length)
+    everyone, by_chance = np.ones(pairs.n_pairs, dtype=bool), places.share_by_chance(best.map, best.bound)
+    drawn = []
+    for _ in range(_DRAWS_APART):
+        apart = pairs.take(np.flatnonzero(together.separated(everyone, setting.rng)))
+        n_near = apart.near(best.map, best.bound).n_pairs
+        drawn.append(places.log_chance(n_near, apart.n_pairs, by_chance, best.bound))
+    return replace(certainty, log_p_value=max(certainty.log_p_value, float(np.median(drawn))))
 
 
 def _by_order(certainty: Certainty, best: Support, places: Places, setting: Setting) -> Certainty:

@@ -34,6 +34,7 @@ _RE_PAIRED, _RE_PAIRED_AGAIN = 4_000, 40_000  # pairs that show what strangers d
 _FEWEST = 40  # pairs that do not follow the motion
 _CLEARLY = -20.0  # logarithm of the chance of so many followers, for a freedom to be asked about
 _AHEAD = 3.0  # standard deviations by which a motion must be ahead of another turn or slide of it
+_ELSEWHERE = 3.0  # bounds beyond which another turn or slide begins
 _OPEN = 0.5  # of the range that strangers have, from which on nothing is known in a freedom
 _MOST = 95  # per cent of the followers, whose range it is
 _TINY = 1e-300
@@ -158,7 +159,8 @@ def _is_sure(
     if math.log(n) + log_binomial_tail(k - s, n, by_chance) > math.log(MOST_FALSE_ALARMS):
         return False
     images, partners = _far_ones(*followers, bound)
-    tried = rng.permutation(len(images))[:_TRIED]
+    elsewhere = np.linalg.norm(partners - images, axis=1) > max(_ELSEWHERE * bound, places.length)
+    tried = rng.permutation(np.flatnonzero(elsewhere))[:_TRIED]  # nearer ones are near misses of the motion itself
     most = max(
         (
             int(np.count_nonzero(np.linalg.norm(partners - others, axis=1) <= bound))

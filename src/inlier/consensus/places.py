@@ -80,18 +80,22 @@ class Places:
             pairs, near = self.everyone, self.everyone.near(maps, bound)
         n_places, log_p_value = min(count_places(near.x, side / stretch), count_places(near.y, side)), 0.0
         if n_places > self.model.fewest_pairs:
-            different = self.one_a_place(side, stretch)
-            again = different.re_paired_residuals(maps, _RE_PAIRINGS)
-            by_chance = (np.count_nonzero(again <= bound) + 1) / (again.size + 1)
-            n = math.ceil(pairs.n_pairs * different.n_pairs / self.pairs.n_pairs)
-            log_p_value = self.log_chance(n_places, n, by_chance, self._log_maps(n, bound))
+            share = self.one_a_place(side, stretch).n_pairs / self.pairs.n_pairs
+            by_chance = self.share_by_chance(maps, bound)
+            log_p_value = self.log_chance(n_places, math.ceil(pairs.n_pairs * share), by_chance, bound)
         return Support(maps, bound, n_places, near.n_pairs, log_p_value)
 
-    def log_chance(self, n_places: int, n: int, by_chance: float, log_maps: float) -> float:
-        """The logarithm of a bound on the chance that so many of n places support one of so many maps."""
+    def share_by_chance(self, maps: Maps, bound: float) -> float:
+        """How often a map brings re-paired places within the bound."""
+        side, stretch = 2 * bound, max(float(maps.stretch[0]), 1e-300) if self.model.may_stretch else 1.0
+        again = self.one_a_place(side, stretch).re_paired_residuals(maps, _RE_PAIRINGS)
+        return float((np.count_nonzero(again <= bound) + 1) / (again.size + 1))
+
+    def log_chance(self, n_places: int, n: int, by_chance: float, bound: float) -> float:
+        """The logarithm of a bound on the chance that so many of n places support one of the maps they suggest."""
         s = self.model.fewest_pairs
-        in_all = log_maps + log_binomial_tail(n_places - s, max(n - s, n_places - s), min(by_chance, 1.0))
-        return min((_IN_CLUMPS if self.length > 0 else 1.0) * in_all, 0.0)
+        tail = log_binomial_tail(n_places - s, max(n - s, n_places - s), min(by_chance, 1.0))
+        return min((_IN_CLUMPS if self.length > 0 else 1.0) * (self._log_maps(n, bound) + tail), 0.0)
 
     def one_a_place(self, side: float, stretch: float = 1.0) -> ColumnPairs:
         """One of the pairs in each place."""

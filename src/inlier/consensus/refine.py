@@ -34,7 +34,7 @@ _WELL_DETERMINED = 1e-5  # singular values of the moments, beside their size, be
 _FAR_ABOVE = 30.0  # times what the rounding of the input makes of a moment
 _FEWEST_OF_A_PLANE = 10.0  # pairs, as many as would weigh the same if all did
 _TINY = float(np.finfo(np.float64).tiny)
-_THIN, _EXTENDED = 0.25, 2.0  # bounds: standard deviations across and along the plane of points that are flat
+THIN, _EXTENDED = 0.25, 2.0  # bounds: standard deviations across and along the plane of points that are flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,7 @@ class Consensus:
             return False
         stretch = float(self.map.stretch[0]) if self.model.may_stretch else 1.0
         second, thickness = np.sqrt(self._spread[-2:] * stretch) / self.evidence.bound
-        if thickness > _THIN or second < _EXTENDED:
+        if thickness > THIN or second < _EXTENDED:
             return False
         weights = self.pairs.weights
         return bool(weights.sum() ** 2 >= _FEWEST_OF_A_PLANE * (weights @ weights))  # few points always do

@@ -20,8 +20,11 @@ from inlier.transforms import Transformation
 
 GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
-_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 10, 200_000  # accepted pairs whose near ties are counted, and points y
-_CHOSEN = 0.05  # chance of so few ties lost, from which on nothing is claimed
+_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 6, 200_000  # accepted pairs whose near ties are counted, and points y
+_OF_ONE_SCALE = ("rotation", "orthogonal", "rigid")  # models
+_FEWEST_SCALED, _EXPLAINED = 20, 1 / 3  # pairs, and share of their squared residuals that another scale explains
+NO_TIES = NearTies(0.0, 0.0, 1.0)
+CHOSEN = 0.02  # chance of so few ties lost, from which on nothing is claimed
 _LOW = 8  # columns up to which the nearest others are near
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
@@ -193,8 +196,16 @@ def set_aside(X: Array, Y: Array, weights: FloatArray, lengths: tuple[float, flo
     return far
 
 
-def warn_about(found: Consensus, X: Array, Y: Array) -> None:
-    """Say what is odd about pairs that agree: a mirror image, a plane, pairs that support whatever made them."""
+def warn_about(found: Consensus, verdict: Verdict, X: Array, Y: Array) -> None:
+    """Say what is odd about pairs that agree: a mirror image, another scale, a plane."""
+    motion, accepted = verdict.transformation_, verdict.inlier_mask_
+    if found.model.name in _OF_ONE_SCALE and motion is not None and X.shape[1] <= _LOW:
+        scale = _better_scale(motion, X[accepted], Y[accepted])
+        if scale is not None:
+            warn(
+                f"With a scale of {scale:.4g} the pairs that agree would fit far better. Use model='similarity' if there "
+                f"may be one."
+            )
     if found.better_mirrored:
         cure = "model='orthogonal'" if found.model.name == "rotation" else "reflection=True"
         warn(f"A mirror image would fit the pairs far better. Use {cure} if it may be one.")
@@ -206,17 +217,27 @@ def warn_about(found: Consensus, X: Array, Y: Array) -> None:
         )
 
 
-def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies | None:
-    """Near ties of accepted pairs between their own y and the nearest other, where these show that they were chosen."""
+def _better_scale(motion: Transformation, X: Array, Y: Array) -> float | None:
+    """The scale with which pairs would fit far better: their residuals point away from the centre, or to it."""
+    if len(X) < _FEWEST_SCALED:
+        return None
+    image = motion(X)
+    left, arm = Y - image, image - image.mean(axis=0)
+    left = left - left.mean(axis=0)
+    along, lengths, rest = (float(np.vdot(a, b)) for a, b in ((left, arm), (arm, arm), (left, left)))
+    return 1 + along / lengths if along**2 > _EXPLAINED * lengths * rest > 0 else None
+
+
+def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies:
+    """Near ties of accepted pairs between their own y and the nearest other."""
     rows = np.flatnonzero(accepted)
     rows = rows[:: max(1, rows.size // _ASKED)]
     if rows.size < _FEWEST_ASKED or X.shape[1] > _LOW or len(Y) > _MOST_IN_A_TREE:
-        return None
+        return NO_TIES
     all_images, everyone = motion(_different(X)), _different(Y)
     if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
-        return None
-    ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
-    return ties if ties.chance <= _CHOSEN else None
+        return NO_TIES
+    return near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
 
 
 def _different(points: Array) -> Array:
@@ -231,6 +252,15 @@ def chosen(ties: NearTies) -> str:
         f"those whose own y and the nearest other are about equally near, {ties.won:.0f} are with the nearer and "
         f"{ties.lost:.0f} with the farther one (a chance of {ties.chance:.1g} for pairs that were not). Such pairs "
         f"support the motion that chose them, right or wrong. Match by something else than position."
+    )
+
+
+def warn_of_choice() -> None:
+    """Say that nothing tells whether pairs were chosen."""
+    warn(
+        "The pairs that agree are about as near as the nearest of unrelated points would be, and hardly any is farther "
+        "than another point. If they were chosen because they are near after some motion, they support that motion, "
+        "right or wrong; nothing in them tells."
     )
 
 

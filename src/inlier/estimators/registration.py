@@ -25,7 +25,18 @@ from inlier.consensus.refine import NearPairs
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty, widened
 from inlier.estimators._base import RowNames
 from inlier.estimators._new_pairs import NewPairs, in_kind
-from inlier.estimators._verdict import Verdict, chosen, set_aside, ties_of, warn_about, warn_of_others, why_not
+from inlier.estimators._verdict import (
+    CHOSEN,
+    NO_TIES,
+    Verdict,
+    chosen,
+    set_aside,
+    ties_of,
+    warn_about,
+    warn_of_choice,
+    warn_of_others,
+    why_not,
+)
 from inlier.estimators.calibrated import CalibratedMatcher
 from inlier.exceptions import DependenceWarning, NoConsensusError, ParameterError
 from inlier.rows import as_table, check_coordinates, check_finite, check_magnitude, summarise_columns
@@ -215,11 +226,14 @@ class Registration(NewPairs):
             found, certainty = doubt(found, self.noise_bound, self.alpha, as_generator(self.random_state))
             verdict = self._by_search(found, certainty, X, y, weights)
             motion = verdict.transformation_ if verdict.success_ else None
-            ties = None if motion is None else ties_of(motion, X, y, verdict.inlier_mask_)
-            if ties is not None:
+            ties = NO_TIES if motion is None else ties_of(motion, X, y, verdict.inlier_mask_)
+            is_chosen = ties.chance <= CHOSEN
+            if is_chosen:
                 verdict = Verdict.of_failure(len(X), found, certainty, max(certainty.p_value, ties.chance))
+            elif ties.could_be:
+                warn_of_choice()
             if not verdict.success_ and self.raise_on_failure:
-                why = why_not(found, certainty, len(X), copies) if ties is None else chosen(ties)
+                why = chosen(ties) if is_chosen else why_not(found, certainty, len(X), copies)
                 raise NoConsensusError(why, found.evidence)
         else:
             verdict = self._by_matching(found, X, y, weights)
@@ -390,7 +404,7 @@ class Registration(NewPairs):
         verdict = verdict.with_others(found, certainty)
         if evidence.is_coarse and np.count_nonzero(verdict.inlier_mask_) < found.model.fewest_pairs:
             return Verdict.of_failure(len(X), found, certainty)
-        warn_about(found, X, Y)
+        warn_about(found, verdict, X, Y)
         warn_of_others(verdict, self.model)
         return verdict
 
