@@ -249,7 +249,9 @@ def texts(rng, n_groups=60, noise=1.0):
     groups = np.repeat(np.arange(n_groups), sizes)
     own = rng.normal(size=(groups.size, 15))
     hidden = own + 0.3 * np.roll(own, 1, axis=0) + 0.5 * rng.normal(size=(n_groups, 15))[groups]
-    return groups, *(hidden @ rng.normal(size=(15, d)) / 4 + noise * rng.normal(size=(groups.size, d)) for d in (40, 30))
+    return groups, *(
+        hidden @ rng.normal(size=(15, d)) / 4 + noise * rng.normal(size=(groups.size, d)) for d in (40, 30)
+    )
 
 
 def losses(seeds, first):

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from inlier._typing import Array
-from inlier.estimators._repairing import repair_pairs
+from inlier.estimators._repairing import MOST_UNPAIRED, repair_pairs, with_nobody_for
 from inlier.estimators._slip_tables import Pairing, Tables
 from inlier.exceptions import ParameterError
 from inlier.repair.answer import KEPT, LOST, NOT_CLEAR, SLIPPED, Repair
@@ -98,7 +98,7 @@ class _Search:
         return self.look(self.tables.judged_soon(Pairing.of(partner, self.lanes.n_y)), at)
 
     def starts(self) -> Iterator[Crossed | None]:
-        """Judges: of the fit as it is; simpler ones; of rows that are right if the table is shifted, turned, or gappy."""
+        """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy."""
         tables, lanes = self.tables, self.lanes
         yield tables.judged_by(tables.matcher, tables.as_given)
         yield tables.judged_soon(tables.as_given)
@@ -167,7 +167,10 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
     matcher, found, tables = step.matcher, step.found, step.tables
     rest, home, x = tables.rest_of(step.pairing), tables.home, step.pairing.x
     q = np.asarray(to_host(matcher.q_values_))
-    inner = repair_pairs(matcher._learned, q, matcher.detection_p_value_, rest, alpha, random_state)
+    are_many = rest is not None and max(map(len, rest)) > MOST_UNPAIRED
+    tried = None if are_many else rest
+    inner = repair_pairs(matcher._learned, q, matcher.detection_p_value_, tried, alpha, random_state)
+    inner = with_nobody_for(inner, step.pairing.stacked) if are_many else inner
     y, n = step.pairing.y, step.pairing.n_pairs
     beside_x, of_x, of_y = np.append(y[:n], np.full(x.size - n, -1)), np.append(x, -1), np.append(y, -1)
     partner, kind = of_y[inner.partner], inner.kind.astype(object)

@@ -141,7 +141,7 @@ class Repair:
         if not suspects + pairs[KEPT] + pairs[SLIPPED] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
         text = self._about_slips
-        gaps = int(self._gaps.sum())
+        gaps = int(self._gaps[:n_pairs].sum())
         suspects -= gaps
         if suspects:
             text += f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
@@ -208,7 +208,18 @@ class Repair:
         told = " ".join(slip.text(labels) for slip in self.slips[:_SLIPS_TOLD])
         if len(self.slips) > _SLIPS_TOLD:
             told += f" And so on, {len(self.slips):,} in all."
+        if self.slips[0].n_groups:
+            told = f"{self._about_groups} {told}"
         return f"{told} Put right, {n_right:,} of {n:,} pairs are real. "
+
+    @property
+    def _about_groups(self) -> str:
+        """What was found in sequences, all of them together."""
+        first, changes = self.slips[0], [slip.changed_by for slip in self.slips]
+        missing, extra = -sum(by for by in changes if by < 0), sum(by for by in changes if by > 0)
+        counts = (missing, "is missing", "are missing"), (extra, "is too many", "are too many")
+        lines = " and ".join(_count(n, f"line of y {one}", f"lines of y {many}") for n, one, many in counts if n)
+        return f"In {_count(first.n_groups, 'group', 'groups')} rows are out of step: {lines}."
 
     @property
     def _named_later(self) -> tuple[int, float] | None:

@@ -110,7 +110,9 @@ class Evidence:
     def backwards(self) -> Evidence:
         """The same beside y from its last row to its first."""
         last, crossed = self.crossed.n_y - 1, self.crossed
-        turned = replace(crossed, block=lambda i, j: crossed.block(i, last - j), pairs=lambda i, j: crossed.pairs(i, last - j))
+        turned = replace(
+            crossed, block=lambda i, j: crossed.block(i, last - j), pairs=lambda i, j: crossed.pairs(i, last - j)
+        )
         own_of_x, own_of_y = turned.own()
         return replace(self, crossed=turned, own_of_x=own_of_x, own_of_y=own_of_y)
 
@@ -118,7 +120,9 @@ class Evidence:
         """Evidence of the best path, less the price of its changes."""
         runs = self.runs(price)
         changes = sum(run.lane != before.lane for before, run in zip([Run(0, 0, HOME), *runs], runs, strict=False))
-        return sum(float(self.in_lane(np.arange(*run[:2]), self.lanes[run.lane]).sum()) for run in runs) - price * changes
+        return (
+            sum(float(self.in_lane(np.arange(*run[:2]), self.lanes[run.lane]).sum()) for run in runs) - price * changes
+        )
 
     def within(self, most: int) -> Evidence:
         """The same with shifts by so much at most, and no turns."""
@@ -129,7 +133,7 @@ class Evidence:
         return best_path(self.lanes.by_row(self._by_row()), price)
 
     def aligned(self, price_of_jump: Callable[[Array], FloatArray], price_of_end: float) -> list[Run]:
-        """The best path through shifts, by what jumps cost; the last of x belongs with the last of y, or has a price."""
+        """The best path through shifts, by what jumps cost, and what an end beside another row than the last of y."""
         amounts = np.append(0, np.arange(-self.lanes.most, self.lanes.most + 1))
         prices = price_of_jump(amounts - amounts[:, None])
         prices[:, self.lanes.most + 1] = np.inf  # to shift by none is to be at home

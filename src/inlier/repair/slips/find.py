@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import ttest_1samp
@@ -39,7 +39,11 @@ def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState, at: f
 
 
 def find_in_sequences(
-    crossed: Crossed, lanes: Lanes, ends: Sequence[tuple[int, int, int, int]], rng: np.random.RandomState, at: float = SLIPS_AT
+    crossed: Crossed,
+    lanes: Lanes,
+    ends: Sequence[tuple[int, int, int, int]],
+    rng: np.random.RandomState,
+    at: float = SLIPS_AT,
 ) -> Found:
     """Look for slips inside of sequences, each from a row of x to before another, and of y: one test for all of them.
 
@@ -193,7 +197,8 @@ def _claimed(evidence: Evidence, runs: list[Run]) -> Array:
 
 def _joined(found: list[Found], n_x: int) -> Found:
     """What was found in one sequence after the other; rows behind them have nobody."""
-    slips = tuple(slip for some in found for slip in some.slips)
+    n_groups = sum(bool(some.slips) for some in found)
+    slips = tuple(replace(slip, n_groups=n_groups) for some in found for slip in some.slips)
     partner, unsure = np.full(n_x, -1), np.zeros(n_x, dtype=bool)
     for name, whole in (("partner", partner), ("unsure", unsure)):
         together = np.concatenate([getattr(some, name) for some in found])

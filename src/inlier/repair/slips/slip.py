@@ -19,8 +19,8 @@ class Slip:
     ----------
     kind : str
         ``shifted``: y stands too high or too low. ``exchanged``: with another block. ``reversed``: from last to first.
-        Or the name of what was done to a plate: ``turned``, ``mirrored``, ``upside down``, ``transposed``, ``a row
-        up``, and so on.
+        Or what was done to a plate, in words: ``turned round by 180 degrees``, ``mirrored from left to right``, and so
+        on.
     start, stop : int
         From which row of X on, and before which row; of labelled tables rows are counted, too.
     amount : int
@@ -44,7 +44,7 @@ class Slip:
     n_explained: int
     unsure: tuple[int, int]
     n_rows: int = 0  # of the table
-    n_groups: int = 0  # in which such slips were found together, where rows are in sequences
+    n_groups: int = 0  # that are out of step together, where rows are in sequences
 
     def further_down(self, by: int) -> Slip:
         """The same in rows that begin so far down."""
@@ -59,15 +59,17 @@ class Slip:
     def among(self, rows: Array) -> Slip:
         """The same where these are some of the rows that were given."""
         start, last, *unsure = (int(rows[row]) for row in (self.start, self.stop - 1, *self.unsure))
-        n_rows = last + 1 if self.stop == self.n_rows else int(rows.max()) + 1
+        n_rows = last + 1 if self.stop == self.n_rows else max(int(rows.max()), last + 1) + 1
         return replace(self, start=start, stop=last + 1, unsure=(unsure[0], unsure[1]), n_rows=n_rows)
 
     def text(self, labels: Any = None) -> str:
         """It in a sentence."""
         name = str if labels is None else lambda row: str(labels[row])
         first, last = name(self.start), name(self.stop - 1)
-        where = f"From row {first} to the end" if self.stop == self.n_rows else f"From row {first} to row {last}"
-        if self.start == 0 and self.stop == self.n_rows:
+        where = f"From row {first} to row {last}" if self.stop > self.start + 1 else f"In row {first}"
+        if self.stop == self.n_rows:
+            where = f"From row {first} to the end" + (" of its group" if self.n_groups else "")
+        if self.start == 0 and self.stop == self.n_rows and not self.n_groups:
             where = "From the first row to the last"
         return f"{where}, {self._what(name)} (p = {_power(self.p_value)})."
 
