@@ -406,8 +406,8 @@ class CalibratedMatcher(LearnedMap):
             Where rows come from plates: how many rows and columns of wells each has, if the rows of the tables come
             plate by plate and row by row, as in ``(8, 12)``; or the well of each pair, as in ``["A01", "A02", ...]``.
         unpaired_groups : (array-like of shape (m_x,), array-like of shape (m_y,)), optional
-            Groups of the rows in ``unpaired``, where the fit had groups. In sequences that are longer on one side, those
-            rows stand behind the pairs of their group.
+            Groups of the rows in ``unpaired``, where the fit had groups. In sequences that are longer on one side,
+            those rows stand behind the pairs of their group.
 
         Returns
         -------
