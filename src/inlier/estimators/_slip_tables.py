@@ -205,6 +205,14 @@ class Tables:
         beside = self._beside(np.arange(len(self.X)))
         return agreeing_lags(self.X, self.Y, beside, stretches, min(most, MOST_LAGS))
 
+    def beside_x(self, rows: Array) -> Array:
+        """Places of x beside those of y, in a sequence as far down; beyond its end, where there are none."""
+        offset = np.zeros(len(self.Y), dtype=np.int64)
+        for one in self.sequences:
+            offset[one.y : one.after_y] = one.x - one.y
+        beside: Array = rows + offset[rows]
+        return beside
+
     def _beside(self, rows: Array) -> Array:
         """Places of y beside places of x: as far down in the sequence, or in the table."""
         if not self.sequences:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -48,7 +48,7 @@ def put_in_step(
     matcher: Any,
     rest: tuple[Array, Array] | None,
     rest_groups: tuple[Array, Array] | None,
-    maps: dict[str, Array],
+    plates: Plates | None,
     random_state: Any,
 ) -> tuple[InStep | None, int]:
     """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then."""
@@ -60,8 +60,11 @@ def put_in_step(
     tables = Tables.of(matcher, rest, rest_groups, check_random_state(random_state))
     n_x, n_y = len(tables.X), len(tables.Y)
     are_few = max(n_x, n_y) <= _ALL_SHIFTS
-    maps = {name: np.append(rows, np.full(n_x - rows.size, -1)) for name, rows in maps.items()}
-    lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few, maps)
+    lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few)
+    if plates is not None and not tables.sequences:
+        behind = np.full(n_x - plates.number.size, -1)
+        maps = {name: np.append(rows, behind) for name, rows in plates.maps.items()}
+        lanes = replace(lanes, maps=maps, plates=np.append(plates.number, behind))
     search = _Search(tables, lanes)
     found = search.found()
     if found is None:
@@ -138,10 +141,17 @@ def _moved(before: Found, after: Found) -> bool:
     return bool(np.mean(before.partner != after.partner) >= _SETTLED)
 
 
-def read_plates(wells: Any, n: int, kept: Array) -> dict[str, Array]:
-    """Lanes of plates, from what is said of the wells of all n pairs, some of which are kept."""
+class Plates(NamedTuple):
+    """What may have been done to plates, and which plate each row is from."""
+
+    maps: dict[str, Array]
+    number: Array
+
+
+def read_plates(wells: Any, n: int, kept: Array) -> Plates | None:
+    """Plates, from what is said of the wells of all n pairs, some of which are kept."""
     if wells is None:
-        return {}
+        return None
     if n > _ALL_SHIFTS:
         raise ParameterError("wells", f"are looked at in up to {_ALL_SHIFTS:,} pairs, and there are {n:,}.")
     is_shape = (
@@ -159,7 +169,7 @@ def read_plates(wells: Any, n: int, kept: Array) -> dict[str, Array]:
             plate, well = read_wells(wells)
         except ValueError as error:
             raise ParameterError("wells", f"cannot be read: {error}") from error
-    return plate_maps(plate[kept], well[kept])
+    return Plates(plate_maps(plate[kept], well[kept]), plate[kept])
 
 
 def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
@@ -198,4 +208,5 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
         n_unpaired=tuple(int(side.size - (home >= 0).sum()) for side in (x, y)),
         slips=tuple(slip.among(given_x[:-1]) for slip in found.slips) if tables.sequences else found.slips,
         beside=given_x[beside[place_y]],
+        places=(place_x, tables.beside_x(place_y)) if tables.sequences else None,
     )

@@ -88,6 +88,7 @@ class Repair:
     slips: tuple[Slip, ...] = ()
     unseen_shift: int = 0
     beside: Array | None = None  # row of X beside each row of y, slips undone
+    places: tuple[Array, Array] | None = None  # where rows of X and y stand, if not in this order, before slips
 
     @property
     def n_rows_y(self) -> int:

@@ -129,8 +129,20 @@ class Evidence:
         return replace(self, lanes=Lanes(self.crossed.n_x, self.crossed.n_y, min(most, self.lanes.most)))
 
     def runs(self, price: float) -> list[Run]:
-        """The best path."""
-        return best_path(self.lanes.by_row(self._by_row()), price)
+        """The best path; what was done to a plate was done to all of it."""
+        runs = best_path(self.lanes.by_row(self._by_row()), price)
+        return runs if self.lanes.plates is None else self._of_whole_plates(runs)
+
+    def _of_whole_plates(self, runs: list[Run]) -> list[Run]:
+        lanes, plates = np.concatenate([np.full(run.stop - run.start, run.lane) for run in runs]), self.lanes.plates
+        for plate in np.unique(plates):
+            rows = np.flatnonzero(plates == plate)
+            found, counts = np.unique(lanes[rows], return_counts=True)
+            if 2 * counts.max() > rows.size and self.lanes[int(found[counts.argmax()])].kind in self.lanes.maps:
+                lanes[rows] = found[counts.argmax()]
+        starts = np.append(0, np.flatnonzero(np.diff(lanes)) + 1)
+        stops = np.append(starts[1:], lanes.size)
+        return [Run(int(start), int(stop), int(lanes[start])) for start, stop in zip(starts, stops, strict=True)]
 
     def aligned(self, price_of_jump: Callable[[Array], FloatArray], price_of_end: float) -> list[Run]:
         """The best path through shifts, by what jumps cost, and what an end beside another row than the last of y."""
@@ -237,7 +249,16 @@ class Evidence:
         ends = 1 + (run.start > 0 and run.stop < n_x)  # that could be elsewhere
         if not rows.size:
             return Weighed.at_home(run)
-        return Weighed(run, won(ahead, n_x, rng), float(ends * np.log(n_x) + self._price_of(lane)))
+        return Weighed(run, won(ahead, n_x, rng), float(ends * np.log(self._places(run)) + self._price_of(lane)))
+
+    def _places(self, run: Run) -> int:
+        """Where a run might as well begin, or end: at any row, or where a plate does."""
+        plates = self.lanes.plates
+        if plates is None or self.lanes[run.lane].kind not in self.lanes.maps:
+            return self.crossed.n_x
+        outside = np.append(plates[: run.start], plates[run.stop :])
+        is_whole = not np.isin(plates[run.start : run.stop], outside).any()
+        return np.unique(plates).size + 1 if is_whole else self.crossed.n_x
 
     def _price_of(self, lane: Lane) -> float:
         """What a lane costs: of shifts half are by any amount, half rather by little."""
