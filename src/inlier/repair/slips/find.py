@@ -35,7 +35,7 @@ def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState, at: f
     """Look for slips of a table, with a p-value of ``at`` or less; at 1 they are proposals."""
     evidence = Evidence.of(crossed, lanes, rng)
     weighed = evidence.weighed(evidence.runs(float(np.log(crossed.n_x * len(lanes)))), rng)
-    return _decided(evidence, _traded(evidence, weighed), at)
+    return _decided(evidence, _together(_traded(evidence, weighed), crossed.n_x), at)
 
 
 def find_in_sequences(
@@ -137,6 +137,20 @@ def _traded(evidence: Evidence, weighed: list[Weighed]) -> list[Weighed]:
                 told[k], told[weighed.index(other)] = (
                     some._replace(won=one.won + other.won, price=price) for some in (one, other)
                 )
+    return told
+
+
+def _together(weighed: list[Weighed], n: int) -> list[Weighed]:
+    """The same, where runs in one lane are one slip with something else inside: bets on all of them, all ends paid."""
+    told = list(weighed)
+    for lane in {one.run.lane for one in weighed} - {HOME}:
+        same = [k for k, one in enumerate(weighed) if one.run.lane == lane and one.won.max() > 0]
+        if len(same) > 1:
+            won = np.sum([weighed[k].won for k in same], axis=0)
+            price = max(weighed[k].price for k in same) + float((len(same) - 1) * np.log(n))
+            both = [told[k]._replace(won=won, price=price) for k in same]
+            for k, one in zip(same, both, strict=True):
+                told[k] = min(told[k], one, key=lambda some: some.p_value)
     return told
 
 
