@@ -129,20 +129,32 @@ class Evidence:
         return replace(self, lanes=Lanes(self.crossed.n_x, self.crossed.n_y, min(most, self.lanes.most)))
 
     def runs(self, price: float) -> list[Run]:
-        """The best path; what was done to a plate was done to all of it."""
-        runs = best_path(self.lanes.by_row(self._by_row()), price)
-        return runs if self.lanes.plates is None else self._of_whole_plates(runs)
+        """The best path; what was done to a plate was done to all of it.
 
-    def _of_whole_plates(self, runs: list[Run]) -> list[Run]:
-        lanes, plates = np.concatenate([np.full(run.stop - run.start, run.lane) for run in runs]), self.lanes.plates
+        Rows inside of the table that a lane leads out of it are at home: nothing spoke for it there.
+        """
+        lanes = np.empty(self.crossed.n_x, dtype=np.int64)
+        for run in best_path(self.lanes.by_row(self._by_row()), price):
+            rows = np.arange(run.start, run.stop)
+            lanes[rows] = run.lane
+            here = rows if run.lane == HOME else rows[self.lanes.columns(self.lanes[run.lane], rows) >= 0]
+            if run.start > 0:
+                lanes[run.start : here.min(initial=run.stop)] = HOME
+            if run.stop < lanes.size:
+                lanes[here.max(initial=run.start - 1) + 1 : run.stop] = HOME
+        if self.lanes.plates is not None:
+            self._of_whole_plates(lanes)
+        starts = np.append(0, np.flatnonzero(np.diff(lanes)) + 1)
+        stops = np.append(starts[1:], lanes.size)
+        return [Run(int(start), int(stop), int(lanes[start])) for start, stop in zip(starts, stops, strict=True)]
+
+    def _of_whole_plates(self, lanes: Array) -> None:
+        plates = self.lanes.plates
         for plate in np.unique(plates):
             rows = np.flatnonzero(plates == plate)
             found, counts = np.unique(lanes[rows], return_counts=True)
             if 2 * counts.max() > rows.size and self.lanes[int(found[counts.argmax()])].kind in self.lanes.maps:
                 lanes[rows] = found[counts.argmax()]
-        starts = np.append(0, np.flatnonzero(np.diff(lanes)) + 1)
-        stops = np.append(starts[1:], lanes.size)
-        return [Run(int(start), int(stop), int(lanes[start])) for start, stop in zip(starts, stops, strict=True)]
 
     def aligned(self, price_of_jump: Callable[[Array], FloatArray], price_of_end: float) -> list[Run]:
         """The best path through shifts, by what jumps cost, and what an end beside another row than the last of y."""
