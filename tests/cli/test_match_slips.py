@@ -85,3 +85,17 @@ def test_chapters_of_which_lines_are_lost():
     assert "groups rows are out of step" in said
     values = np.array([float(row["y0"] or "nan") for row in rows("fixed.csv")])
     assert np.isclose(values[kept], Y[kept, 0]).mean() > 0.97
+
+
+def test_ids_have_slipped_against_the_values():
+    """In the second file, which is in another order, values stand one row too high from row 100 on."""
+    X, Y = tables(300)
+    ids = np.array([f"s{k:03d}" for k in range(300)])
+    order = np.random.default_rng(3).permutation(300)
+    write("x.csv", X, id=ids)
+    write("y.csv", np.delete(Y[order], 100, axis=0), id=ids[order][:-1])
+    _, said = run("x.csv", "y.csv", "--key", "id", "--unmatched", "--repair", "fixed.csv")
+    assert "In the order in which y stood: From row" in said
+    fixed = {row["id"]: row for row in rows("fixed.csv")}
+    right = [fixed[ids[row]]["y0"] == str(Y[row, 0]) for row in np.delete(order, 100)]
+    assert np.mean(right) > 0.97

@@ -139,7 +139,8 @@ class Repairing:
             rest = X_rest, Y_rest
             of_rest = None if groups is None else (groups[0][others], groups[1][others_y])
             rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])
-        repair = matcher.repair(unpaired=rest, wells=wanted.shape or wells, unpaired_groups=of_rest)
+        order = None if pairing.keys is None else pairing.rows_of_y
+        repair = matcher.repair(unpaired=rest, wells=wanted.shape or wells, unpaired_groups=of_rest, order=order)
         if pairing.keys is None and repair.slips:
             repair = replace(repair, slips=tuple(slip.among(rows) for slip in repair.slips))
         if pairing.keys is not None:

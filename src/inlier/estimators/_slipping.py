@@ -49,33 +49,27 @@ def put_in_step(
     rest: tuple[Array, Array] | None,
     rest_groups: tuple[Array, Array] | None,
     plates: Plates | None,
+    order: Array | None,
     random_state: Any,
 ) -> tuple[InStep | None, int]:
-    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then."""
+    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then.
+
+    In the order of X, and of y where that is another.
+    """
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
         return None, 0
     if rest is not None and rest_groups is None and max(map(len, rest)) > _ALL_SHIFTS:
         return None, 0
-    tables = Tables.of(matcher, rest, rest_groups, check_random_state(random_state))
-    n_x, n_y = len(tables.X), len(tables.Y)
-    are_few = max(n_x, n_y) <= _ALL_SHIFTS
-    lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few)
-    if plates is not None and not tables.sequences:
-        behind = np.full(n_x - plates.number.size, -1)
-        maps = {name: np.append(rows, behind) for name, rows in plates.maps.items()}
-        lanes = replace(lanes, maps=maps, plates=np.append(plates.number, behind))
-    search = _Search(tables, lanes)
-    found = search.found()
-    if found is None:
-        return None, search.unseen()
-    pairing = Pairing.of(found.partner, n_y)
-    fitted = tables.refitted(pairing)
-    again = search.look(tables.judged_by(fitted, pairing), SLIPS_AT)
-    if again is not None and _moved(found, again):
-        found, pairing = again, Pairing.of(again.partner, n_y)
-        fitted = tables.refitted(pairing)
-    return InStep(found, tables, pairing, fitted), 0
+    rng, unseen = check_random_state(random_state), 0
+    orders = [None] if order is None or (np.diff(order) > 0).all() else [None, order]
+    for of_pairs in orders:
+        search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
+        found = search.found()
+        if found is not None:
+            return search.undone(found), 0
+        unseen = unseen or search.unseen()
+    return None, unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +78,30 @@ class _Search:
 
     tables: Tables
     lanes: Lanes
+    at: float  # p-value up to which it is a slip
+
+    @staticmethod
+    def of(tables: Tables, plates: Plates | None, at: float) -> _Search:
+        """Shifts, and in tables that are not too long reversals and what was done to plates."""
+        n_x, n_y = len(tables.X), len(tables.Y)
+        are_few = max(n_x, n_y) <= _ALL_SHIFTS
+        lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few)
+        if plates is not None and tables.is_in_order and not tables.sequences:
+            behind = np.full(n_x - plates.number.size, -1)
+            maps = {name: np.append(rows, behind) for name, rows in plates.maps.items()}
+            lanes = replace(lanes, maps=maps, plates=np.append(plates.number, behind))
+        return _Search(tables, lanes, at)
+
+    def undone(self, found: Found) -> InStep:
+        """Slips undone, and what is seen once the whole is fitted again."""
+        tables, n_y = self.tables, self.lanes.n_y
+        pairing = Pairing.of(found.partner, n_y)
+        fitted = tables.refitted(pairing)
+        again = self.look(tables.judged_by(fitted, pairing), self.at)
+        if again is not None and _moved(found, again):
+            found, pairing = again, Pairing.of(again.partner, n_y)
+            fitted = tables.refitted(pairing)
+        return InStep(found, tables, pairing, fitted)
 
     def look(self, crossed: Crossed | None, at: float) -> Found | None:
         """Slips by some judge."""
@@ -131,7 +149,7 @@ class _Search:
                 if again is None or not _moved(proposed, again):
                     break
                 proposed = again
-            found = None if proposed is None else self.soon(proposed.partner, SLIPS_AT)
+            found = None if proposed is None else self.soon(proposed.partner, self.at)
             if found is not None:
                 return found
         return None
@@ -206,7 +224,7 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
         copy_of=given_x[of_x[inner.copy_of][back]],
         gaps=inner.gaps[back],
         n_unpaired=tuple(int(side.size - (home >= 0).sum()) for side in (x, y)),
-        slips=tuple(slip.among(given_x[:-1]) for slip in found.slips) if tables.sequences else found.slips,
+        slips=found.slips if tables.is_in_order else tuple(slip.among(given_x[:-1]) for slip in found.slips),
         beside=given_x[beside[place_y]],
-        places=(place_x, tables.beside_x(place_y)) if tables.sequences else None,
+        places=None if tables.is_in_order else (place_x, tables.beside_x(place_y)),
     )

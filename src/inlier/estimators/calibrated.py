@@ -385,6 +385,7 @@ class CalibratedMatcher(LearnedMap):
         unpaired: Any = None,
         wells: Any = None,
         unpaired_groups: Any = None,
+        order: Any = None,
     ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
@@ -408,6 +409,9 @@ class CalibratedMatcher(LearnedMap):
         unpaired_groups : (array-like of shape (m_x,), array-like of shape (m_y,)), optional
             Groups of the rows in ``unpaired``, where the fit had groups. In sequences that are longer on one side,
             those rows stand behind the pairs of their group.
+        order : array-like of int, shape (n,), optional
+            Where the y of each pair stood in its file, if the pairs are in another order: slips are looked for in that
+            order, too. A column of ids that has slipped against the values is one in the order of its file.
 
         Returns
         -------
@@ -445,7 +449,11 @@ class CalibratedMatcher(LearnedMap):
             rest = filled_tables(rest)
         q = np.asarray(to_host(self.q_values_))
         kept = np.arange(q.size) if learned.numbers is None else learned.numbers
-        in_step, unseen = put_in_step(self, rest, rest_groups, read_plates(wells, q.size, kept), self.random_state)
+        plates, order = read_plates(wells, q.size, kept), None if order is None else np.asarray(order)
+        if order is not None and order.shape != (q.size,):
+            raise ParameterError("order", f"must be one place in y for each of the {q.size:,} pairs.")
+        order = None if order is None else order[kept]
+        in_step, unseen = put_in_step(self, rest, rest_groups, plates, order, self.random_state)
         if in_step is None:
             found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
             found = replace(found, unseen_shift=unseen)

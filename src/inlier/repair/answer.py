@@ -211,6 +211,8 @@ class Repair:
             told += f" And so on, {len(self.slips):,} in all."
         if self.slips[0].n_groups:
             told = f"{self._about_groups} {told}"
+        elif self.places is not None:
+            told = f"In the order in which y stood: {told}"
         return f"{told} Put right, {n_right:,} of {n:,} pairs are real. "
 
     @property

@@ -192,7 +192,11 @@ def _slip(evidence: Evidence, run: Run, before: Lane, p: float, seam: tuple[int,
     explained = int((evidence.in_lane(np.arange(run.start, run.stop), lane) > 0).sum())
     amount = lane.amount if lane.kind == SHIFTED else 0
     changed_by = amount - before.amount if lane.kind == SHIFTED and before.kind in ("", SHIFTED) else 0
-    return Slip(lane.kind, run.start, run.stop, amount, changed_by, p, explained, seam, n)
+    moved = min(changed_by, 0)  # lines that are missing belong beside the rows above
+    at, first, last = (max(row + moved, 0) for row in (run.start, *seam))
+    rows = (at,) if first == last else (first, last) if last == first + 1 else (at, first, last)
+    at_rows = () if run.start == 0 or not changed_by else rows
+    return Slip(lane.kind, run.start, run.stop, amount, changed_by, p, explained, seam, n, at_rows)
 
 
 def _claimed(evidence: Evidence, runs: list[Run]) -> Array:
