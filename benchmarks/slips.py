@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from inlier import CalibratedMatcher
-from tables import real_tables
+from tables import REAL_TABLES, real_tables
 
 TABLES = (
     "digits_fac_kar",
@@ -35,6 +35,7 @@ TABLES = (
     "weather_ewr_lga",
     "liver_gene_clinic",
     "nutrimouse",
+    "words",
 )
 MADE = ("made", "noisy", "series", "digits_halves")
 
@@ -56,7 +57,11 @@ def drawn(name, n, rng):
     """Rows of a table: neighbours of series as they stand, others in random order."""
     if name in MADE:
         return made(name, n, rng)
-    _, X, Y, _, _ = next(iter(real_tables([name])))
+    if name == "words":
+        with np.load(REAL_TABLES.parent / "highd" / "words_glove100_wordllama_3000x100.npz") as arrays:
+            X, Y = arrays["X"], arrays["Y"]
+    else:
+        _, X, Y, _, _ = next(iter(real_tables([name])))
     if name == "weather_ewr_lga":
         first = rng.integers(max(len(X) - n, 0) + 1)
         return X[first : first + n], Y[first : first + n]
