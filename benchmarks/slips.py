@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from inlier import CalibratedMatcher
-from tables import real_tables
+from tables import REAL_TABLES, real_tables
 
 TABLES = (
     "digits_fac_kar",
@@ -35,6 +35,7 @@ TABLES = (
     "weather_ewr_lga",
     "liver_gene_clinic",
     "nutrimouse",
+    "words",
 )
 MADE = ("made", "noisy", "series", "digits_halves")
 
@@ -56,7 +57,11 @@ def drawn(name, n, rng):
     """Rows of a table: neighbours of series as they stand, others in random order."""
     if name in MADE:
         return made(name, n, rng)
-    _, X, Y, _, _ = next(iter(real_tables([name])))
+    if name == "words":
+        with np.load(REAL_TABLES.parent / "highd" / "words_glove100_wordllama_3000x100.npz") as arrays:
+            X, Y = arrays["X"], arrays["Y"]
+    else:
+        _, X, Y, _, _ = next(iter(real_tables([name])))
     if name == "weather_ewr_lga":
         first = rng.integers(max(len(X) - n, 0) + 1)
         return X[first : first + n], Y[first : first + n]
@@ -249,7 +254,9 @@ def texts(rng, n_groups=60, noise=1.0):
     groups = np.repeat(np.arange(n_groups), sizes)
     own = rng.normal(size=(groups.size, 15))
     hidden = own + 0.3 * np.roll(own, 1, axis=0) + 0.5 * rng.normal(size=(n_groups, 15))[groups]
-    return groups, *(hidden @ rng.normal(size=(15, d)) / 4 + noise * rng.normal(size=(groups.size, d)) for d in (40, 30))
+    return groups, *(
+        hidden @ rng.normal(size=(15, d)) / 4 + noise * rng.normal(size=(groups.size, d)) for d in (40, 30)
+    )
 
 
 def losses(seeds, first):

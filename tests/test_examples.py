@@ -80,6 +80,13 @@ def test_swaps_within_plates(run):
     assert found["told"].certain_mask_[~swapped].mean() > 0.9
 
 
+def test_table_out_of_step(run):
+    found = run("table_out_of_step")
+    assert found["right_before"] < 0.4
+    assert found["right_after"] > 0.99
+    assert [slip.kind for slip in found["repaired"].slips].count("reversed") == 1
+
+
 def test_align_embeddings(run):
     found = run("align_embeddings")
     accepted, right = found["accepted"], found["right"]

@@ -214,7 +214,11 @@ def check_labels(values: Any, name: str, n_pairs: int) -> Array | None:
             f"has no label for {missing.size} of the {n_pairs} pairs, the first in row {missing[0]}. "
             f"Give such pairs a label of their own.",
         )
-    if labels.dtype.kind == "O":
-        labels = labels.astype(str)
-    numbers: Array = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    numbers: Array = np.unique(labels_as_one_kind(labels), return_inverse=True)[1].reshape(-1)
     return numbers
+
+
+def labels_as_one_kind(values: Any) -> Array:
+    """Labels that can be sorted: those of several kinds as text."""
+    labels = np.asarray(values)
+    return labels.astype(str) if labels.dtype.kind == "O" else labels

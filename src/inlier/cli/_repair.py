@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,13 @@ def repair_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "three likeliest partners and their chances (calibrated).",
         ),
         click.option(
+            "--plate",
+            metavar="8x12|COLUMN",
+            help="With --repair or --suspects: rows come from plates of so many rows and columns of wells, plate by "
+            "plate and row by row; or the wells, such as A01, are in this column. Plates that were turned round, "
+            "mirrored, or filled in another order are noticed.",
+        ),
+        click.option(
             "--unmatched",
             is_flag=True,
             help="With --repair or --suspects, and --key: look for partners among rows whose id only one file has, "
@@ -56,6 +64,7 @@ class RepairWanted:
     fixed: Path | None
     suspects: Path | None
     unmatched: bool
+    plate: str | None = None  # its shape, or the column of wells
 
     def __bool__(self) -> bool:
         return self.fixed is not None or self.suspects is not None
@@ -69,13 +78,25 @@ class RepairWanted:
         )
         return tuple(Output(option, name, path, is_ours) for option, name, path, is_ours in files if path is not None)
 
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Rows and columns of wells of a plate, where these were given."""
+        found = re.fullmatch(r"\s*(\d+)\s*[xX\N{MULTIPLICATION SIGN}]\s*(\d+)\s*", self.plate or "")
+        return None if found is None else (int(found[1]), int(found[2]))
+
+    @property
+    def wells(self) -> dict[str, str]:
+        """The column of wells, where it was named."""
+        return {} if self.plate is None or self.shape is not None else {"wells": self.plate}
+
     def check(self, is_calibrated: bool, how: Reading) -> None:
         """Refuse, before the work is done, a repair that could not be made or written."""
-        if self.unmatched and (not self or not (how.keys or how.transpose) or how.labels):
+        if self.unmatched and (not self or not (how.keys or how.transpose) or "strata" in how.labels):
             raise BadInput(
-                "--unmatched belongs to --repair or --suspects, with ids to join on (--key), without --group and "
-                "--stratum."
+                "--unmatched belongs to --repair or --suspects, with ids to join on (--key), without --stratum."
             )
+        if self.plate is not None and not self:
+            raise BadInput("--plate says where slips are looked for: it belongs to --repair or --suspects.")
         if not self:
             return
         from inlier.io import check_can_hold_columns
@@ -105,16 +126,23 @@ class Repairing:
         pairing: Pairing,
         wanted: RepairWanted,
         id_name: str | None,
+        wells: Any = None,
+        groups: tuple[Array, Array] | None = None,
     ) -> Repairing:
         """Repair pairs; where that is asked for, look also among rows that only one file has, and for them."""
         import numpy as np
 
-        rows, rows_y, rest = pairing.rows, pairing.rows_of_y, None
-        if wanted.unmatched or (pairing.keys is None and len(tables[0]) != len(tables[1])):
+        rows, rows_y, rest, of_rest = pairing.rows, pairing.rows_of_y, None, None
+        in_order = pairing.keys is None and (len(tables[0]) != len(tables[1]) or pairing.rows_y is not None)
+        if wanted.unmatched or in_order:
             (others, X_rest), (others_y, Y_rest) = others_of(tables[0], rows), others_of(tables[1], rows_y)
             rest = X_rest, Y_rest
+            of_rest = None if groups is None else (groups[0][others], groups[1][others_y])
             rows, rows_y = np.concatenate([rows, others]), np.concatenate([rows_y, others_y])
-        repair = matcher.repair(unpaired=rest)
+        order = None if pairing.keys is None else pairing.rows_of_y
+        repair = matcher.repair(unpaired=rest, wells=wanted.shape or wells, unpaired_groups=of_rest, order=order)
+        if pairing.keys is None and repair.slips:
+            repair = replace(repair, slips=tuple(slip.among(rows) for slip in repair.slips))
         if pairing.keys is not None:
             assert tables[0].keys is not None
             assert tables[1].keys is not None

@@ -394,6 +394,24 @@ def _all_there(labels: Array, meta: str, column: str) -> Array:
     return labels
 
 
+def rows_by_group(of_x: Array, of_y: Array) -> tuple[Array, Array]:
+    """Rows of two files that are the first of their group, the second, and so on, in the order of the first file."""
+    import numpy as np
+
+    def counted(labels: Array) -> list[tuple[str, int]]:
+        seen: dict[str, int] = {}
+        places = []
+        for label in map(str, labels.tolist()):
+            seen[label] = seen.get(label, -1) + 1
+            places.append((label, seen[label]))
+        return places
+
+    row_of = {place: row for row, place in enumerate(counted(of_y))}
+    pairs = [(row, row_of[place]) for row, place in enumerate(counted(of_x)) if place in row_of]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
 # ---- all of it, as options say
 
 
@@ -463,15 +481,32 @@ class Reading:
             return labels_of_pairs(column, sources, pairing)
         return labels_of_meta(self.meta, column, self.keys[0] if self.keys else None, pairing)
 
-    def pair(self, first: Table, second: Table, *, in_order: bool = False) -> Pairing:
+    def groups_of_files(self, sources: tuple[str, str]) -> tuple[Array, Array] | None:
+        """Groups of the rows of both files, where both have the column; None where they are named elsewhere."""
+        from inlier.io import read_labels
+
+        column = self.labels.get("groups")
+        if column is None or self.meta is not None or self.transpose or self.pairs is not None:
+            return None
+        of_x, of_y = (read_labels(source, column) for source in sources)
+        return None if of_x is None or of_y is None else (of_x, of_y)
+
+    def pair(
+        self, first: Table, second: Table, groups: tuple[Array, Array] | None = None, *, in_order: bool = False
+    ) -> Pairing:
         """Rows as pairs: by PAIRS, by id, or row by row.
 
-        Where lines may have been lost, and are looked for ``in_order``, one table may be longer than the other.
+        Where lines may have been lost, and are looked for ``in_order``, one table may be longer than the other. Where
+        the groups of both are known then, rows are counted inside of each.
         """
         import numpy as np
 
         from inlier.io import Pairing, pair_tables
 
+        if in_order and not self.keys and groups is not None and not np.array_equal(*groups):
+            rows, rows_y = rows_by_group(*groups)
+            note = f"Rows are paired by their place in their {self.labels['groups']}, which both files have."
+            return Pairing(first.values[rows], second.values[rows_y], rows, notes=[note], rows_y=rows_y)
         if self.pairs is None and in_order and len(first) != len(second) and not (self.keys or self.transpose):
             n = min(len(first), len(second))
             return Pairing(first.values[:n], second.values[:n], np.arange(n))

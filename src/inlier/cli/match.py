@@ -156,6 +156,7 @@ def match(
     meta: str | None,
     missing: str | None,
     repair: Path | None,
+    plate: str | None,
     unmatched: bool,
     suspects: Path | None,
     map_file: Path | None,
@@ -203,13 +204,13 @@ def match(
             )
         rows_of = sources[0] if is_one and sources[0] == sources[1] else None
         wanted = Wanted(map_file, new_file, clean_file, same_columns)
-        repairs = RepairWanted(repair, suspects, unmatched)
+        repairs = RepairWanted(repair, suspects, unmatched, plate)
         others = (*wanted.outputs, *repairs.outputs)
         as_json = as_json or json_pairs
         job = Job(
             context, sources, output, report, as_json, quiet, force, others, rows_of=rows_of, json_pairs=json_pairs
         )
-        codes = tuple(missing_codes(missing))
+        codes, labels = tuple(missing_codes(missing)), labels | repairs.wells
         how = Reading(keys, columns, pairs, transpose, labels, codes, meta, with_words=chosen.is_calibrated)
         repairs.check(chosen.is_calibrated, how)
         _check_options(context, chosen, how)
@@ -236,13 +237,15 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         codes = list(how.codes)
         becomes = AS_GAPS if chosen.is_calibrated else AS_NUMBERS
         first, second = (noting_odd_values(without_codes(table, codes), job, becomes) for table in tables)
-        pairing = how.pair(first, second, in_order=bool(repairs))
+        groups = how.groups_of_files(job.sources) if repairs else None
+        pairing = how.pair(first, second, groups, in_order=bool(repairs))
         job.notes.extend(pairing.notes)
         first, second, pairing = in_numbers(first, second, pairing, job)
         job.headings.update({name: of.columns for name, of in zip(("X", "y"), (first, second), strict=True) if of.columns})
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
         given = {name: how.labels_of(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)
+        wells = given.pop("wells", None)
         stage(f"matching {len(pairing):,} pairs")
         matcher = _matcher(chosen, pairing.X, pairing.Y)
         if wanted.same_columns:
@@ -255,7 +258,7 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         if repairs:
             stage("looking for partners")
             id_name = how.keys[0] if how.keys else None
-            repairing = Repairing.of(matcher, (first, second), pairing, repairs, id_name)
+            repairing = Repairing.of(matcher, (first, second), pairing, repairs, id_name, wells, groups)
             if repairs.fixed is not None:
                 job.notes.extend(repairing.notes(repairs.fixed, job.sources[1]))
                 repairing.write(repairs.fixed, columns_of_file(tables[1], job.sources[1], how.key_of_y))

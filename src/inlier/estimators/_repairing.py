@@ -32,7 +32,7 @@ from inlier.rows.null_pairs import pair_labels
 _ALL_LOOKED_AT = 5_000  # pairs; of more, those that are tried, and so many others, beside whom they are compared
 _BESIDE_THEM = 3_000
 _MOST_TRIED = 30_000  # rows, each of which is compared with each
-_MOST_UNPAIRED = 5_000  # rows without a partner, of either table
+MOST_UNPAIRED = 5_000  # rows without a partner, of either table
 _DETECTED = 0.05  # detection p-value up to which there is something to repair by
 _LOST_FALSELY = 0.05  # rate of rows whose partner is here, among those called lost
 
@@ -76,8 +76,8 @@ def repair_pairs(
 ) -> Repair:
     """Say of each row of the fit, and of x without a partner, with whom it belongs."""
     rng, n = check_random_state(random_state), q_values.size
-    if rest is not None and max(map(len, rest)) > _MOST_UNPAIRED:
-        reason = f"has {max(map(len, rest)):,} rows; up to {_MOST_UNPAIRED:,} are tried with each other."
+    if rest is not None and max(map(len, rest)) > MOST_UNPAIRED:
+        reason = f"has {max(map(len, rest)):,} rows; up to {MOST_UNPAIRED:,} are tried with each other."
         raise ParameterError("unpaired", f"{reason} For more, see find_partners.")
     gaps = np.zeros(n, dtype=np.int64) if learned.compared is None else learned.compared.gaps
     stacked = Stacked(n) if rest is None else Stacked(n, *map(len, rest))
@@ -92,6 +92,20 @@ def repair_pairs(
         names = find_names(odds, labels, tried, has, np.clip(1 - q[looked_at], 0.0, 1.0), rng)
         copy_of = nearly_equal(tables, np.flatnonzero(tried & has[0] & has[1] & ~names.likely(looked_at.size)), ~tried)
     return _outcome(q, alpha, stacked, looked_at, names, copy_of, gaps)
+
+
+def with_nobody_for(repair: Repair, stacked: Stacked) -> Repair:
+    """The same with rows without a partner behind the others, for whom nobody was looked for."""
+    n = stacked.n_x
+    fill: dict[str, Any] = {
+        "kind": LOST, "partner": -1, "q_values": 1.0, "chance_wrong": np.nan, "own_rank": 0, "copy_of": -1, "gaps": 0
+    }  # fmt: skip
+    columns = {name: np.append(getattr(repair, name), np.full(n, value)) for name, value in fill.items()}
+    several = {
+        name: np.concatenate([getattr(repair, name), np.full((n, N_CANDIDATES), value)])
+        for name, value in (("candidates", -1), ("chances", 0.0))
+    }
+    return replace(repair, **columns, **several, n_unpaired=(stacked.n_x, stacked.n_y))
 
 
 def _rows_to_look_at(q: FloatArray, alpha: float, stacked: Stacked, rng: np.random.RandomState) -> Array:
@@ -120,6 +134,8 @@ def rows_and_labels(
     if rest is not None:
         X, Y = behind.tables(X, Y, rest)
     groups, strata = (None if of is None else of[some] for of in (compared.groups, compared.strata))
+    if groups is not None:  # rows without a partner are in groups of their own
+        groups = np.append(groups, groups.max() + 1 + np.arange(behind.n_all - behind.n_pairs))
     labels = behind.set_apart(pair_labels(X, Y, groups, strata), np.arange(behind.n_all))
     x, y = (np.asarray(to_host(side), dtype=np.float64) for side in learned.prepared(X, Y))
     return (x, y), labels

@@ -143,6 +143,28 @@ def read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[Array, Ar
     return rest[0], rest[1]
 
 
+def read_unpaired_groups(groups: Any, rest: tuple[Array, Array], names: Array | None) -> tuple[Array, Array] | None:
+    """Numbers of the groups of rows without a partner, as those of the pairs are numbered; new ones behind them."""
+    if groups is None:
+        return None
+    if names is None:
+        raise ParameterError(
+            "unpaired_groups", "belong to a fit with groups. Give fit(X, y, groups) those of the pairs."
+        )
+    if (
+        not isinstance(groups, (tuple, list))
+        or len(groups) != 2
+        or [len(of) for of in groups] != [len(t) for t in rest]
+    ):
+        raise ParameterError(
+            "unpaired_groups", "must be two lists, a group for each row of unpaired: (groups_X, groups_y)."
+        )
+    number = {name: k for k, name in enumerate(names.astype(str).tolist())}
+    told = [np.asarray(of).astype(str).tolist() for of in groups]
+    of_x, of_y = (np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64) for of in told)
+    return of_x, of_y
+
+
 def _read_columns(given: tuple[Any, Any], tables: tuple[Array, Array], same_columns: Any) -> tuple[Array, Array] | None:
     """Numbers of the columns of X and of y that correspond; None where none do."""
     if isinstance(same_columns, (tuple, list)):

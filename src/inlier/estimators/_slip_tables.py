@@ -94,8 +94,12 @@ class Tables:
         rest: tuple[Array, Array] | None,
         rest_groups: tuple[Array, Array] | None,
         rng: np.random.RandomState,
+        order: Array | None = None,
     ) -> Tables:
-        """The tables of a fit, with rows without a partner behind them, or behind those of their group."""
+        """The tables of a fit, with rows without a partner behind them, or behind those of their group.
+
+        Pairs may stand in another ``order``, that of y.
+        """
         X, Y = matcher._learned.tables()
         n, compared = len(X), matcher._learned.compared
         if rest is not None:
@@ -109,18 +113,26 @@ class Tables:
             of_y, stretches = groups, [] if rest is not None else stretches
         rows = np.arange(len(X)), np.arange(len(Y))
         sequences: list[Sequence] = []
+        if order is not None:
+            stretches, by = [], np.argsort(order, kind="stable")
+            rows = np.append(by, rows[0][n:]), np.append(by, rows[1][n:])
         if stretches:
             rows, sequences = _by_sequence(stretches, groups, of_y)
         places = np.argsort(rows[0]), np.argsort(rows[1])
         home = np.full(len(X), -1)
         home[places[0][:n]] = places[1][:n]
-        labels = None if groups is None else groups[rows[0]], strata
+        labels = None if groups is None else groups[rows[0]], None if strata is None else strata[rows[0]]
         return Tables(matcher, X[rows[0]], Y[rows[1]], places, home, sequences, labels, rng)
 
     @property
     def as_given(self) -> Pairing:
         """Rows beside each other as they are given."""
         return Pairing(*self.places, int((self.home >= 0).sum()))
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether rows stand as they are given."""
+        return all((np.diff(places) > 0).all() for places in self.places)
 
     @property
     def _learned(self) -> Learned:
@@ -204,6 +216,14 @@ class Tables:
         stretches = stretch_of_rows(self.sequences, len(self.X), len(self.Y))
         beside = self._beside(np.arange(len(self.X)))
         return agreeing_lags(self.X, self.Y, beside, stretches, min(most, MOST_LAGS))
+
+    def beside_x(self, rows: Array) -> Array:
+        """Places of x beside those of y, in a sequence as far down; beyond its end, where there are none."""
+        offset = np.zeros(len(self.Y), dtype=np.int64)
+        for one in self.sequences:
+            offset[one.y : one.after_y] = one.x - one.y
+        beside: Array = rows + offset[rows]
+        return beside
 
     def _beside(self, rows: Array) -> Array:
         """Places of y beside places of x: as far down in the sequence, or in the table."""

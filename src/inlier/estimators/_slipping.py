@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from inlier._typing import Array
-from inlier.estimators._repairing import repair_pairs
+from inlier.estimators._repairing import MOST_UNPAIRED, repair_pairs, with_nobody_for
 from inlier.estimators._slip_tables import Pairing, Tables
 from inlier.exceptions import ParameterError
 from inlier.repair.answer import KEPT, LOST, NOT_CLEAR, SLIPPED, Repair
@@ -48,33 +48,29 @@ def put_in_step(
     matcher: Any,
     rest: tuple[Array, Array] | None,
     rest_groups: tuple[Array, Array] | None,
-    maps: dict[str, Array],
+    plates: Plates | None,
+    order: Array | None,
     random_state: Any,
 ) -> tuple[InStep | None, int]:
-    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then."""
+    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then.
+
+    In the order of X, and of y where that is another.
+    """
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
         return None, 0
     if rest is not None and rest_groups is None and max(map(len, rest)) > _ALL_SHIFTS:
         return None, 0
-    tables = Tables.of(matcher, rest, rest_groups, check_random_state(random_state))
-    n_x, n_y = len(tables.X), len(tables.Y)
-    are_few = max(n_x, n_y) <= _ALL_SHIFTS
-    maps = {name: np.append(rows, np.full(n_x - rows.size, -1)) for name, rows in maps.items()}
-    lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few, maps)
-    search = _Search(tables, lanes)
-    found = search.found()
-    if found is None:
-        return None, search.unseen()
-    pairing = Pairing.of(found.partner, n_y)
-    fitted = tables.refitted(pairing)
-    again = search.look(tables.judged_by(fitted, pairing), SLIPS_AT)
-    if again is not None and _moved(found, again):
-        found, pairing = again, Pairing.of(again.partner, n_y)
-        fitted = tables.refitted(pairing)
-    if _n_accepted(fitted) < _n_accepted(matcher):  # what is put right is seen in the pairs; strata of y are a guess
-        return None, search.unseen()
-    return InStep(found, tables, pairing, fitted), 0
+    rng, unseen = check_random_state(random_state), 0
+    orders = [None] if order is None or (np.diff(order) > 0).all() else [None, order]
+    for of_pairs in orders:
+        search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
+        found = search.found()
+        undone = None if found is None else search.undone(found)
+        if undone is not None and _n_accepted(undone.matcher) >= _n_accepted(matcher):  # what is put right is seen
+            return undone, 0
+        unseen = unseen or search.unseen()
+    return None, unseen
 
 
 def _n_accepted(matcher: Any) -> int:
@@ -87,6 +83,30 @@ class _Search:
 
     tables: Tables
     lanes: Lanes
+    at: float  # p-value up to which it is a slip
+
+    @staticmethod
+    def of(tables: Tables, plates: Plates | None, at: float) -> _Search:
+        """Shifts, and in tables that are not too long reversals and what was done to plates."""
+        n_x, n_y = len(tables.X), len(tables.Y)
+        are_few = max(n_x, n_y) <= _ALL_SHIFTS
+        lanes = Lanes(n_x, n_y, max(n_x, n_y) - 1 if are_few else _MOST, are_few)
+        if plates is not None and tables.is_in_order and not tables.sequences:
+            behind = np.full(n_x - plates.number.size, -1)
+            maps = {name: np.append(rows, behind) for name, rows in plates.maps.items()}
+            lanes = replace(lanes, maps=maps, plates=np.append(plates.number, behind))
+        return _Search(tables, lanes, at)
+
+    def undone(self, found: Found) -> InStep:
+        """Slips undone, and what is seen once the whole is fitted again."""
+        tables, n_y = self.tables, self.lanes.n_y
+        pairing = Pairing.of(found.partner, n_y)
+        fitted = tables.refitted(pairing)
+        again = self.look(tables.judged_by(fitted, pairing), self.at)
+        if again is not None and _moved(found, again):
+            found, pairing = again, Pairing.of(again.partner, n_y)
+            fitted = tables.refitted(pairing)
+        return InStep(found, tables, pairing, fitted)
 
     def look(self, crossed: Crossed | None, at: float) -> Found | None:
         """Slips by some judge."""
@@ -104,7 +124,7 @@ class _Search:
         return self.look(self.tables.judged_soon(Pairing.of(partner, self.lanes.n_y)), at)
 
     def starts(self) -> Iterator[Crossed | None]:
-        """Judges: of the fit as it is; simpler ones; of rows that are right if the table is shifted, turned, or gappy."""
+        """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy."""
         tables, lanes = self.tables, self.lanes
         yield tables.judged_by(tables.matcher, tables.as_given)
         yield tables.judged_soon(tables.as_given)
@@ -134,7 +154,7 @@ class _Search:
                 if again is None or not _moved(proposed, again):
                     break
                 proposed = again
-            found = None if proposed is None else self.soon(proposed.partner, SLIPS_AT)
+            found = None if proposed is None else self.soon(proposed.partner, self.at)
             if found is not None:
                 return found
         return None
@@ -144,10 +164,17 @@ def _moved(before: Found, after: Found) -> bool:
     return bool(np.mean(before.partner != after.partner) >= _SETTLED)
 
 
-def read_plates(wells: Any, n: int, kept: Array) -> dict[str, Array]:
-    """Lanes of plates, from what is said of the wells of all n pairs, some of which are kept."""
+class Plates(NamedTuple):
+    """What may have been done to plates, and which plate each row is from."""
+
+    maps: dict[str, Array]
+    number: Array
+
+
+def read_plates(wells: Any, n: int, kept: Array) -> Plates | None:
+    """Plates, from what is said of the wells of all n pairs, some of which are kept."""
     if wells is None:
-        return {}
+        return None
     if n > _ALL_SHIFTS:
         raise ParameterError("wells", f"are looked at in up to {_ALL_SHIFTS:,} pairs, and there are {n:,}.")
     is_shape = (
@@ -165,7 +192,7 @@ def read_plates(wells: Any, n: int, kept: Array) -> dict[str, Array]:
             plate, well = read_wells(wells)
         except ValueError as error:
             raise ParameterError("wells", f"cannot be read: {error}") from error
-    return plate_maps(plate[kept], well[kept])
+    return Plates(plate_maps(plate[kept], well[kept]), plate[kept])
 
 
 def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
@@ -173,7 +200,10 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
     matcher, found, tables = step.matcher, step.found, step.tables
     rest, home, x = tables.rest_of(step.pairing), tables.home, step.pairing.x
     q = np.asarray(to_host(matcher.q_values_))
-    inner = repair_pairs(matcher._learned, q, matcher.detection_p_value_, rest, alpha, random_state)
+    are_many = rest is not None and max(map(len, rest)) > MOST_UNPAIRED
+    tried = None if are_many else rest
+    inner = repair_pairs(matcher._learned, q, matcher.detection_p_value_, tried, alpha, random_state)
+    inner = with_nobody_for(inner, step.pairing.stacked) if are_many else inner
     y, n = step.pairing.y, step.pairing.n_pairs
     beside_x, of_x, of_y = np.append(y[:n], np.full(x.size - n, -1)), np.append(x, -1), np.append(y, -1)
     partner, kind = of_y[inner.partner], inner.kind.astype(object)
@@ -199,6 +229,7 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
         copy_of=given_x[of_x[inner.copy_of][back]],
         gaps=inner.gaps[back],
         n_unpaired=tuple(int(side.size - (home >= 0).sum()) for side in (x, y)),
-        slips=tuple(slip.among(given_x[:-1]) for slip in found.slips) if tables.sequences else found.slips,
+        slips=found.slips if tables.is_in_order else tuple(slip.among(given_x[:-1]) for slip in found.slips),
         beside=given_x[beside[place_y]],
+        places=None if tables.is_in_order else (place_x, tables.beside_x(place_y)),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from inlier._checks import check_count, check_flag, check_number, warn, warn_if_transposed
+from inlier._checks import check_count, check_flag, check_number, labels_as_one_kind, warn, warn_if_transposed
 from inlier._typing import Array, Mask
 from inlier.calibration.checks import chosen_by_nearness, one_column
 from inlier.calibration.checks.copied_columns import copied_columns, warning_of, without_columns
@@ -31,6 +31,7 @@ from inlier.estimators._side_information import (
     read_labels,
     read_side_information,
     read_unpaired,
+    read_unpaired_groups,
 )
 from inlier.estimators._slipping import put_in_step, read_plates, repair_in_step
 from inlier.exceptions import DependenceWarning, ParameterError, ParameterWarning
@@ -215,6 +216,7 @@ class CalibratedMatcher(LearnedMap):
         X, Y = self._read_pairs(X, y)
         side = read_side_information(given, (X, Y), self.same_columns, sample_weight, unpaired, MOST_ONE_BY_ONE)
         self.n_outputs_, self._names_y = Y.shape[1], RowNames.of(y, side.unpaired and unpaired[1])
+        self._group_names = None if groups is None else np.unique(labels_as_one_kind(groups))
         groups, strata = self._read_labels(X.shape[0], groups, strata)
         filled, copied = (without_gaps(X, "X"), without_gaps(Y, "y")), self._copied(X, Y)
         kept = self._with_values(*filled)
@@ -377,7 +379,14 @@ class CalibratedMatcher(LearnedMap):
         return PartnerSets(n) if self.verdict_.sets is None else self.verdict_.sets
 
     def repair(
-        self, X: Any = None, y: Any = None, alpha: float | None = None, unpaired: Any = None, wells: Any = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        alpha: float | None = None,
+        unpaired: Any = None,
+        wells: Any = None,
+        unpaired_groups: Any = None,
+        order: Any = None,
     ) -> Repair:
         """Say which rows are with a wrong partner, and with whom they belong instead.
 
@@ -394,10 +403,16 @@ class CalibratedMatcher(LearnedMap):
             Largest expected share of wrong names among those given; that of the matcher by default.
         unpaired : (array-like of shape (m_x, d_x), array-like of shape (m_y, d_y)), optional
             Rows that only one of the tables has, such as those whose id is misspelled: partners are looked for among
-            them, and for them, too. They are counted behind the others. Not together with groups or strata.
+            them, and for them, too. They are counted behind the others. Not together with strata.
         wells : (int, int) or sequence of str, optional
             Where rows come from plates: how many rows and columns of wells each has, if the rows of the tables come
             plate by plate and row by row, as in ``(8, 12)``; or the well of each pair, as in ``["A01", "A02", ...]``.
+        unpaired_groups : (array-like of shape (m_x,), array-like of shape (m_y,)), optional
+            Groups of the rows in ``unpaired``, where the fit had groups. In sequences that are longer on one side,
+            those rows stand behind the pairs of their group.
+        order : array-like of int, shape (n,), optional
+            Where the y of each pair stood in its file, if the pairs are in another order: slips are looked for in that
+            order, too. A column of ids that has slipped against the values is one in the order of its file.
 
         Returns
         -------
@@ -421,19 +436,25 @@ class CalibratedMatcher(LearnedMap):
         if (X is None) != (y is None):
             raise ParameterError("X" if X is None else "y", "is missing. Give both tables of the fit, or none.")
         labels = (self._labels, self._names_y.labels) if X is None else labels_of_both(X, y)
+        rest_groups = None
         if X is not None and y is not None:
             self._read_again(X, y)
         learned, rest = self._learned, None
         if unpaired is not None:
-            if learned.has_labels:
-                raise ParameterError("unpaired", "rows have no group and no stratum: fit without these.")
+            if learned.compared is not None and learned.compared.strata is not None:
+                raise ParameterError("unpaired", "rows have no stratum: fit without strata.")
             unpaired = self._rest_as_numbers(unpaired)
             rest = read_unpaired(unpaired, learned.tables(np.arange(1)))
             labels = labels_with_rest(labels, unpaired)
+            rest_groups = read_unpaired_groups(unpaired_groups, rest, self._group_names)
             rest = filled_tables(rest)
         q = np.asarray(to_host(self.q_values_))
         kept = np.arange(q.size) if learned.numbers is None else learned.numbers
-        in_step, unseen = put_in_step(self, rest, None, read_plates(wells, q.size, kept), self.random_state)
+        plates, order = read_plates(wells, q.size, kept), None if order is None else np.asarray(order)
+        if order is not None and order.shape != (q.size,):
+            raise ParameterError("order", f"must be one place in y for each of the {q.size:,} pairs.")
+        order = None if order is None else order[kept]
+        in_step, unseen = put_in_step(self, rest, rest_groups, plates, order, self.random_state)
         if in_step is None:
             found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
             found = replace(found, unseen_shift=unseen)

@@ -89,6 +89,7 @@ class Repair:
     slips: tuple[Slip, ...] = ()
     unseen_shift: int = 0
     beside: Array | None = None  # row of X beside each row of y, slips undone
+    places: tuple[Array, Array] | None = None  # where rows of X and y stand, if not in this order, before slips
 
     @property
     def n_rows_y(self) -> int:
@@ -142,7 +143,7 @@ class Repair:
         if not suspects + pairs[KEPT] + pairs[SLIPPED] + others[MOVED]:  # nothing was accepted
             return f"Of none of the {n_pairs:,} rows can be told whether it is with its partner."
         text = self._about_slips
-        gaps = int(self._gaps.sum())
+        gaps = int(self._gaps[:n_pairs].sum())
         suspects -= gaps
         if suspects:
             text += f"{suspects:,} of {n_pairs:,} rows {'is' if suspects == 1 else 'are'} with a wrong partner. "
@@ -211,7 +212,20 @@ class Repair:
         told = " ".join(slip.text(labels) for slip in self.slips[:_SLIPS_TOLD])
         if len(self.slips) > _SLIPS_TOLD:
             told += f" And so on, {len(self.slips):,} in all."
+        if self.slips[0].n_groups:
+            told = f"{self._about_groups} {told}"
+        elif self.places is not None:
+            told = f"In the order in which y stood: {told}"
         return f"{told} Put right, {n_right:,} of {n:,} pairs are real. "
+
+    @property
+    def _about_groups(self) -> str:
+        """What was found in sequences, all of them together."""
+        first, changes = self.slips[0], [slip.changed_by for slip in self.slips]
+        missing, extra = -sum(by for by in changes if by < 0), sum(by for by in changes if by > 0)
+        counts = (missing, "is missing", "are missing"), (extra, "is too many", "are too many")
+        lines = " and ".join(_count(n, f"line of y {one}", f"lines of y {many}") for n, one, many in counts if n)
+        return f"In {_count(first.n_groups, 'group', 'groups')} rows are out of step: {lines}."
 
     @property
     def _named_later(self) -> tuple[int, float] | None:

@@ -152,7 +152,7 @@ def path_charts(partner: Array, alone: Mask, n_y: int) -> list[dict[str, Any]]:
             "line": _strokes(rows, across.place(rows), up.place(partner[rows]), np.abs(np.diff(partner[rows])) <= 1),
         },
         {
-            **_axes(across, apart, "row of X", "rows down"),
+            **_axes(across, apart, "row of X", "down"),
             "kind": "path",
             "label": "By how many rows what belongs to each row of X stands further down in y",
             "before": f"M{_x(0):.1f} {_y(0.5):.1f}L{_x(1):.1f} {_y(0.5):.1f}",

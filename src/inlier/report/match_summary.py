@@ -15,7 +15,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
 from inlier.estimators.paper import SplitMatcher
-from inlier.repair.answer import KINDS
+from inlier.repair.answer import KINDS, SLIPPED
 from inlier.report.repair_summary import repair_to_dict
 from inlier.report.tally import DOUBTFUL, MORE_LIKELY_WRONG, N_WORST, VERDICTS, WRONG, Tally, verdicts_of
 from inlier.report.words import certain_in_words, pairs_in_words, percent, rounded_up, share_in_words
@@ -209,14 +209,16 @@ class MatchSummary:
     @property
     def verdict_names(self) -> tuple[str, ...]:
         """What may be said of a pair: by a repair, or else by its score alone."""
-        return VERDICTS if self.repair is None else KINDS
+        if self.repair is None:
+            return VERDICTS
+        return (*KINDS, SLIPPED) if self.repair.slips else KINDS
 
     @property
     def verdicts(self) -> Array:
         """Per pair the place of its verdict in `verdict_names`; without q-values nothing is doubtful."""
         if self.repair is not None:
             kinds = self.repair.kind[: self.result.n_pairs]
-            return np.array([KINDS.index(kind) for kind in kinds], dtype=np.int8)
+            return np.array([self.verdict_names.index(kind) for kind in kinds], dtype=np.int8)
         return self._verdicts if self.tells_wrong else np.minimum(self._verdicts, VERDICTS.index(DOUBTFUL))
 
     @property
@@ -234,8 +236,8 @@ class MatchSummary:
     def counts(self) -> dict[str, int]:
         """How many pairs have which verdict."""
         if self.repair is not None:
-            counts = np.bincount(self.verdicts, minlength=len(KINDS))
-            return dict(zip(KINDS, counts.tolist(), strict=True))
+            counts = np.bincount(self.verdicts, minlength=len(self.verdict_names))
+            return dict(zip(self.verdict_names, counts.tolist(), strict=True))
         real, between, like_wrong = self.tally.counts.tolist()
         told = (between, like_wrong) if self.tells_wrong else (between + like_wrong, 0)
         return dict(zip(VERDICTS, (real, *told), strict=True))

@@ -102,12 +102,21 @@ def _slips(repair: Repair) -> dict[str, Any]:
     gaps, extra = np.flatnonzero(repair.partner < 0), repair.left_over
     return {
         "slips": repair_to_dict(repair)["slips"],
-        "charts": path_charts(repair.partner, repair.named, repair.n_rows_y),
+        "charts": path_charts(*_as_they_stand(repair), repair.n_rows_y),
         "gaps": [str(labels[0][row]) for row in gaps[:_GAPS_NAMED]],
         "n_gaps": gaps.size,
         "extra": [str(labels[1][row]) for row in extra[:_GAPS_NAMED]],
         "n_extra": extra.size,
     }
+
+
+def _as_they_stand(repair: Repair) -> tuple[Array, Array]:
+    """Where the partner of each row stands, and whether it is there alone, by the place of the row."""
+    if repair.places is None or repair.places[0].size != repair.partner.size:
+        return repair.partner, repair.named
+    place_x, place_y = repair.places
+    order = np.argsort(place_x)
+    return np.append(place_y, -1)[repair.partner][order], repair.named[order]
 
 
 def _repair_table(repair: Repair) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def test_sequences_are_tested_together():
         part = lost(20, rng.integers(2, 10)) if k % 2 else np.arange(20)
         parts.append(np.where(part >= 0, part + 20 * k, -1))
     order = np.concatenate(parts)
-    ends = [(20 * k, 20 * k + 20) for k in range(30)]
+    ends = [(20 * k, 20 * k + 20) * 2 for k in range(30)]
     odds, lanes = crossed(order, clear=5.0), Lanes(600, 600, 599)
     found = find_in_sequences(odds, lanes, ends, np.random.RandomState(0))
     home = np.full(600, -1)

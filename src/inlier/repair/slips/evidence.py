@@ -110,7 +110,9 @@ class Evidence:
     def backwards(self) -> Evidence:
         """The same beside y from its last row to its first."""
         last, crossed = self.crossed.n_y - 1, self.crossed
-        turned = replace(crossed, block=lambda i, j: crossed.block(i, last - j), pairs=lambda i, j: crossed.pairs(i, last - j))
+        turned = replace(
+            crossed, block=lambda i, j: crossed.block(i, last - j), pairs=lambda i, j: crossed.pairs(i, last - j)
+        )
         own_of_x, own_of_y = turned.own()
         return replace(self, crossed=turned, own_of_x=own_of_x, own_of_y=own_of_y)
 
@@ -118,18 +120,44 @@ class Evidence:
         """Evidence of the best path, less the price of its changes."""
         runs = self.runs(price)
         changes = sum(run.lane != before.lane for before, run in zip([Run(0, 0, HOME), *runs], runs, strict=False))
-        return sum(float(self.in_lane(np.arange(*run[:2]), self.lanes[run.lane]).sum()) for run in runs) - price * changes
+        return (
+            sum(float(self.in_lane(np.arange(*run[:2]), self.lanes[run.lane]).sum()) for run in runs) - price * changes
+        )
 
     def within(self, most: int) -> Evidence:
         """The same with shifts by so much at most, and no turns."""
         return replace(self, lanes=Lanes(self.crossed.n_x, self.crossed.n_y, min(most, self.lanes.most)))
 
     def runs(self, price: float) -> list[Run]:
-        """The best path."""
-        return best_path(self.lanes.by_row(self._by_row()), price)
+        """The best path; what was done to a plate was done to all of it.
+
+        Rows inside of the table that a lane leads out of it are at home: nothing spoke for it there.
+        """
+        lanes = np.empty(self.crossed.n_x, dtype=np.int64)
+        for run in best_path(self.lanes.by_row(self._by_row()), price):
+            rows = np.arange(run.start, run.stop)
+            lanes[rows] = run.lane
+            here = rows if run.lane == HOME else rows[self.lanes.columns(self.lanes[run.lane], rows) >= 0]
+            if run.start > 0:
+                lanes[run.start : here.min(initial=run.stop)] = HOME
+            if run.stop < lanes.size:
+                lanes[here.max(initial=run.start - 1) + 1 : run.stop] = HOME
+        if self.lanes.plates is not None:
+            self._of_whole_plates(lanes)
+        starts = np.append(0, np.flatnonzero(np.diff(lanes)) + 1)
+        stops = np.append(starts[1:], lanes.size)
+        return [Run(int(start), int(stop), int(lanes[start])) for start, stop in zip(starts, stops, strict=True)]
+
+    def _of_whole_plates(self, lanes: Array) -> None:
+        plates = self.lanes.plates
+        for plate in np.unique(plates):
+            rows = np.flatnonzero(plates == plate)
+            found, counts = np.unique(lanes[rows], return_counts=True)
+            if 2 * counts.max() > rows.size and self.lanes[int(found[counts.argmax()])].kind in self.lanes.maps:
+                lanes[rows] = found[counts.argmax()]
 
     def aligned(self, price_of_jump: Callable[[Array], FloatArray], price_of_end: float) -> list[Run]:
-        """The best path through shifts, by what jumps cost; the last of x belongs with the last of y, or has a price."""
+        """The best path through shifts, by what jumps cost, and what an end beside another row than the last of y."""
         amounts = np.append(0, np.arange(-self.lanes.most, self.lanes.most + 1))
         prices = price_of_jump(amounts - amounts[:, None])
         prices[:, self.lanes.most + 1] = np.inf  # to shift by none is to be at home
@@ -233,7 +261,16 @@ class Evidence:
         ends = 1 + (run.start > 0 and run.stop < n_x)  # that could be elsewhere
         if not rows.size:
             return Weighed.at_home(run)
-        return Weighed(run, won(ahead, n_x, rng), float(ends * np.log(n_x) + self._price_of(lane)))
+        return Weighed(run, won(ahead, n_x, rng), float(ends * np.log(self._places(run)) + self._price_of(lane)))
+
+    def _places(self, run: Run) -> int:
+        """Where a run might as well begin, or end: at any row, or where a plate does."""
+        plates = self.lanes.plates
+        if plates is None or self.lanes[run.lane].kind not in self.lanes.maps:
+            return self.crossed.n_x
+        outside = np.append(plates[: run.start], plates[run.stop :])
+        is_whole = not np.isin(plates[run.start : run.stop], outside).any()
+        return np.unique(plates).size + 1 if is_whole else self.crossed.n_x
 
     def _price_of(self, lane: Lane) -> float:
         """What a lane costs: of shifts half are by any amount, half rather by little."""

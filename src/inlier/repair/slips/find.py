@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import ttest_1samp
@@ -35,11 +35,15 @@ def find_slips(crossed: Crossed, lanes: Lanes, rng: np.random.RandomState, at: f
     """Look for slips of a table, with a p-value of ``at`` or less; at 1 they are proposals."""
     evidence = Evidence.of(crossed, lanes, rng)
     weighed = evidence.weighed(evidence.runs(float(np.log(crossed.n_x * len(lanes)))), rng)
-    return _decided(evidence, _traded(evidence, weighed), at)
+    return _decided(evidence, _together(_traded(evidence, weighed), crossed.n_x), at)
 
 
 def find_in_sequences(
-    crossed: Crossed, lanes: Lanes, ends: Sequence[tuple[int, int, int, int]], rng: np.random.RandomState, at: float = SLIPS_AT
+    crossed: Crossed,
+    lanes: Lanes,
+    ends: Sequence[tuple[int, int, int, int]],
+    rng: np.random.RandomState,
+    at: float = SLIPS_AT,
 ) -> Found:
     """Look for slips inside of sequences, each from a row of x to before another, and of y: one test for all of them.
 
@@ -136,6 +140,20 @@ def _traded(evidence: Evidence, weighed: list[Weighed]) -> list[Weighed]:
     return told
 
 
+def _together(weighed: list[Weighed], n: int) -> list[Weighed]:
+    """The same, where runs in one lane are one slip with something else inside: bets on all of them, all ends paid."""
+    told = list(weighed)
+    for lane in {one.run.lane for one in weighed} - {HOME}:
+        same = [k for k, one in enumerate(weighed) if one.run.lane == lane and one.won.max() > 0]
+        if len(same) > 1:
+            won = np.sum([weighed[k].won for k in same], axis=0)
+            price = max(weighed[k].price for k in same) + float((len(same) - 1) * np.log(n))
+            both = [told[k]._replace(won=won, price=price) for k in same]
+            for k, one in zip(same, both, strict=True):
+                told[k] = min(told[k], one, key=lambda some: some.p_value)
+    return told
+
+
 def _lead_into(one: Lane, run: Run, other: Lane, other_run: Run) -> bool:
     """Whether two shifts, by as much, lead more or less into each other's rows."""
     if one.kind != SHIFTED or other.kind != SHIFTED or one.amount != -other.amount:
@@ -174,7 +192,11 @@ def _slip(evidence: Evidence, run: Run, before: Lane, p: float, seam: tuple[int,
     explained = int((evidence.in_lane(np.arange(run.start, run.stop), lane) > 0).sum())
     amount = lane.amount if lane.kind == SHIFTED else 0
     changed_by = amount - before.amount if lane.kind == SHIFTED and before.kind in ("", SHIFTED) else 0
-    return Slip(lane.kind, run.start, run.stop, amount, changed_by, p, explained, seam, n)
+    moved = min(changed_by, 0)  # lines that are missing belong beside the rows above
+    at, first, last = (max(row + moved, 0) for row in (run.start, *seam))
+    rows = (at,) if first == last else (first, last) if last == first + 1 else (at, first, last)
+    at_rows = () if run.start == 0 or not changed_by else rows
+    return Slip(lane.kind, run.start, run.stop, amount, changed_by, p, explained, seam, n, at_rows)
 
 
 def _claimed(evidence: Evidence, runs: list[Run]) -> Array:
@@ -193,7 +215,8 @@ def _claimed(evidence: Evidence, runs: list[Run]) -> Array:
 
 def _joined(found: list[Found], n_x: int) -> Found:
     """What was found in one sequence after the other; rows behind them have nobody."""
-    slips = tuple(slip for some in found for slip in some.slips)
+    n_groups = sum(bool(some.slips) for some in found)
+    slips = tuple(replace(slip, n_groups=n_groups) for some in found for slip in some.slips)
     partner, unsure = np.full(n_x, -1), np.zeros(n_x, dtype=bool)
     for name, whole in (("partner", partner), ("unsure", unsure)):
         together = np.concatenate([getattr(some, name) for some in found])

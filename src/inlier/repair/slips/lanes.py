@@ -35,6 +35,7 @@ class Lanes:
     most: int  # rows that a shift can amount to
     reversals: bool = False
     maps: dict[str, Array] = field(default_factory=dict)  # a row of y for each of x, -1 where there is none
+    plates: Array | None = None  # number of the plate of each row of x; a map is of whole plates then
 
     def __len__(self) -> int:
         return 1 + self._n_shifts + self._n_reversals + len(self.maps)

@@ -19,8 +19,8 @@ class Slip:
     ----------
     kind : str
         ``shifted``: y stands too high or too low. ``exchanged``: with another block. ``reversed``: from last to first.
-        Or the name of what was done to a plate: ``turned``, ``mirrored``, ``upside down``, ``transposed``, ``a row
-        up``, and so on.
+        Or what was done to a plate, in words: ``turned round by 180 degrees``, ``mirrored from left to right``, and so
+        on.
     start, stop : int
         From which row of X on, and before which row; of labelled tables rows are counted, too.
     amount : int
@@ -44,12 +44,14 @@ class Slip:
     n_explained: int
     unsure: tuple[int, int]
     n_rows: int = 0  # of the table
-    n_groups: int = 0  # in which such slips were found together, where rows are in sequences
+    at: tuple[int, ...] = ()  # where lines are missing or too many: a row, or two, or one and those between which it is
+    n_groups: int = 0  # that are out of step together, where rows are in sequences
 
     def further_down(self, by: int) -> Slip:
         """The same in rows that begin so far down."""
         unsure = self.unsure[0] + by, self.unsure[1] + by
-        return replace(self, start=self.start + by, stop=self.stop + by, unsure=unsure, n_rows=self.n_rows + by)
+        start, stop, at = self.start + by, self.stop + by, tuple(row + by for row in self.at)
+        return replace(self, start=start, stop=stop, unsure=unsure, n_rows=self.n_rows + by, at=at)
 
     def and_back(self, other: Slip, kind: str) -> Slip:
         """The same as an exchange with another block, whose rows it explains, too."""
@@ -59,15 +61,18 @@ class Slip:
     def among(self, rows: Array) -> Slip:
         """The same where these are some of the rows that were given."""
         start, last, *unsure = (int(rows[row]) for row in (self.start, self.stop - 1, *self.unsure))
-        n_rows = last + 1 if self.stop == self.n_rows else int(rows.max()) + 1
-        return replace(self, start=start, stop=last + 1, unsure=(unsure[0], unsure[1]), n_rows=n_rows)
+        n_rows = last + 1 if self.stop == self.n_rows else max(int(rows.max()), last + 1) + 1
+        at = tuple(int(rows[row]) for row in self.at)
+        return replace(self, start=start, stop=last + 1, unsure=(unsure[0], unsure[1]), n_rows=n_rows, at=at)
 
     def text(self, labels: Any = None) -> str:
         """It in a sentence."""
         name = str if labels is None else lambda row: str(labels[row])
         first, last = name(self.start), name(self.stop - 1)
-        where = f"From row {first} to the end" if self.stop == self.n_rows else f"From row {first} to row {last}"
-        if self.start == 0 and self.stop == self.n_rows:
+        where = f"From row {first} to row {last}" if self.stop > self.start + 1 else f"In row {first}"
+        if self.stop == self.n_rows:
+            where = f"From row {first} to the end" + (" of its group" if self.n_groups else "")
+        if self.start == 0 and self.stop == self.n_rows and not self.n_groups:
             where = "From the first row to the last"
         return f"{where}, {self._what(name)} (p = {_power(self.p_value)})."
 
@@ -85,17 +90,14 @@ class Slip:
         if not self.changed_by:
             return ""
         n, what = abs(self.changed_by), "missing" if self.changed_by < 0 else "too many"
-        moved = min(self.changed_by, 0)  # lines that are missing belong beside the rows above
         lines = "one line" if n == 1 else f"{n:,} lines"
-        if self.start == 0:
-            return f": {lines} of y {'is' if n == 1 else 'are'} {what} at the top"
-        first, last = (max(row + moved, 0) for row in self.unsure)
-        at = f"row {name(self.start + moved)}"
-        if last == first + 1:
-            at = f"row {name(first)} or {name(last)}"
-        elif last > first:
-            at += f", or elsewhere from {name(first)} to {name(last)}"
-        return f": {lines} of y {'is' if n == 1 else 'are'} {what} at {at}"
+        lines += f" of y {'is' if n == 1 else 'are'} {what}"
+        if not self.at:
+            return f": {lines} at the top"
+        row, *others = map(name, self.at)
+        if len(others) == 1:
+            return f": {lines} at row {row} or {others[0]}"
+        return f": {lines} at row {row}" + (f", or elsewhere from {others[0]} to {others[1]}" if others else "")
 
 
 def _rows(n: int) -> str:

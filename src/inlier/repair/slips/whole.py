@@ -41,9 +41,7 @@ def agreeing_lanes(X: FloatArray, Y: FloatArray, lanes: Lanes, most: int = 2) ->
     return [lane for _, lane in sorted(found, key=lambda one: -one[0])[:most]]
 
 
-def agreeing_lags(
-    X: FloatArray, Y: FloatArray, beside: Array, stretches: tuple[Array, Array], most: int
-) -> Array:
+def agreeing_lags(X: FloatArray, Y: FloatArray, beside: Array, stretches: tuple[Array, Array], most: int) -> Array:
     """Lags, one of which many rows are from their place, where rows have been lost here and there; nothing if none are.
 
     With the true partners a share p_d of all rows at lag d, the moments M_d = X^T Y_d are p_d M and noise, so that the
