@@ -43,7 +43,7 @@ def read_with_words(source: str | Path, *, columns: Sequence[str] | None = None,
 def are_texts(texts: Array, *, may_be_ids: bool) -> bool:
     """Whether a column holds texts: hardly any of its entries are numbers, and they are no ids, unless they may be."""
     words = texts[texts != ""].tolist()
-    if not words or np.mean([is_number(word, ".") or is_number(word, ",") for word in words]) > _FEW:
+    if all(word[0] in "[{" for word in words) or np.mean([is_number(word, ".") or is_number(word, ",") for word in words]) > _FEW:
         return False
     return may_be_ids or kind_of(texts) != "id"
 
