@@ -2,8 +2,8 @@
 Cells of two modalities
 =======================
 
-RNA and proteins of the same cells, in a MuData; the barcodes of one sample were shifted. Which cells are still the same?
-Needs ``pip install 'inlier[scverse]'``.
+RNA and proteins of the same cells, in a MuData; some barcodes were shifted. Which cells are still the same? Needs
+ ``pip install 'inlier[scverse]'``.
 """
 
 import anndata
@@ -31,13 +31,15 @@ mdata = mudata.MuData({"rna": rna, "prot": anndata.AnnData(proteins, obs=cells[[
 mdata.obs["sample"] = cells["sample"]
 
 # %%
-# The sparse counts are compared by the strongest directions of their logarithms, which a warning says; wrong partners come
-# from the same sample. The answer stands in ``.obs``, how it was found in ``.uns``.
+# The sparse counts are compared by the strongest directions of their logarithms, which a warning says; wrong partners
+# come from the same sample. The answer stands in ``.obs``, how it was found in ``.uns``.
 
 result = scverse.check(mdata, "rna", "prot", stratum="sample", alpha=0.05)
 print(mdata.obs.filter(like="inlier").describe())
 found = mdata.obs["inlier"].to_numpy(dtype=bool)
-print(f"{found.sum()} cells are the same; of the {shifted.sum()} that were shifted {found[shifted].sum()} are among them")
+print(
+    f"{found.sum()} cells are the same; of the {shifted.sum()} that were shifted {found[shifted].sum()} are among them"
+)
 
 plot_scores(result, ~shifted)
 plt.show()

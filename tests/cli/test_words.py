@@ -22,7 +22,9 @@ IDS = [f"h{k}" for k in range(N)]
 HOMES = pd.DataFrame(
     {
         "id": IDS,
-        "sold": (pd.Timestamp("2020-01-01") + pd.to_timedelta(np.round(90 * HIDDEN[:, 0]), unit="D")).strftime("%Y-%m-%d"),
+        "sold": (pd.Timestamp("2020-01-01") + pd.to_timedelta(np.round(90 * HIDDEN[:, 0]), unit="D")).strftime(
+            "%Y-%m-%d"
+        ),
         "city": np.array(["Lima", "Oslo", "Bonn", "Rome"])[np.digitize(HIDDEN[:, 1], [-0.7, 0, 0.7])],
         "rooms": HIDDEN[:, 2],
         "plate": np.arange(N) % 7,
@@ -54,7 +56,10 @@ def run(*words):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "feather"])
 def test_dates_and_words_are_compared_and_what_was_done_is_said(suffix):
-    write = {"csv": lambda path: HOMES.to_csv(path, index=False), "jsonl": lambda p: HOMES.to_json(p, orient="records", lines=True)}
+    write = {
+        "csv": lambda path: HOMES.to_csv(path, index=False),
+        "jsonl": lambda p: HOMES.to_json(p, orient="records", lines=True),
+    }
     write.get(suffix, lambda path: getattr(HOMES, f"to_{suffix}")(path))(f"x.{suffix}")
     outcome = run(f"x.{suffix}", "y.csv", "--key", "id", "--stratum", "plate", "--json-pairs")
     assert outcome.exit_code == 0, outcome.output

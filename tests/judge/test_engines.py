@@ -18,7 +18,13 @@ BLOCKS = [
     for heading, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 ]
-PACKAGES = {"Hugging Face datasets": "datasets", "DuckDB": "duckdb", "Ray": "ray", "Spark": "pyspark", "polars": "polars"}
+PACKAGES = {
+    "Hugging Face datasets": "datasets",
+    "DuckDB": "duckdb",
+    "Ray": "ray",
+    "Spark": "pyspark",
+    "polars": "polars",
+}
 N, D = 10_000, 16
 
 

@@ -60,7 +60,9 @@ def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def changed(settings: Mapping[str, Any], takes: Sequence[str], values: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
+def changed(
+    settings: Mapping[str, Any], takes: Sequence[str], values: Mapping[str, tuple[float, ...]]
+) -> dict[str, Any]:
     """Settings with other values, of those that the experiment has; ``takes`` are such that it has no value for yet.
 
     Examples
