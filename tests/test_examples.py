@@ -176,3 +176,13 @@ def test_dirty_dictionary(run):
     assert accepted[is_right].mean() > 0.8
     assert found["named"].mean() > 0.8
     assert found["judged"].inlier_mask[20:].sum() <= 2
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:.*var_names:UserWarning", "ignore:.*is sparse:UserWarning")
+def test_single_cells(run):
+    for package in ("anndata", "mudata"):
+        pytest.importorskip(package, reason="pip install 'inlier[scverse]'")
+    found = run("single_cells")
+    assert found["found"][~found["shifted"]].mean() > 0.9
+    assert found["found"][found["shifted"]].sum() <= 0.1 * found["found"].sum()
+    assert found["mdata"].uns["inlier"]["n_inliers"] == found["found"].sum()

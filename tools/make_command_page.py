@@ -63,9 +63,13 @@ _FILES_TAIL = """
 - A column of lists (parquet, feather, jsonl) is a table of vectors; where a file has one such column, it is what is
   compared. `inlier match FILE --x emb_a --y emb_b -o OUT`: both sides in one file, whose rows OUT has, with `inlier`,
   `inlier_score`, `inlier_q_value` and so on beside them. Such columns are left out where OUT is read again.
-- Ids that R has changed (`TCGA.A0FJ` for `TCGA-A0FJ`, an X before a digit) are joined with what they were, with a note
-  how many. In csv, a text that a spreadsheet would run as a formula (`=1+1`) gets an apostrophe before it, which is
-  left out where it is read as an id.
+- `match --method calibrated` also compares columns of dates, yes and no, categories and text (parquet, feather, csv,
+  jsonl, xlsx): a note says what was made of each. A txt file of sentences, or of one word in each line, is one column
+  of text: `inlier match de.txt en.txt --clean clean.tsv`. Other methods leave words out.
+- Ids of another file than the numbers: `--key x_ids.txt --key y_ids.txt`, one for each row.
+- Ids that R has changed (`TCGA.A0FJ` for `TCGA-A0FJ`, an X before a digit), or that differ in upper and lower case, in
+  blanks or in zeros in front, are joined, with a note how many and which. In csv, a text that a spreadsheet would run
+  as a formula (`=1+1`) gets an apostrophe before it, which is left out where it is read as an id.
 - KITTI's bin, pts, obj and stl are read, not written; of a surface the corners are the points.
 - Single cells: `x.h5ad` (its `X`), `x.h5ad:X_pca`, `x.h5ad:layers/counts`, `x.h5mu:rna:X_pca`. Cells are called by
   the index of `obs` and joined on it where both files have one; `--key COLUMN`, `--group` and `--stratum` name columns

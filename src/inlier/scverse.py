@@ -107,6 +107,8 @@ def _entry(of: Any, name: str, what: str) -> Any:
 
 
 def _numbers(table: Any, name: str) -> Array:
+    if not is_sparse(table) and hasattr(table, "to_memory"):  # sparse, in a file
+        table = table.to_memory()
     if is_sparse(table):
         values, said = strongest_directions(table)
         warn(f"X of {name} is sparse: compared are {said}.")

@@ -100,7 +100,7 @@ def test_what_csv_cannot_hold_is_said():
         (["pairs.parquet", "--x", "emb_a"], "Only pairs.parquet is named"),
         (["pairs.parquet", "--x", "emb_a", "--y", "emb_a"], "--x and --y are the same columns of pairs.parquet"),
         (["pairs.parquet", "--x", "emb_a", "--y", "emb_c"], "has no column named 'emb_c'; it has id, text, emb_a"),
-        (["pairs.parquet", "--x", "emb_a", "--y", "text"], "column 'text' of pairs.parquet does not hold numbers"),
+        (["pairs.parquet", "--x", "emb_a", "--y", "text"], "no column that can be compared: 'text' left out: it"),
         (["pairs.parquet", "--x", "emb_a", "--y", "emb_b", "--key", "id"], "--key takes two files"),
         (["pairs.parquet", "--x", "emb_a", "--y", "emb_b", "--repair", "f.csv"], "--repair takes two files"),
         (["pairs.parquet", "--x", "emb_a", "--y", "emb_b", "--columns", "id"], "--columns and --x or --y both say"),

@@ -64,7 +64,7 @@ class TestStandardInput:
         assert said in outcome.stderr
 
     def test_what_is_wrong_with_it_names_it(self):
-        outcome = run("match", "-", "y.npy", "--format", "csv", input="a,b\n1,x\n")
+        outcome = run("match", "-", "y.npy", "--format", "csv", input="a,b\n1,x\n2,3\n")
         assert outcome.exit_code == 2
         assert "column 'b' of standard input does not hold numbers" in outcome.stderr
         assert "/inlier-" not in outcome.stderr
@@ -77,13 +77,12 @@ class TestStandardInput:
 
 
 class TestColumns:
-    def test_words_that_repeat_and_single_values_are_left_out_by_name(self):
+    def test_words_are_compared_and_single_values_left_out_by_name(self):
         write_table("x.csv", {"site": np.array(["a", "b"] * 30), "year": np.full(60, 2019), **named(X, "a")})
         write_table("y.csv", {**named(Y, "b"), "batch": np.full(60, np.nan)})
         outcome = run("match", "x.csv", "y.csv")
         assert "60 of 60" in answer(outcome)
-        assert "Note: column 'site' of x.csv holds words, not numbers: left out." in outcome.stderr
-        assert "x.csv hold a single value, or none (column year)" in outcome.stderr
+        assert "'site': category, 0 and 1 for each word; 'year' left out: it holds a single value" in outcome.stderr
         assert "y.csv hold a single value, or none (column batch)" in outcome.stderr
 
     def test_what_one_file_has_is_left_out_of_that_one(self):

@@ -68,7 +68,8 @@ def test_ids_that_become_one_name_are_left_alone(x, y):
 
 
 @pytest.mark.parametrize(
-    ("x", "y"), [("S7", "s7"), ("S 7", "S7"), ("007", "7"), ("tcga-a0fj", "TCGA.A0FJ"), ("7B", "x7b"), ("a\xa0b", "a  b")]
+    ("x", "y"),
+    [("S7", "s7"), ("S 7", "S7"), ("007", "7"), ("tcga-a0fj", "TCGA.A0FJ"), ("7B", "x7b"), ("a\xa0b", "a  b")],
 )
 def test_case_blanks_and_zeros_make_no_other_id(x, y):
     pairing = pair_tables(table([x, "same"], "x.csv"), table([y, "same"], "y.csv"))
@@ -77,7 +78,9 @@ def test_case_blanks_and_zeros_make_no_other_id(x, y):
     assert f"{x} and {y}" in pairing.notes[0]
 
 
-@pytest.mark.parametrize(("x", "y"), [(["S7", "s7"], ["S 7"]), (["7"], ["07", "007"]), (["s07"], ["s7"]), (["7"], ["7x"])])
+@pytest.mark.parametrize(
+    ("x", "y"), [(["S7", "s7"], ["S 7"]), (["7"], ["07", "007"]), (["s07"], ["s7"]), (["7"], ["7x"])]
+)
 def test_ids_that_could_be_two_are_left_alone(x, y):
     keys, note = spelled_alike(np.array(x), np.array(y), "x", "y")
     assert note is None

@@ -43,7 +43,7 @@ def test_every_kind_of_loss_is_noted():
 def test_nothing_shared():
     with pytest.raises(
         UnusableFileError,
-        match=r"share no id that occurs once in each: the first has a, b, c, \.\.\., the second 1, 2\. Check that --key",
+        match=r"share no id that occurs once in each: the first has a, b, c, \.\.\., the second 1, 2\. Check",
     ):
         pair_tables(table(list("abcd")), table(["1", "2"], "y.csv"))
 

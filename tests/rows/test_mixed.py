@@ -75,9 +75,16 @@ def test_new_rows_are_coded_as_those_of_the_fit():
         matcher.predict(Y)
 
 
+SYLLABLES = [
+    words.split()
+    for words in (
+        "ba do ki lu me no pa ri su ta ve wo xi za qu fe gi ho ju ny",
+        "ark ell ist orn urt ask emp ild ock uff and ent ing old unt amb eth irk oss ump",
+    )
+]
 SOUNDS = RNG.integers(0, 20, size=(300, 6))
-ONE = [" ".join("ba do ki lu me no pa ri su ta ve wo xi za qu fe gi ho ju ny".split()[k] for k in row) for row in SOUNDS]
-OTHER = [" ".join("ark ell ist orn urt ask emp ild ock uff and ent ing old unt amb eth irk oss ump".split()[k] for k in row) for row in SOUNDS]
+ONE = [" ".join(SYLLABLES[0][k] for k in row) for row in SOUNDS]
+OTHER = [" ".join(SYLLABLES[1][k] for k in row) for row in SOUNDS]
 TEXTS = {
     "frames": lambda texts: pd.DataFrame({"t": texts}),
     "columns": lambda texts: pd.Series(texts),

@@ -390,9 +390,7 @@ def read_both(
         columns_x, columns_y = (
             [f"^{name}" for name, has in has_labels.items() if has[side]] or None for side in (0, 1)
         )
-    first, second = (
-        _read_named(read, *of) for of in ((x, key_x, columns_x), (y, key_y, columns_y))
-    )
+    first, second = (_read_named(read, *of) for of in ((x, key_x, columns_x), (y, key_y, columns_y)))
     return first, second
 
 

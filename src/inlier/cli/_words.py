@@ -23,8 +23,7 @@ def in_numbers(first: Table, second: Table, pairing: Pairing, job: Job) -> tuple
     from inlier.rows.mixed import equal_columns
 
     named = [
-        zip(table.columns or (), values.T, strict=False)
-        for table, values in ((first, pairing.X), (second, pairing.Y))
+        zip(table.columns or (), values.T, strict=False) for table, values in ((first, pairing.X), (second, pairing.Y))
     ]
     job.notes.extend(compared_label(name, share, f"say --stratum {name}") for name, share in like_strata(*named))
     if not first.words and not second.words:
@@ -69,5 +68,7 @@ def said_of(uses: Sequence[ColumnUse]) -> str:
     parts = []
     for how, names in named.items():
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        parts.append(f"{', '.join(names[:_NAMED])}{more} {how}" if ":" in how else f"{', '.join(names[:_NAMED])}{more}: {how}")
+        parts.append(
+            f"{', '.join(names[:_NAMED])}{more} {how}" if ":" in how else f"{', '.join(names[:_NAMED])}{more}: {how}"
+        )
     return "; ".join(parts)

@@ -241,7 +241,9 @@ def _match(chosen: _Settings, job: Job, how: Reading, wanted: Wanted, repairs: R
         pairing = how.pair(first, second, groups, in_order=bool(repairs))
         job.notes.extend(pairing.notes)
         first, second, pairing = in_numbers(first, second, pairing, job)
-        job.headings.update({name: of.columns for name, of in zip(("X", "y"), (first, second), strict=True) if of.columns})
+        job.headings.update(
+            {name: of.columns for name, of in zip(("X", "y"), (first, second), strict=True) if of.columns}
+        )
         check_numbers(pairing, job.sources, (first, second), allow_gaps=chosen.is_calibrated)
         given = {name: how.labels_of(column, job.sources, pairing) for name, column in how.labels.items()}
         given |= wanted.given(first, second, pairing)

@@ -16,9 +16,8 @@ from inlier.rows.mixed import ColumnUse, MixedColumns, equal_columns, has_words
 
 IN_BOTH = 0.9  # share of the rows in which a column of words is equal on both sides, from which it is not compared
 _MOSTLY = 0.5  # share of the rows in which a column that is called like strata is equal, from which that is asked about
-_LIKE_STRATA = frozenset(
-    "age arm batch block cage center centre cohort day donor gender lane plate run season sex site tissue visit".split()
-)
+_LIKE_STRATA = {"age", "arm", "batch", "block", "cage", "center", "centre", "cohort", "day", "donor", "gender", "lane"}
+_LIKE_STRATA |= {"plate", "run", "season", "sex", "site", "tissue", "visit"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +61,7 @@ class Mixed:
 def like_strata(columns_x: Iterable[tuple[Any, Any]], columns_y: Iterable[tuple[Any, Any]]) -> list[tuple[str, float]]:
     """Columns of numbers called like a batch or an age, which both tables have, with the share of rows that agree."""
     tables = [
-        {
-            str(label): np.asarray(entries_of(column))
-            for label, column in columns
-            if str(label).lower() in _LIKE_STRATA
-        }
+        {str(label): np.asarray(entries_of(column)) for label, column in columns if str(label).lower() in _LIKE_STRATA}
         for columns in (columns_x, columns_y)
     ]
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from inlier.io.limits import check_unpacked_size, text_lines
 NAME = "text"  # what their one column is called
 _HEAD_LINES = 1000  # that are looked at
 _FEW = 0.1  # share of the fields that may be numbers
+_SIGNS = re.compile(r"[\s,;]+")  # between fields
 _AT_A_TIME = 1024  # lines between two looks at the memory that is taken
 
 
@@ -23,9 +25,10 @@ def are_lines_of_text(path: Path) -> bool:
     with text_lines(path) as stream:
         for line in islice(stream, _HEAD_LINES):
             try:
-                fields = line.decode("utf-8-sig").split()
+                fields = _SIGNS.split(line.decode("utf-8-sig").strip())
             except UnicodeDecodeError:
                 return False
+            fields = [field for field in fields if field]
             widths |= {len(fields)} - {0}
             n_fields += len(fields)
             n_numbers += sum(map(_is_number, fields))

@@ -77,6 +77,8 @@ def read_table(source: str | Path, *, columns: Sequence[str] | None = None, key:
     """
     are_left_out = are_words if key is not None else are_labels
     table = read_beside_words(source, columns, key, lambda texts: columns is None and are_left_out(texts))
+    if table.words and not table.values.shape[1]:
+        raise NoNumbersError(f"{table.source} has no column of numbers.")
     if table.words:
         labels = list(table.words)
         named = f"column{'' if len(labels) == 1 else 's'} {', '.join(map(repr, labels))}"

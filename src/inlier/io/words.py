@@ -37,13 +37,18 @@ def read_with_words(source: str | Path, *, columns: Sequence[str] | None = None,
     ([[3.0], [5.0]], ('rooms',), {'sold': ['2024-05-01', '2024-06-11']})
     """
     is_list = format_of(split_source(source)[0]).kind is Kind.ARRAY  # of lines, each of which is a text
-    return read_beside_words(source, columns, key, lambda texts: are_texts(texts, may_be_ids=is_list or key is not None))
+    return read_beside_words(
+        source, columns, key, lambda texts: are_texts(texts, may_be_ids=is_list or key is not None)
+    )
 
 
 def are_texts(texts: Array, *, may_be_ids: bool) -> bool:
     """Whether a column holds texts: hardly any of its entries are numbers, and they are no ids, unless they may be."""
     words = texts[texts != ""].tolist()
-    if not words or np.mean([is_number(word, ".") or is_number(word, ",") for word in words]) > _FEW:
+    if (
+        all(word[0] in "[{" for word in words)
+        or np.mean([is_number(word, ".") or is_number(word, ",") for word in words]) > _FEW
+    ):
         return False
     return may_be_ids or kind_of(texts) != "id"
 

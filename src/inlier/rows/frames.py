@@ -67,8 +67,9 @@ def _check_holds_rows(data: Any, name: str) -> None:
     if hasattr(data, "mod") and hasattr(data, "obs_names"):
         mods = ", ".join(map(str, data.mod))
         raise ParameterError(
-            name, f"is a MuData of {mods}. Give one of these, as in mdata[{next(iter(data.mod), 'rna')!r}]; or see "
-            f"inlier.scverse.check, which compares two of them."
+            name,
+            f"is a MuData of {mods}. Give one of these, as in mdata[{next(iter(data.mod), 'rna')!r}]; or see "
+            f"inlier.scverse.check, which compares two of them.",
         )
 
 
@@ -121,7 +122,7 @@ def columns_of(frame: Any) -> Iterator[tuple[Any, Any]]:
 
 def mixed_columns(data: Any) -> list[tuple[Any, Any]] | None:
     """The columns of a frame, or a column of texts as the only one; None for anything else."""
-    if type(data) is np.ndarray and data.dtype.kind in "biuf" or _is_lazy(data):
+    if (type(data) is np.ndarray and data.dtype.kind in "biuf") or _is_lazy(data):
         return None
     data = _arrow_of_dataset(data)
     if is_frame(data):

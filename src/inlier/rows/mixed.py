@@ -17,10 +17,12 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.rows.frames import entries_of
+from inlier.rows.gaps import odd_values
 from inlier.rows.vectors import NotVectorsError, is_missing, is_vector, stacked
 
 _MOST_LEVELS, _FEWEST_ROWS = 30, 2  # of a category that have a column each; that such a level occurs in
 _ONCE = 0.95  # share of the texts that occur once from which they are ids, if they hold no blanks
+_NUMBERED = 0.5  # share of different texts that are left without their digits, up to which these number the rows
 _WORDS = 0.3  # share of the texts with a blank from which they are free text
 _GRAMS, _BUCKETS = (2, 4), 2**18  # letters in a row; numbers that they are hashed to
 _MOST_DIRECTIONS, _ROWS_A_DIRECTION = 200, 5  # of texts that are kept; texts for each
@@ -28,6 +30,7 @@ _BESIDE_OTHERS = 50  # directions of a text that are kept where there are other 
 _WEAKEST = 1e-3  # variance of a direction beside that of the strongest
 _TEXT_COUNTS = 4.0  # variance of a text, where a number has 1
 _DAY, _YEAR, _WEEK = 86_400.0, 365.2425 * 86_400.0, 7 * 86_400.0  # seconds
+_DIGITS = re.compile(r"\d+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?Z?")
 
 
@@ -194,7 +197,9 @@ def _kind_of_words(words: list[str]) -> str:
     if different <= _MOST_LEVELS and different <= max(len(words) / 2, 2):
         return "category"
     has_blanks = np.mean([" " in word or not word.isascii() for word in words]) >= _WORDS if words else False
-    return "id" if different >= _ONCE * len(words) and not has_blanks else "text"
+    without_numbers = {_DIGITS.sub("", word) for word in words}
+    are_numbered = len(without_numbers) <= _NUMBERED * different
+    return "id" if different >= _ONCE * len(words) and (are_numbered or not has_blanks) else "text"
 
 
 def _are_numbers(entries: list[Any]) -> bool:
@@ -293,6 +298,8 @@ def _as_text(label: str, texts: Array, most: int) -> _Coded | str:
         return f"fewer than {_ROWS_A_DIRECTION} different texts"
     directions = TruncatedSVD(k, random_state=0).fit(table)
     strong = directions.explained_variance_ > _WEAKEST * directions.explained_variance_.max()
+    odd = odd_values(directions.transform(table))
+    strong &= True if odd is None else ~odd.any(axis=0)  # those of a few texts alone: they would count as mistakes
     k = int(strong.sum())
 
     def numbers(texts: Array) -> FloatArray:
@@ -306,7 +313,7 @@ def _as_text(label: str, texts: Array, most: int) -> _Coded | str:
 
 
 def _as_id(label: str, texts: Array) -> _Coded | str:
-    return "every row has another word, without blanks, as ids have"
+    return "every row has another word, or number, as ids have"
 
 
 _KINDS: dict[str, Callable[[str, Array], _Coded | str]] = {

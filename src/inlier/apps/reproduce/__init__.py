@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlier.apps.reproduce.settings import place_of, setting_options
 from inlier.cli._common import INTERRUPTED, sentence_of
 from inlier.cli._outputs import BadInput, Output, check_folder, check_outputs, force_option, is_experiment, is_page, say
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--all", "run_all", is_flag=True, help="Run all of them and write one page, reproduction.html.")
 @click.option("--quick", is_flag=True, help="Fewer repetitions and smaller sizes: seconds instead of minutes.")
 @click.option("--repetitions", type=click.IntRange(1), help="Repetitions of each point, instead of the paper's.")
+@setting_options
 @click.option("--jobs", type=click.IntRange(1), help="Processes, one a core by default. Numbers do not depend on it.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
 @click.option(
@@ -56,6 +58,7 @@ def reproduce(
     brain: Path | None,
     force: bool,
     compare: bool,
+    **values: tuple[float, ...] | None,
 ) -> None:
     """Compute the paper's figures and tables again, beside the printed numbers.
 
@@ -65,6 +68,7 @@ def reproduce(
     Example:
       inlier reproduce --list
       inlier reproduce sky-images --quick --jobs 1
+      inlier reproduce sky-noise --n 2000 --noise 0:50:5 --threshold .4 --repetitions 20
     """
     from inlier.apps.reproduce.experiment import load_sources
     from inlier.apps.reproduce.runner import EXPERIMENTS, find_experiments
@@ -76,6 +80,8 @@ def reproduce(
         experiments = find_experiments(list(EXPERIMENTS) if run_all or (compare and not names) else list(names))
         if not experiments:
             raise ValueError("Name an experiment (inlier reproduce --list shows them), or give --all.")
+        changes = {option: given for option, given in values.items() if given is not None}
+        _check_they_are_used(experiments, changes)
         check_folder(out)
         kinds = [
             out / f"{experiment.name}.{kind}" for experiment in experiments for kind in ("json", "csv", "png", "pdf")
@@ -85,7 +91,8 @@ def reproduce(
         check_outputs(written, [] if brain is None else [*photos, brain], force=force)
         needed = {source for experiment in experiments for source in experiment.data}
         sources = load_sources(sorted(needed), brain=brain, photos=photos)
-        outcomes = _run_with_bar(experiments, sources, out, jobs=jobs, quick=quick, repetitions=repetitions, seed=seed)
+        how = {"quick": quick, "repetitions": repetitions, "changes": changes, "seed": seed}
+        outcomes = _run_with_bar(experiments, sources, out, jobs=jobs, **how)
     except (ValueError, ImportError, OSError) as error:
         raise BadInput(sentence_of(error)) from error
     except KeyboardInterrupt:
@@ -97,6 +104,15 @@ def reproduce(
         _write_reproduction_page(outcomes, out)
     if compare:
         _compare_with_baseline(outcomes)
+
+
+def _check_they_are_used(experiments: list[Experiment], changes: dict[str, tuple[float, ...]]) -> None:
+    """Refuse what no chosen experiment has, and values that it cannot have, before any of them runs."""
+    for option in changes:
+        if not any(place_of(option, of.settings(), of.takes) for of in experiments):
+            raise ValueError(f"--{option} is no setting of {', '.join(of.name for of in experiments)}. Leave it out.")
+    for experiment in experiments:
+        experiment.settings(changes=changes)
 
 
 def _list_experiments(experiments: list[Experiment]) -> None:

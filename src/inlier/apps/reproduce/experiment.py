@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inlier._typing import FloatArray, Photo
+from inlier.apps.reproduce.settings import changed
 from inlier.datasets import Scenes, load_brain, load_scenes, load_sky, make_scenes
 
 Record = dict[str, Any]  # what one repetition found
@@ -261,6 +262,8 @@ class Experiment(ABC):
         How it was done where the paper leaves a choice.
     data : tuple of str
         The sources that decide its numbers: "brain", "sky", "scenes".
+    takes : tuple of str
+        Settings that it has no value for, and may be given.
     whole_machine : bool
         A cell uses all cores and much memory, so that cells run one after another.
 
@@ -280,6 +283,7 @@ class Experiment(ABC):
     per_cell: int = 1
     notes: str = ""
     data: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
     whole_machine: bool = False
 
     @abstractmethod
@@ -316,18 +320,27 @@ class Experiment(ABC):
     def claims(self, rows: list[Row]) -> list[Claim]:
         """Judge the paper's claims by the table."""
 
-    def settings(self, *, quick: bool = False, repetitions: int | None = None) -> dict[str, Any]:
-        """Return the settings of a full or quick run, with another number of repetitions if asked."""
+    def settings(
+        self,
+        *,
+        quick: bool = False,
+        repetitions: int | None = None,
+        changes: Mapping[str, tuple[float, ...]] | None = None,
+    ) -> dict[str, Any]:
+        """Return the settings of a full or quick run, with another number of repetitions, or other values, if asked."""
         settings = {**self.full, **(self.quick if quick else {})}
         if repetitions is not None and "repetitions" in settings:
             settings["repetitions"] = repetitions
             if "dense_repetitions" in settings:
                 settings["dense_repetitions"] = min(repetitions, settings["dense_repetitions"])
-        return settings
+        return changed(settings, self.takes, changes or {})
 
-    def prepare(self, sources: Sources, *, seed: int = 0, quick: bool = False, repetitions: int | None = None) -> Run:
-        """Return the run of this experiment on the given data; only the data it needs travels with it."""
-        return Run(self.name, self.settings(quick=quick, repetitions=repetitions), sources.only(self.data), seed)
+    def prepare(self, sources: Sources, *, seed: int = 0, **how: Any) -> Run:
+        """Return the run of this experiment on the given data; only the data it needs travels with it.
+
+        ``how`` are ``quick``, ``repetitions`` and ``changes`` of `settings`.
+        """
+        return Run(self.name, self.settings(**how), sources.only(self.data), seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from inlier.metrics import error_rates
 EIGENVECTOR, ROW_SUM = "eigenvector, k-means", "row sum, k-means"
 FIXED = {"eigenvector, t = 0.3": 0.3, "eigenvector, t = 0.5": 0.5, "eigenvector, t = 0.7": 0.7}
 METHODS = (*FIXED, EIGENVECTOR, ROW_SUM)
+_AT = "eigenvector, t = "
 OVERALL, SECONDS = "error overall", "seconds per repetition"
 ERRORS = ("error on G", "error on B", OVERALL)
 SIMILAR = 0.01  # two curves are called similar if they are on average less than this apart
@@ -28,22 +29,28 @@ _MARKERS = dict(zip(METHODS, ("v", "s", "^", "o", "D"), strict=True))
 BAND_IN_ERRORS = 2  # half width of the bands, in standard errors
 
 
-def judge_methods(X: Any, Y: Any, truth: Mask) -> list[Record]:
-    """Return the error rates of each method; the eigenvector is computed once for its four rules."""
+def judge_methods(X: Any, Y: Any, truth: Mask, thresholds: Sequence[float] = ()) -> list[Record]:
+    """Return the error rates of each method, and at further thresholds; the eigenvector is computed once for all."""
     eigenvector = EigenvectorMatcher().fit(X, Y)
-    masks = {name: eigenvector.scores_ >= t for name, t in FIXED.items()}
+    rules = FIXED | {f"{_AT}{t:g}": t for t in thresholds}
+    masks = {name: eigenvector.scores_ >= t for name, t in rules.items()}
     masks |= {EIGENVECTOR: eigenvector.inlier_mask_, ROW_SUM: RowSumMatcher().fit(X, Y).inlier_mask_}
     return [
         {"method": name, **dict(zip(ERRORS, error_rates(truth, mask), strict=True))} for name, mask in masks.items()
     ]
 
 
+def methods_in(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The methods of the paper, and the further thresholds that were tried."""
+    return (*METHODS, *dict.fromkeys(row["method"] for row in rows if row["method"] not in METHODS))
+
+
 def method_look(method: str) -> dict[str, Any]:
     """Colour, marker and line of a method, the same in all pictures; k-means rules are drawn solid."""
     solid = method in (EIGENVECTOR, ROW_SUM)
     return {
-        "color": _COLOURS[method],
-        "marker": _MARKERS[method],
+        "color": _COLOURS.get(method, BLACK),
+        "marker": _MARKERS.get(method, "x"),
         "markersize": 4.5,
         "linestyle": "-" if solid else "--",
         "linewidth": 1.6 if solid else 1.2,

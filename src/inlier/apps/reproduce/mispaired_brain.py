@@ -59,6 +59,7 @@ class BrainRatio(Experiment):
     per_cell = 50
     notes = "The permutation of the outliers leaves none of them in place. The paper prints no numbers for Figure 1."
     data = ("brain",)
+    takes = ("thresholds",)
 
     def points(self, settings: Settings) -> list[dict[str, Any]]:
         """One a share of real pairs."""
@@ -69,14 +70,14 @@ class BrainRatio(Experiment):
         r = point["inlier_fraction"]
         random = run.generator(round(1000 * r), repetition)
         data = make_mispaired(run.sources.features, run.settings["n"], r, rng=random)
-        return style.judge_methods(data.X, data.Y, data.inlier_mask)
+        return style.judge_methods(data.X, data.Y, data.inlier_mask, run.settings.get("thresholds", ()))
 
     def plot(self, run: Run, rows: list[Row]) -> Any:
         """Draw the error on G, on B and overall, side by side."""
         figure, axes = style.panels(3, 11, 4.2)
         called = "real pairs missed (error on G)", "wrong pairs accepted (error on B)", "all pairs misjudged (overall)"
         for ax, quantity, title in zip(axes, ERRORS, called, strict=True):
-            for method in METHODS:
+            for method in style.methods_in(rows):
                 line = select(rows, method=method, quantity=quantity)
                 style.plot_with_band(ax, column(line, "inlier_fraction"), line, **style.method_look(method))
             ax.set(title=title, xlabel="share of the pairs that are real, r", ylabel="error rate")

@@ -74,9 +74,9 @@ def run_all(
 ) -> list[Outcome]:
     """Run experiments one after another and write what each found into the folder ``out``.
 
-    ``jobs`` are processes, one a core by default; ``how`` are ``quick``, ``repetitions`` and ``seed`` of
-    `Experiment.prepare`. ``on_missing_library`` is told, in a sentence, when pictures cannot be drawn; by default that
-    is an ``ImportError``.
+    ``jobs`` are processes, one a core by default; ``how`` are ``quick``, ``repetitions``, ``changes`` and ``seed``
+    of `Experiment.prepare`. ``on_missing_library`` is told, in a sentence, when pictures cannot be drawn; by default
+    that is an ``ImportError``.
 
     Examples
     --------

@@ -189,15 +189,17 @@ class SkyNoise(OverNoise):
         "numbers for Figure 3."
     )
     legend_columns = 3
+    takes = ("thresholds",)
 
     def measure(self, run: Run, point: Mapping[str, Any], repetition: int) -> list[Record]:
         """Draw pixels, move squares, add noise, judge. A repetition has the same pixels at every noise level."""
         random = run.generator(SCENARIOS.index(point["scenario"]), repetition)
-        return judge_methods(*draw_pairs(run.sources.photo, **point, n=run.settings["n"], random=random))
+        pairs = draw_pairs(run.sources.photo, **point, n=run.settings["n"], random=random)
+        return judge_methods(*pairs, run.settings.get("thresholds", ()))
 
     def draw(self, ax: Any, rows: list[Row]) -> None:
         """Draw a line a method."""
-        for method in METHODS:
+        for method in style.methods_in(rows):
             line = select(rows, method=method)
             style.plot_with_band(ax, column(line, "noise_variance"), line, **style.method_look(method))
 
