@@ -6,9 +6,9 @@ carried to the first scan by the steps after it), chi^2 = e^T S^-1 e has six deg
 shortest other way between its ends makes a loop, and so do all triangles.
 
 Scans bend alike, and stated errors fall short of that: the lower half of the loops tells by how much (`inflation`), and
-all errors are taken to be as much larger (Birge 1932). A loop beyond that is broken. Of the motions in broken loops the
-one that breaks most, less those that it keeps, is taken out, the one with least evidence where several do; again, until
-no loop is broken.
+all errors are taken to be as much larger (Birge 1932). A loop beyond that is broken. Of the motions in broken loops that
+one is taken out without which fewest are left broken; among several, the one that breaks most loops, less those that it
+keeps, or has least evidence. Again, until no loop is broken.
 
 *Poses.* World = R_i (x - o_i) + a_i for points of scan i, o_i its middle. A small turn w_i and shift s_i of each change
 what a motion T from j to i should be, P = pose_i^-1 pose_j: with R = R_i^T and u = R_j (c - o_j) + a_j - a_i, c the
@@ -22,6 +22,7 @@ information, and with the weight of a t distribution of its degrees of freedom, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,7 @@ from inlier.scans.pairs import Edge
 from inlier.transforms import SimilarityTransformation
 
 _BROKEN = 1e-6  # chance of a loop of right motions to be called broken
+_SUSPECTS = 8  # edges that are tried without
 _MOST_INFLATED = 16.0  # of the variances that are stated
 _ROUNDS, _LITTLE = 30, 1e-10  # of Gauss and Newton; of a step, in radians and beside the size
 _FREEDOM = 6  # of a motion
@@ -156,25 +158,31 @@ def checked_by_loops(edges: Sequence[Edge], centres: FloatArray) -> Checked:
         broken = [loop for loop in loops if loop.is_broken(factor)]
         if not broken:
             return Checked(kept, taken_out, loops, factor)
-        n_broken, n_whole = ({id(edge): 0 for edge in kept} for _ in range(2))
+        votes = Counter[int]()  # loops that an edge breaks, less those that it keeps
         for loop in loops:
-            for edge in loop.edges:
-                (n_broken if loop.is_broken(factor) else n_whole)[id(edge)] += 1
-        breaks = [edge for edge in kept if n_broken[id(edge)]]
-        worst = max(breaks, key=lambda one: (n_broken[id(one)] - n_whole[id(one)], one.p_value))
+            votes.update({id(edge): 1 if loop.is_broken(factor) else -1 for edge in loop.edges})
+        suspects = {id(edge): edge for loop in broken for edge in loop.edges}.values()
+        first = sorted(suspects, key=lambda one: (-votes[id(one)], -one.p_value))[:_SUSPECTS]
+
+        def left_broken(edge: Edge, factor: float = factor) -> int:
+            others = loops_of([one for one in kept if one is not edge], centres)
+            return sum(loop.is_broken(factor) for loop in others)
+
+        worst = min(first, key=left_broken)  # the first of those that leave as few
+        mine = [loop for loop in loops if worst in loop.edges]
         kept = [edge for edge in kept if edge is not worst]
-        taken_out.append(replace(worst, why_not=_reason(worst, broken, n_whole[id(worst)])))
+        taken_out.append(replace(worst, why_not=_reason(worst, mine, broken)))
 
 
-def _reason(edge: Edge, broken: list[Loop], n_whole: int) -> str:
+def _reason(edge: Edge, mine: list[Loop], broken: list[Loop]) -> str:
     """Why an edge is taken out, in a sentence."""
-    mine = [loop for loop in broken if edge in loop.edges]
-    others = {id(one) for loop in mine for one in loop.edges if one is not edge}
-    alone = len(mine) == 1 and len(broken) == 1
-    doubt = f" Any of its {len(others) + 1} motions could be the wrong one; this has least evidence." if alone else ""
+    bad = [loop for loop in mine if loop in broken]
+    doubt = ""
+    if len(bad) == len(broken) == 1:
+        doubt = f" Any of its {len(bad[0].edges)} motions could be the wrong one; this has least evidence."
     return (
-        f"It breaks {len(mine)} of the {len(mine) + n_whole} loops that it is in "
-        f"(chi2 of {min(loop.chi2 for loop in mine):.3g} or more, 6 degrees of freedom).{doubt}"
+        f"It breaks {len(bad)} of the {len(mine)} loops that it is in (chi2 of {min(loop.chi2 for loop in bad):.3g} or "
+        f"more, 6 degrees of freedom).{doubt}"
     )
 
 

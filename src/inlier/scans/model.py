@@ -72,6 +72,7 @@ class Model:
     walls: list[tuple[Walls, Walls]]
     apart: dict[int, float]
     spacing: float
+    sketches: dict[int, FloatArray] = field(repr=False)  # some points of each scan, as it came
     n_searches: int
     seconds: float = field(default=0.0, repr=False)
 
@@ -257,7 +258,7 @@ class Model:
         part : int, default=0
             Which of `parts`.
         spacing : float, optional
-            Side of the cells that each hold one point; by default as fine as a scan of 20,000 points.
+            Side of the cells that each hold one point; by default half of what scans are compared with.
 
         Returns
         -------
@@ -265,7 +266,7 @@ class Model:
             x, y, z and, where all its scans have them, red, green, blue, intensity, nx, ny, nz; `inlier.io.write_table`
             writes it.
         """
-        side = self.spacing if spacing is None else check_number(spacing, "spacing", low=0)
+        side = self.spacing / 2 if spacing is None else check_number(spacing, "spacing", low=0)
         return merged(((self.scans[scan].columns(), self.placed[scan]) for scan in self._part(part)), side)
 
     def report(self) -> ScansReport:

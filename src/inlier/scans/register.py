@@ -160,7 +160,7 @@ class _Search:
     def _ask(self, pairs: Sequence[Pair]) -> None:
         """Prepare what the pairs take, and ask them."""
         open_pairs = []
-        for pair in pairs:
+        for pair in map(self._oriented, pairs):
             name = self._answers.name(*self._both(pair), self._seed)
             known = self._answers.get(name, pair)
             if known is not None:
@@ -173,6 +173,11 @@ class _Search:
             self._answers.add(name, edge)
             self.edges.append(edge)
         self.edges.sort(key=lambda edge: edge.ends)
+
+    def _oriented(self, pair: Pair) -> Pair:
+        """Target and source, whatever the order in which the scans were given."""
+        target, source = sorted(pair, key=lambda scan: self._scans[scan].digest)
+        return target, source
 
     def _both(self, pair: Pair) -> tuple[Prepared, Prepared]:
         """Source and target."""
@@ -237,6 +242,7 @@ def _model(given: list[Scan], read: _Read, checked: Checked, search: _Search, st
         walls=walls,
         apart=apart,
         spacing=float(np.median([min(scan.sides.values()) for scan in read.prepared])),
+        sketches={number: scan.sketch for number, scan in zip(read.numbers, read.prepared, strict=True)},
         n_searches=len(search.edges),
         seconds=perf_counter() - start,
     )
