@@ -108,10 +108,17 @@ def judged(known: list[Known], model) -> dict[str, float]:
             n_right, n_off = n_right + is_right, n_off + (not is_right)
             covered.append(turn / max(np.linalg.norm(model.errors[k][0]), 1e-9))
     return {
-        "scans": len(known), "placed": len(model.placed), "right": n_right, "off": n_off, "truth unknown": n_unknown,
-        "wrong part": wrong_part, "worst degrees": round(worst[0], 2), "worst % of extent": round(100 * worst[1], 2),
+        "scans": len(known),
+        "placed": len(model.placed),
+        "right": n_right,
+        "off": n_off,
+        "truth unknown": n_unknown,
+        "wrong part": wrong_part,
+        "worst degrees": round(worst[0], 2),
+        "worst % of extent": round(100 * worst[1], 2),
         "turn / stated (median)": round(float(np.median(covered)), 2) if covered else None,
-        "searches": model.n_searches, "inflation": round(model.inflation, 2),
+        "searches": model.n_searches,
+        "inflation": round(model.inflation, 2),
         "walls": tuple(round(wall.median, 4) for wall in model.walls[0]) if model.walls else None,
     }
 
@@ -125,19 +132,28 @@ def mixed(arguments: argparse.Namespace) -> None:
         rng = np.random.default_rng(draw)
         others = [place for place in places if place not in ("kitchen", "dragon", "facade")]
         chosen = []
-        for place, most in [("kitchen", 6), ("dragon", 4), ("facade", 4), *((one, 2) for one in rng.permutation(others)[:2])]:
+        for place, most in [
+            ("kitchen", 6),
+            ("dragon", 4),
+            ("facade", 4),
+            *((one, 2) for one in rng.permutation(others)[:2]),
+        ]:
             some = [one for one in known if one.place == place]
             chosen += [some[k] for k in rng.permutation(len(some))[:most]]
         folder = [chosen[k] for k in rng.permutation(len(chosen))]
         start = time.process_time()
-        model = register_scans([one.points for one in folder], names=[one.name for one in folder], cache=arguments.cache)
+        model = register_scans(
+            [one.points for one in folder], names=[one.name for one in folder], cache=arguments.cache
+        )
         said = judged(folder, model)
         print(f"draw {draw}: {said}, {time.process_time() - start:.0f} s", flush=True)
         for part in model.parts:
             print("   ", [folder[k].name for k in part], flush=True)
         for edge in model.refused_edges:
             if edge.motion is not None:
-                print("    not joined:", folder[edge.target].name, folder[edge.source].name, edge.why_not[:90], flush=True)
+                print(
+                    "    not joined:", folder[edge.target].name, folder[edge.source].name, edge.why_not[:90], flush=True
+                )
         for name in ("wrong part", "off", "right"):
             total[name] += said[name]
     print("in all:", {name: total[name] for name in ("right", "off", "wrong part")})
@@ -157,7 +173,10 @@ def kitchen(arguments: argparse.Namespace) -> None:
 
 def known_graph(rng, n: int, degree: int, n_false: int):
     """Poses at random, and motions between them with errors of the size that they state; some are false."""
-    truth = [SimilarityTransformation(Rotation.random(rng=rng).as_matrix(), 3 * rng.normal(size=3), model="rigid") for _ in range(n)]
+    truth = [
+        SimilarityTransformation(Rotation.random(rng=rng).as_matrix(), 3 * rng.normal(size=3), model="rigid")
+        for _ in range(n)
+    ]
     centres = rng.normal(size=(n, 3))
     pairs = {(k, (k + 1) % n) for k in range(n)}
     while len(pairs) < degree * n // 2:
@@ -205,7 +224,9 @@ def searches(arguments: argparse.Namespace) -> None:
     """How many pairs are asked of scans along the rooms of a house; answers are the truth, sometimes none."""
     rng = np.random.default_rng(0)
     n, n_rooms = arguments.scans, max(1, arguments.scans // 20)
-    walls = [rng.uniform(-4, 4, (12_000, 3)) * rng.permuted([1, 1, 0.02]) + rng.uniform(-4, 4, 3) for _ in range(6 * n_rooms)]
+    walls = [
+        rng.uniform(-4, 4, (12_000, 3)) * rng.permuted([1, 1, 0.02]) + rng.uniform(-4, 4, 3) for _ in range(6 * n_rooms)
+    ]
     rooms = [np.vstack(walls[6 * k : 6 * k + 6]) for k in range(n_rooms)]
     spots, clouds, of = [], [], []
     for k in range(n):

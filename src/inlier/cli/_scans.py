@@ -84,12 +84,14 @@ def register_many(
 
 def _outputs(output: Path | None, merged: Path | None, report: Path | None) -> list[Output]:
     """What will be written, once it is sure that it can be."""
-    from inlier.io import check_can_hold_columns
+    from inlier.io import Kind, format_of
 
     if output is not None and output.suffix.lower() not in _POSES:
         raise BadInput(f"{output}: poses are written as .json (everything), .g2o (the graph) or .txt (a trajectory).")
-    if merged is not None:
-        check_can_hold_columns(merged)
+    if merged is not None and not (
+        format_of(merged).is_written and format_of(merged).kind in (Kind.POINTS, Kind.COLUMNS)
+    ):
+        raise BadInput(f"{merged} cannot hold a cloud with colours. Write ply, pcd, las or csv.")
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise BadInput(f"{report} would hold a page, which is HTML. Give it a name that ends in .html.")
     wanted = (

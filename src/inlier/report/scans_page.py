@@ -99,8 +99,13 @@ def _one_part(model: Model, part: list[int], number: int) -> dict[str, Any]:
         {"name": model.names[scan], "colour": _colour(scan), "points": np.round(flat[scan], 4).ravel().tolist()}
         for scan in part
     ]
-    return {"number": number, "several": sum(len(one) > 1 for one in model.parts) > 1, "view": view,
-            "graph": _graph(model, part, flat), "size": len(part)}
+    return {
+        "number": number,
+        "several": sum(len(one) > 1 for one in model.parts) > 1,
+        "view": view,
+        "graph": _graph(model, part, flat),
+        "size": len(part),
+    }
 
 
 def _graph(model: Model, part: list[int], flat: dict[int, FloatArray]) -> dict[str, Any]:
@@ -125,8 +130,13 @@ def _graph(model: Model, part: list[int], flat: dict[int, FloatArray]) -> dict[s
         if edge.target in at
     ]
     lines += [
-        {"from": at[edge.target], "to": at[edge.source], "wide": 1.5, "kind": "taken-out",
-         "said": f"{model.names[edge.target]} and {model.names[edge.source]}: {edge.why_not}"}
+        {
+            "from": at[edge.target],
+            "to": at[edge.source],
+            "wide": 1.5,
+            "kind": "taken-out",
+            "said": f"{model.names[edge.target]} and {model.names[edge.source]}: {edge.why_not}",
+        }
         for edge in model.refused_edges
         if edge.motion is not None and edge.target in at and edge.source in at
     ]
@@ -152,11 +162,17 @@ def _tables(model: Model) -> dict[str, Any]:
         }
         for k, name in enumerate(model.names)
     ]
-    n_loops = {id(edge): sum(edge.ends in {one.ends for one in loop.edges} for loop in model.loops) for edge in model.edges}
+    n_loops = {
+        id(edge): sum(edge.ends in {one.ends for one in loop.edges} for loop in model.loops) for edge in model.edges
+    }
     edges = [
-        {"names": [model.names[end] for end in edge.ends], "p": f"{edge.p_value:.1g}",
-         "overlap": f"{edge.overlap[1]:.0%} / {edge.overlap[0]:.0%}", "n_loops": n_loops[id(edge)],
-         "shift": "-" if edge.errors is None else f"{edge.errors.shift_at_centre.max():.2g}"}
+        {
+            "names": [model.names[end] for end in edge.ends],
+            "p": f"{edge.p_value:.1g}",
+            "overlap": f"{edge.overlap[1]:.0%} / {edge.overlap[0]:.0%}",
+            "n_loops": n_loops[id(edge)],
+            "shift": "-" if edge.errors is None else f"{edge.errors.shift_at_centre.max():.2g}",
+        }
         for edge in model.edges
     ]
     order = sorted(model.refused_edges, key=lambda one: (one.motion is None, one.p_value))

@@ -6,8 +6,8 @@ carried to the first scan by the steps after it), chi^2 = e^T S^-1 e has six deg
 shortest other way between its ends makes a loop, and so do all triangles.
 
 Scans bend alike, and stated errors fall short of that: the lower half of the loops tells by how much (`inflation`), and
-all errors are taken to be as much larger (Birge 1932). A loop beyond that is broken. Of the motions in broken loops that
-one is taken out without which fewest are left broken; among several, the one that breaks most loops, less those that it
+all errors are taken to be as much larger (Birge 1932). A loop beyond that is broken. Of the motions in broken loops the
+one is taken out without which fewest are left broken; among several, that which breaks most loops, less those that it
 keeps, or has least evidence. Again, until no loop is broken.
 
 *Poses.* World = R_i (x - o_i) + a_i for points of scan i, o_i its middle. A small turn w_i and shift s_i of each change
@@ -67,11 +67,14 @@ def loops_of(edges: Sequence[Edge], centres: FloatArray) -> list[Loop]:
     found = {frozenset(three): three for a, b in between for c in near[a] & near[b] for three in [(a, b, c)] if a < b}
     for edge in edges:
         if not near[edge.target] & near[edge.source]:
-            others = [one for one in edges if one is not edge]
-            way = _way(others, n, edge.target, edge.source)
+            way = _way(_without(edge, edges), n, edge.target, edge.source)
             if way is not None:
                 found.setdefault(frozenset(way), way)
     return [_loop(scans, between, centres) for scans in found.values()]
+
+
+def _without(edge: Edge, edges: Sequence[Edge]) -> list[Edge]:
+    return [one for one in edges if one is not edge]
 
 
 def _matrix(edges: Sequence[Edge], n: int) -> csr_array:
@@ -127,6 +130,7 @@ def _carried(rotation: FloatArray) -> FloatArray:
 
 
 def cross(v: FloatArray) -> FloatArray:
+    """The matrix that a vector product with v is."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
 
 
@@ -163,14 +167,10 @@ def checked_by_loops(edges: Sequence[Edge], centres: FloatArray) -> Checked:
             votes.update({id(edge): 1 if loop.is_broken(factor) else -1 for edge in loop.edges})
         suspects = {id(edge): edge for loop in broken for edge in loop.edges}.values()
         first = sorted(suspects, key=lambda one: (-votes[id(one)], -one.p_value))[:_SUSPECTS]
-
-        def left_broken(edge: Edge, factor: float = factor) -> int:
-            others = loops_of([one for one in kept if one is not edge], centres)
-            return sum(loop.is_broken(factor) for loop in others)
-
-        worst = min(first, key=left_broken)  # the first of those that leave as few
+        left = [sum(loop.is_broken(factor) for loop in loops_of(_without(one, kept), centres)) for one in first]
+        worst = first[int(np.argmin(left))]  # the first of those that leave as few
         mine = [loop for loop in loops if worst in loop.edges]
-        kept = [edge for edge in kept if edge is not worst]
+        kept = _without(worst, kept)
         taken_out.append(replace(worst, why_not=_reason(worst, mine, broken)))
 
 
@@ -196,8 +196,7 @@ def parts_of(edges: Sequence[Edge], n_scans: int) -> list[list[int]]:
 def bridges(edges: Sequence[Edge], n_scans: int) -> Iterator[tuple[Edge, list[int]]]:
     """Edges in no loop, each with the scans that hang on it (the fewer ones)."""
     for edge in edges:
-        others = [one for one in edges if one is not edge]
-        sides = [part for part in parts_of(others, n_scans) if set(edge.ends) & set(part)]
+        sides = [part for part in parts_of(_without(edge, edges), n_scans) if set(edge.ends) & set(part)]
         if len(sides) == 2:
             yield edge, min(sides[::-1], key=len)
 
@@ -332,5 +331,3 @@ class Blocks:
         """All of them."""
         rows, columns, values = (np.concatenate(one) for one in (self._rows, self._columns, self._values))
         return csr_array(coo_array((values, (rows, columns)), shape=(6 * self._n,) * 2)), self._pull
-
-

@@ -118,7 +118,9 @@ class Model:
         for number, part in enumerate(self.parts[1:], 2):
             if len(part) > 1:
                 said.append(f"Part {number}: {self._named(part)} are of another place, or nothing between was scanned.")
-        said += [f"{self.scans[part[0]].name} is alone: {self.why_alone(part[0])}" for part in self.parts if len(part) == 1]
+        said += [
+            f"{self.scans[part[0]].name} is alone: {self.why_alone(part[0])}" for part in self.parts if len(part) == 1
+        ]
         said += [
             f"{self._named(edge.ends)} are not joined: {edge.why_not}" for edge in self.refused_edges if edge.motion
         ]
@@ -155,10 +157,13 @@ class Model:
     @property
     def _of_loops(self) -> list[str]:
         if not self.loops:
-            return ["No loop checks the poses." if self.edges else ""] if self.edges else []
-        mean = np.mean([loop.chi2 for loop in self.loops]) / self.inflation
-        more = f" Errors are taken {np.sqrt(self.inflation):.2g} times as large as pairs state." if self.inflation > 1 else ""
-        return [f"{len(self.loops)} loops close, with a mean chi2 of {mean:.2g} (6 where all is as stated).{more}"]
+            return ["No loop checks the poses."] if self.edges else []
+        mean, n = np.mean([loop.chi2 for loop in self.loops]) / self.inflation, len(self.loops)
+        sentence = f"{n} loops close" if n > 1 else "One loop closes"
+        sentence += f", with a {'mean ' if n > 1 else ''}chi2 of {mean:.2g} (6 where all is as stated)."
+        if self.inflation > 1:
+            sentence += f" Errors are taken {np.sqrt(self.inflation):.2g} times as large as pairs state."
+        return [sentence]
 
     @property
     def _of_walls(self) -> list[str]:

@@ -234,7 +234,9 @@ def _model(given: list[Scan], read: _Read, checked: Checked, search: _Search, st
         edges=[numbered(edge) for edge in checked.kept],
         refused_edges=[numbered(edge) for edge in [*checked.taken_out, *no_motion]],
         refused_scans=read.refused,
-        parts=sorted([*([read.numbers[one] for one in part] for part in parts), *alone], key=lambda one: (-len(one), one)),
+        parts=sorted(
+            [*([read.numbers[one] for one in part] for part in parts), *alone], key=lambda one: (-len(one), one)
+        ),
         placed=poses,
         sizes={number: scan.size for number, scan in zip(read.numbers, read.prepared, strict=True)},
         loops=[replace(loop, scans=tuple(read.numbers[one] for one in loop.scans)) for loop in checked.loops],

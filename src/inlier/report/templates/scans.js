@@ -15,7 +15,8 @@ for (const place of document.querySelectorAll("[data-scans]")) {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.globalAlpha = 0.6;
-    const side = 1.6 * Math.min(2, Math.sqrt(view.zoom));
+    const crowd = scans.reduce((sum, { points }) => sum + points.length / 3, 0);
+    const side = (crowd > 20000 ? 1.6 : 2.4) * Math.min(2, Math.sqrt(view.zoom));
     const shown = scans.filter((_, number) => switches[number].checked);
     const longest = Math.max(0, ...shown.map(({ points }) => points.length));
     // Some points of each scan in turn, so that none hides the others.
