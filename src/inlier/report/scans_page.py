@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ def _graph(model: Model, part: list[int], flat: dict[int, FloatArray]) -> dict[s
 
 def _tables(model: Model) -> dict[str, Any]:
     """Scans, edges and refusals, a row each."""
-    n_edges = model.n_edges_of
+    n_edges = Counter(end for edge in model.edges for end in edge.ends)
     part_of = {scan: number + 1 for number, part in enumerate(model.parts) for scan in part}
     scans = [
         {

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -285,11 +283,6 @@ class Model:
         if not 0 <= part < len(together):
             raise ParameterError("part", f"must be one of the {len(together)} parts of more than one scan, from 0.")
         return together[part]
-
-    @cached_property
-    def n_edges_of(self) -> Counter[int]:
-        """How many edges each scan has."""
-        return Counter(end for edge in self.edges for end in edge.ends)
 
 
 def _seven(motion: SimilarityTransformation) -> str:
