@@ -154,3 +154,19 @@ def test_splats_are_refused_with_a_sentence(folder, tmp_path):
     model = inlier.register_scans(names)
     assert "holds Gaussian splats" in model.why_alone(0)
     assert model.parts[0] == [1, 2]
+
+
+def test_images_of_depth_are_scans(tmp_path):
+    z = (2_000 + 5 * np.arange(160) * np.ones((120, 1))).astype(np.uint16)
+    z[:, :10] = 0  # where nothing was seen
+    for name in ("a.png", "b.png"):
+        write_table(tmp_path / name, z)
+    flat = CliRunner().invoke(main, ["register", str(tmp_path), "--depth", "150,150,80,60"])
+    assert flat.exit_code == 2
+    assert "holds the same points as" in flat.stderr
+    wrong = CliRunner().invoke(main, ["register", str(tmp_path), "--depth", "150,150"])
+    assert "must be fx, fy, cx and cy" in wrong.stderr
+    wrong = CliRunner().invoke(
+        main, ["register", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "--merged", "c.ply"]
+    )
+    assert "If it holds depth, say how the camera saw" in wrong.stderr

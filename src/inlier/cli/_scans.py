@@ -17,14 +17,32 @@ if TYPE_CHECKING:
     from inlier.scans.model import Model
 
 _POSES = (".json", ".g2o", ".txt")
-_TAKEN = {"scans", "merged", "cache", "jobs", "output", "report", "force", "as_json", "quiet", "seed", "paired"}
+_TAKEN = {
+    "scans",
+    "depth",
+    "merged",
+    "cache",
+    "jobs",
+    "output",
+    "report",
+    "force",
+    "as_json",
+    "quiet",
+    "seed",
+    "paired",
+}
 
 
 def is_many(given: Sequence[str], context: click.Context) -> bool:
     """Whether more than two scans are meant, or something is asked for that only many have."""
     is_folder = any(Path(one).is_dir() and Path(one).suffix.lower() != ".zarr" for one in given)
     is_pattern = any(sign in one and not Path(one).exists() for one in given for sign in "*?[")
-    return len(given) > 2 or is_folder or is_pattern or bool(context.params["merged"] or context.params["cache"])
+    return (
+        len(given) > 2
+        or is_folder
+        or is_pattern
+        or bool(context.params["merged"] or context.params["cache"] or context.params["depth"])
+    )
 
 
 def register_many(
@@ -33,6 +51,7 @@ def register_many(
     *,
     output: Path | None,
     merged: Path | None,
+    depth: str | None,
     report: Path | None,
     cache: Path | None,
     jobs: int,
@@ -46,7 +65,7 @@ def register_many(
     from inlier.scans.scan import files_of
 
     _refuse_other_options(context)
-    files = files_of(given)
+    files = files_of(given, has_depth=depth is not None)
     written = _outputs(output, merged, report)
     check_outputs(written, map(Path, files), force=force)
     if len(files) < 2:
@@ -57,7 +76,7 @@ def register_many(
     with stages(quiet=quiet) as stage, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         stage(f"registering {len(files)} scans")
-        model = register_scans(files, cache=cache, n_jobs=jobs, random_state=seed)
+        model = register_scans(files, depth=_camera(depth), cache=cache, n_jobs=jobs, random_state=seed)
         found = bool(model.placed)
         if found and output is not None:
             _write_poses(model, output)
@@ -80,6 +99,14 @@ def register_many(
             say(f"{one.what}: {one.path}")
     if not found:
         context.exit(NOTHING_FOUND)
+
+
+def _camera(depth: str | None) -> list[float] | None:
+    """What --depth says of the camera."""
+    try:
+        return None if depth is None else [float(word) for word in depth.split(",")]
+    except ValueError:
+        raise BadInput(f"--depth {depth} must be fx,fy,cx,cy: four numbers in pixels, with commas between.") from None
 
 
 def _outputs(output: Path | None, merged: Path | None, report: Path | None) -> list[Output]:

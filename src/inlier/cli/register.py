@@ -111,6 +111,12 @@ _OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # optio
     "scans have them.",
 )
 @click.option(
+    "--depth",
+    metavar="FX,FY,CX,CY",
+    help="Of many scans: they are images of depth in millimetres (a fifth number: other units in a metre), by a camera "
+    "with these focal lengths and this centre, in pixels.",
+)
+@click.option(
     "--cache",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -137,6 +143,7 @@ def register(
     transform: Path | None,
     moved: Path | None,
     merged: Path | None,
+    depth: str | None,
     cache: Path | None,
     jobs: int,
     output: Path | None,
@@ -173,7 +180,7 @@ def register(
         outputs = {"output": output, "merged": merged, "report": report, "cache": cache}
         with answering():
             says = {"force": force, "as_json": as_json, "quiet": quiet}
-            return register_many(context, scans, jobs=jobs, seed=settings["seed"], **outputs, **says)
+            return register_many(context, scans, jobs=jobs, depth=depth, seed=settings["seed"], **outputs, **says)
     if len(scans) < 2:
         raise click.UsageError("Missing argument 'TARGET'.", context)
     source, target = scans

@@ -41,6 +41,7 @@ def register_scans(
     scans: Any,
     *,
     names: Sequence[str] | None = None,
+    depth: Sequence[float] | None = None,
     cache: str | PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
@@ -54,6 +55,9 @@ def register_scans(
         or the name of a file; or the name of one folder, or a pattern such as ``"scans/*.ply"``. All in one unit.
     names : list of str, optional
         What the scans are called; otherwise as their files are.
+    depth : list of float, optional
+        Where scans are images of depth: fx, fy, cx and cy of the camera in pixels and, if it is not 1000 for whole
+        numbers and 1 for others, how many units make a metre.
     cache : str, optional
         A file that keeps what each pair has answered, so that a run can go on after a stop.
     n_jobs : int, optional
@@ -79,7 +83,7 @@ def register_scans(
     """
     check_count(random_state, "random_state", low=0)
     start = perf_counter()
-    given = scans_of(scans, names)
+    given = scans_of(scans, names, depth)
     if len(given) < 2:
         raise ParameterError("scans", f"must be two or more, but there {'is one' if given else 'are none'}.")
     with single_threaded_blas():
