@@ -56,6 +56,19 @@ class Model:
         refinement.
     n_searches : int
         Pairs that were asked.
+
+    Examples
+    --------
+    >>> import inlier
+    >>> from inlier.datasets import make_scans
+    >>> scans = make_scans(rng=0)
+    >>> model = inlier.register_scans([scans.source, scans.target], names=["left", "right"])
+    >>> model
+    <Model: All 2 scans are placed in one model.>
+    >>> print(model.to_g2o().splitlines()[0])
+    VERTEX_SE3:QUAT 0 0 0 0 0 0 0 1
+    >>> sorted(model.merged())
+    ['x', 'y', 'z']
     """
 
     scans: list[Scan]
