@@ -92,6 +92,8 @@ def test_poses_are_right_in_any_order_and_from_any_object(folder, tmp_path):
     assert 0 < model.errors[2][1].max() < 0.05
     assert len(model.loops) == 1
     assert {"reading scans", "features of scans", "pairs of scans", "placing parts"} <= set(steps)
+    drawn = model.plot()
+    assert [line.get_label() for line in drawn.get_lines()] == ["scan 0", "scan 2", "scan 3"]
     assert "nx" not in model.merged()  # which one scan of three has
     assert len(model.merged(spacing=0.5)["x"]) < len(model.merged()["x"])
     with pytest.raises(ParameterError, match="must be one of the 1 parts"):
@@ -143,6 +145,13 @@ def test_scans_that_cannot_be_used_at_all(folder):
         inlier.register_scans(3)
     with pytest.raises(ParameterError, match="one for each"):
         inlier.register_scans([points, points], names=["a"])
+
+
+def test_clouds_of_tensors_are_clouds():
+    points = np.random.default_rng(0).random((200, 3))
+    cloud = SimpleNamespace(point={"positions": SimpleNamespace(numpy=lambda: points)})
+    with pytest.raises(ParameterError, match="holds the same points"):
+        inlier.register_scans([cloud, cloud])
 
 
 def test_splats_are_refused_with_a_sentence(folder, tmp_path):

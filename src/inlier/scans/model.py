@@ -285,6 +285,32 @@ class Model:
         side = self.spacing / 2 if spacing is None else check_number(spacing, "spacing", low=0)
         return merged(((self.scans[scan].columns(), self.placed[scan]) for scan in self._part(part)), side)
 
+    def plot(self, part: int = 0, ax: Any = None) -> Any:
+        """Draw a part with matplotlib, seen along the direction in which it varies least, a colour for each scan.
+
+        Parameters
+        ----------
+        part : int, default=0
+            Which of `parts`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new one by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots()[1] if ax is None else ax
+        clouds = {scan: self.placed[scan].motion(self.sketches[scan]) for scan in self._part(part)}
+        together = np.vstack(list(clouds.values()))
+        flat = np.linalg.svd(together[::7] - together.mean(axis=0), full_matrices=False)[2][:2].T
+        for scan, points in clouds.items():
+            axes.plot(*(points @ flat).T, ".", markersize=1, label=self.names[scan])
+        axes.set_aspect("equal")
+        axes.legend(markerscale=8, fontsize="small")
+        return axes
+
     def report(self) -> ScansReport:
         """Return a page to look at."""
         from inlier.report.scans_page import ScansReport
