@@ -59,7 +59,7 @@ def test_scans_of_one_room_look_more_alike_than_those_of_others(room):
     ball = np.random.default_rng(0).normal(size=(3_000, 3))
     ball = Prepared.of(2 * ball / np.linalg.norm(ball, axis=1, keepdims=True))
     alike = alikeness([*room[0], *others, ball])
-    assert all(8 != alike[k].argmax() for k in range(8))
+    assert all(alike[k].argmax() != 8 for k in range(8))
     assert sum(alike[k].argmax() // 4 == k // 4 for k in range(8)) >= 6
     assert alike[:8, :8][~np.eye(8, dtype=bool)].mean() > alike[:8, 8].max()
     assert not np.isfinite(alike.diagonal()).any()
