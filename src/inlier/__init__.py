@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from inlier.progress import set_progress
     from inlier.repair.answer import Repair
     from inlier.result import MatchResult
+    from inlier.scans.model import Model
+    from inlier.scans.register import register_scans
     from inlier.transforms import (
         AffineTransformation,
         SimilarityTransformation,
@@ -44,6 +46,7 @@ __all__ = [
     "GramOverlap",
     "Judge",
     "MatchResult",
+    "Model",
     "NoConsensusError",
     "Registration",
     "Repair",
@@ -55,6 +58,7 @@ __all__ = [
     "eigenvector_threshold",
     "estimate_transformation",
     "metrics",
+    "register_scans",
     "row_sum_threshold",
     "set_progress",
 ]
@@ -74,6 +78,8 @@ __getattr__, __dir__ = attach(
         "overlap": "GramOverlap",
         "progress": "set_progress",
         "result": "MatchResult",
+        "scans.model": "Model",
+        "scans.register": "register_scans",
         "transforms": "AffineTransformation SimilarityTransformation Transformation estimate_transformation",
     },
 )

@@ -72,7 +72,8 @@ def test_the_corners_of_stl_are_there_once(tmp_path, write):
         ("a.stl", b"\0" * 80 + struct.pack("<I", 7) + b"\0" * 50, "announces 7 triangles"),
         ("a.stl", b"\0" * 30, "announces 0 triangles"),
         ("a.stl", b"solid a\nvertex 1 2\n", "without x, y and z"),
-        ("a.e57", b"x", "Export the points as ply"),
+        ("a.ptx", b"x", "Export the points as ply"),
+        ("a.e57", b"x", "is not e57|e57 files need|no e57|not an? e57"),
     ],
 )
 def test_what_is_none_is_a_sentence(tmp_path, name, content, said):
@@ -85,3 +86,17 @@ def test_they_are_not_written(tmp_path):
     with pytest.raises(UnusableFileError, match="is read, not written"):
         write_table(tmp_path / "a.stl", POINTS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_e57_by_its_library(tmp_path):
+    pye57 = pytest.importorskip("pye57", reason="pye57 is not installed")
+    path = tmp_path / "a.e57"
+    file = pye57.E57(str(path), mode="w")
+    for shift in (0.0, 5.0):
+        x, y, z = POINTS.T + shift
+        file.write_scan_raw({"cartesianX": x, "cartesianY": y, "cartesianZ": z, "intensity": x})
+    file.close()
+    np.testing.assert_allclose(read_table(path).values, np.vstack([POINTS, POINTS + 5]), atol=1e-6)
+    path.write_bytes(path.read_bytes()[:2_000])
+    with pytest.raises(UnusableFileError, match="could not be read as e57"):
+        read_table(path)

@@ -237,7 +237,7 @@ class Job:
             notes = [note.replace(source, "standard input") if name_of(source) == "-" else note for note in notes]
         sources = self.sources if self.rows_of is None else (self.rows_of,)
         names = tuple(_in_utf8(name_of(source)) for source in sources)
-        return Origin(names, _in_utf8(_command_line(self.context)), tuple(map(_in_utf8, notes)))
+        return Origin(names, _in_utf8(command_line(self.context)), tuple(map(_in_utf8, notes)))
 
     @property
     def adds_to_rows(self) -> bool:
@@ -347,7 +347,7 @@ def _in_utf8(text: str) -> str:
     return os.fsencode(text).decode(errors="backslashreplace")
 
 
-def _command_line(context: click.Context) -> str:
+def command_line(context: click.Context) -> str:
     """What to type to run this command again with the same settings."""
     command, options = ["inlier", *context.command_path.split()[1:]], []
     for parameter in context.command.params:

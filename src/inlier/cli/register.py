@@ -23,6 +23,7 @@ from inlier.cli._common import (
 )
 from inlier.cli._outputs import BadInput, Output, is_transformation, never, say
 from inlier.cli._progress import stages
+from inlier.cli._scans import is_many, register_many
 from inlier.cli._tables import AS_POINTS, noting_odd_values, read_ends
 from inlier.exceptions import UnusableFileError
 
@@ -40,8 +41,7 @@ _OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # optio
 
 
 @click.command(cls=ReadsFiles)
-@click.argument("source", metavar="SOURCE")
-@click.argument("target", metavar="TARGET")
+@click.argument("scans", metavar="SOURCE TARGET | SCANS...", nargs=-1, required=True)
 @click.option(
     "--pairs",
     metavar="PAIRS",
@@ -103,13 +103,38 @@ _OF_PAIRS = ("reflection", "noise_bound", "weights", "alpha", "output")  # optio
     metavar="OUT",
     help="Write SOURCE moved onto TARGET. ply, pcd, las, laz and gii keep the rest of their file.",
 )
+@click.option(
+    "--merged",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Of many scans: write the largest part as one cloud, thinned evenly, with colours and normals where all its "
+    "scans have them.",
+)
+@click.option(
+    "--depth",
+    metavar="FX,FY,CX,CY",
+    help="Of many scans: they are images of depth in millimetres (a fifth number: other units in a metre), by a camera "
+    "with these focal lengths and this centre, in pixels.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of many scans: keep what pairs have answered in this file, so that a run can go on after a stop.",
+)
+@click.option(
+    "--jobs",
+    type=int,
+    default=-1,
+    show_default="all processors",
+    help="Of many scans: so many pairs are asked at once.",
+)
 @answer_options("row, key, source, target, residual, p- and q-value, inlier, near_miss")
 @click.pass_context
 def register(
     context: click.Context,
     /,
-    source: str,
-    target: str,
+    scans: tuple[str, ...],
     pairs: str | None,
     paired: bool | None,
     keys: tuple[str, ...],
@@ -117,6 +142,10 @@ def register(
     weights: str | None,
     transform: Path | None,
     moved: Path | None,
+    merged: Path | None,
+    depth: str | None,
+    cache: Path | None,
+    jobs: int,
     output: Path | None,
     report: Path | None,
     force: bool,
@@ -125,12 +154,15 @@ def register(
     quiet: bool,
     **settings: Any,
 ) -> None:
-    """Find the transformation that carries SOURCE onto TARGET, and which pairs are real.
+    """Find the transformation that carries SOURCE onto TARGET, and which pairs are real; or put many SCANS together.
 
     Two point clouds, or tables of three columns, are taken as they are, and nothing has to be set: no pairs, no voxel
     size. Or most of some pairs may be wrong: a table says which points belong together (--pairs), or points with the
     same id do (--key), or point i of SOURCE belongs with point i of TARGET (--paired). The suffix says how a file is
     read: FORMATS (text with .gz, too). Rows count from 0.
+
+    More than two scans, a folder of them or a pattern, in any order, become one model: poses (-o as .json, .g2o or a
+    trajectory as .txt), one cloud (--merged), and a word on each scan that does not belong.
 
     Exit code 0: a transformation was found; 1: none is sure, and none was written (of raw clouds --json and --report
     have the best guess); 2: something was wrong with the input.
@@ -142,7 +174,16 @@ def register(
       inlier register scans/source.ply scans/target.ply --model similarity
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
+      inlier register scans --merged model.ply -o poses.json
     """
+    if is_many(scans, context):
+        outputs = {"output": output, "merged": merged, "report": report, "cache": cache}
+        with answering():
+            says = {"force": force, "as_json": as_json, "quiet": quiet}
+            return register_many(context, scans, jobs=jobs, depth=depth, seed=settings["seed"], **outputs, **says)
+    if len(scans) < 2:
+        raise click.UsageError("Missing argument 'TARGET'.", context)
+    source, target = scans
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
     as_json = as_json or json_pairs
@@ -185,7 +226,7 @@ def _register_clouds(
     """Register two raw clouds, and write what is asked for."""
     from inlier.estimators.clouds import CloudRegistration
 
-    check_no_pair_options(job.context)
+    check_no_pair_options(job)
     with stages(quiet=job.quiet) as stage, job.noting():
         check_columns(tables, job.sources)
         stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
@@ -398,14 +439,14 @@ def _of_pairs(context: click.Context) -> list[str]:
     return [*given, *([] if model in _CLOUD_MODELS else [f"--model {model}"])]
 
 
-def check_no_pair_options(context: click.Context) -> None:
+def check_no_pair_options(job: Job) -> None:
     """Refuse options that have no meaning where there are no pairs."""
-    for option in _of_pairs(context):
+    for option in _of_pairs(job.context):
         instead = (
             "" if not option.startswith("--model") else ", for which there are --model rigid and --model similarity"
         )
         raise BadInput(
-            f"{option} is about pairs, but {context.params['source']} and {context.params['target']} are two raw "
+            f"{option} is about pairs, but {job.sources[0]} and {job.sources[1]} are two raw "
             f"clouds here{instead}. Say which points belong together with --pairs, or that row i belongs with row i "
             f"with --paired; or leave {option} out."
         )

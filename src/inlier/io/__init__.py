@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         read_image,
         read_labels,
         read_photo,
+        read_points,
         read_table,
         split_source,
     )
@@ -49,6 +50,7 @@ __all__ = [
     "read_image",
     "read_labels",
     "read_photo",
+    "read_points",
     "read_table",
     "split_source",
     "workspace_in",
@@ -64,8 +66,8 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "formats": "FORMATS Format Kind format_of UnusableFileError",
-        "read": "column_names eight_bits open_stored read_columns read_image read_labels read_photo read_table "
-        "split_source",
+        "read": "column_names eight_bits open_stored read_columns read_image read_labels read_photo read_points "
+        "read_table split_source",
         "table": "Pairing Table pair_tables",
         "write": "check_can_hold_columns first_foreign workspace_in write_blocks write_csv write_file write_like "
         "write_table written_beside",

@@ -1,4 +1,4 @@
-"""Clouds and surfaces as scanners and modellers write them: KITTI's bin, pts, obj and stl. Read, not written."""
+"""Clouds and surfaces as scanners and modellers write them: KITTI's bin, pts, obj, stl and e57. Read, not written."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.exceptions import UnusableFileError
-from inlier.io.formats import XYZ, ReadOnly
+from inlier.io.formats import XYZ, ReadOnly, load
 from inlier.io.limits import check_unpacked_size
 from inlier.io.table import Content, Request
 
 _BYTES_A_POINT = 16  # of KITTI: x, y, z and intensity as float32
 _FARTHEST = 1e4  # metres that a laser sees, by a wide margin
 _STL_HEAD, _STL_TRIANGLE = 84, 50  # bytes
+_E57_NAMES = {
+    **{f"cartesian{axis.upper()}": axis for axis in XYZ},
+    **{"intensity": "intensity", "colorRed": "red", "colorGreen": "green", "colorBlue": "blue"},
+}
 _LINES_AT_A_TIME = 4096
 _CURE = "save the points as npy"
 _AS_NPY = "If it is something else, save it as npy."
@@ -117,6 +121,23 @@ class Stl(ReadOnly):
         if any(corner.size != 3 for corner in corners):
             raise UnusableFileError(f"{path} has a vertex without x, y and z. Mend it, or copy the file again.")
         return np.array(corners).reshape(-1, 3)
+
+
+class E57(ReadOnly):
+    """The points of a laser scanner's file; of several scans in one, all, where the file says that they lie."""
+
+    def read(self, request: Request) -> Content:
+        check_unpacked_size(request.path, request.path.stat().st_size, _CURE)
+        try:
+            file = load("pye57", "e57").E57(str(request.path))
+            asked = {"ignore_missing_fields": True, "colors": True, "intensity": True}
+            scans = [file.read_scan(k, **asked) for k in range(file.scan_count)]
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise UnusableFileError(f"{request.path} could not be read as e57: {error}. Copy it again.") from error
+        if not scans:
+            raise UnusableFileError(f"{request.path} holds no scan. Write it again.")
+        there = [name for name in _E57_NAMES if all(name in scan for scan in scans)]
+        return {_E57_NAMES[name]: np.concatenate([scan[name] for scan in scans]) for name in there}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:

@@ -145,6 +145,7 @@ FORMATS = (
     Format("pts", (".pts",), _POINTS, "_scan_files.Pts", is_written=False),
     Format("obj", (".obj",), _POINTS, "_scan_files.Obj", is_written=False),
     Format("stl", (".stl",), _POINTS, "_scan_files.Stl", is_written=False),
+    Format("e57", (".e57",), _POINTS, "_scan_files.E57", "pye57", (b"ASTM-E57",), is_written=False),
     Format("gifti", (".gii",), _POINTS, "_brain_files.Gifti", "nibabel", (b"<?xml", b"<GIFTI")),
     Format("nifti", (".nii",), _ARRAY, "_brain_files.Nifti", "nibabel"),
     Format("gzipped nifti", (".nii.gz",), _ARRAY, "_brain_files.Nifti", "nibabel", _GZ),
@@ -159,7 +160,7 @@ _SHEET, _PICKLE = (
 _CURES = {
     **dict.fromkeys((".xls", ".ods"), _SHEET),
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt", ".pth"), _PICKLE),
-    **dict.fromkeys((".e57", ".ptx"), "Export the points as ply, las or xyz."),
+    ".ptx": "Export the points as ply, las or xyz.",
     ".mat": "Save the array as npy, for example with scipy.io.loadmat and numpy.save.",
     ".gz": "Name it after what is inside, as in .csv.gz.",
 }

@@ -194,6 +194,24 @@ def read_columns(source: str | Path, names: Sequence[str]) -> dict[str, Array]:
     return {name: found[name] for name in names if name in found}
 
 
+def read_points(source: str | Path) -> dict[str, Array]:
+    """Read all columns of a file of points: x, y, z and what else was measured; empty where they have no names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from inlier.io import read_points, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "points.ply"
+    ...     write_table(path, {"x": [0.0], "y": [2.0], "z": [4.0], "red": [7]})
+    ...     {name: column.tolist() for name, column in read_points(path).items()}
+    {'x': [0.0], 'y': [2.0], 'z': [4.0], 'red': [7]}
+    """
+    content = _content(_request(source, None))
+    return by_column(content) if isinstance(content, Mapping) else {}
+
+
 def read_image(path: str | Path) -> Array:
     """Read a picture's pixels, shape (height, width, channels), as they are stored (8 or 16 bits).
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from inlier.report.pages import MatchReport, Part, RegistrationReport, render_page, report_on
     from inlier.report.registration_summary import RegistrationSummary, summarise_registration
+    from inlier.report.scans_page import ScansReport
     from inlier.report.tally import Tally
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Part",
     "RegistrationReport",
     "RegistrationSummary",
+    "ScansReport",
     "StreamedSummary",
     "Tally",
     "render_page",
@@ -44,6 +46,7 @@ __getattr__, __dir__ = attach(
         "match_summary": "MatchSummary Origin StreamedSummary summarise summarise_streamed",
         "pages": "MatchReport Part RegistrationReport render_page report_on",
         "registration_summary": "RegistrationSummary summarise_registration",
+        "scans_page": "ScansReport",
         "tally": "Tally",
     },
 )

@@ -22,7 +22,7 @@ _FIRST = 2  # scans that each asks before anything is known
 _OVERLAPS = 0.2  # share by known poses from which on a pair is worth asking
 _TRIES = 3  # checks of one edge
 
-Pair = tuple[int, int]  # numbers of target and source, the lower first
+Pair = tuple[int, int]  # numbers of two scans
 
 
 @dataclass(eq=False)

@@ -7,8 +7,8 @@ shortest other way between its ends makes a loop, and so do all triangles.
 
 Scans bend alike, and stated errors fall short of that: the lower half of the loops tells by how much (`inflation`), and
 all errors are taken to be as much larger (Birge 1932). A loop beyond that is broken. Of the motions in broken loops the
-one that breaks most, less those that it keeps, is taken out, the one with least evidence where several do; again, until
-no loop is broken.
+one is taken out without which fewest are left broken; among several, that which breaks most loops, less those that it
+keeps, or has least evidence. Again, until no loop is broken.
 
 *Poses.* World = R_i (x - o_i) + a_i for points of scan i, o_i its middle. A small turn w_i and shift s_i of each change
 what a motion T from j to i should be, P = pose_i^-1 pose_j: with R = R_i^T and u = R_j (c - o_j) + a_j - a_i, c the
@@ -22,6 +22,7 @@ information, and with the weight of a t distribution of its degrees of freedom, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,7 @@ from inlier.scans.pairs import Edge
 from inlier.transforms import SimilarityTransformation
 
 _BROKEN = 1e-6  # chance of a loop of right motions to be called broken
+_SUSPECTS = 8  # edges that are tried without
 _MOST_INFLATED = 16.0  # of the variances that are stated
 _ROUNDS, _LITTLE = 30, 1e-10  # of Gauss and Newton; of a step, in radians and beside the size
 _FREEDOM = 6  # of a motion
@@ -65,11 +67,14 @@ def loops_of(edges: Sequence[Edge], centres: FloatArray) -> list[Loop]:
     found = {frozenset(three): three for a, b in between for c in near[a] & near[b] for three in [(a, b, c)] if a < b}
     for edge in edges:
         if not near[edge.target] & near[edge.source]:
-            others = [one for one in edges if one is not edge]
-            way = _way(others, n, edge.target, edge.source)
+            way = _way(_without(edge, edges), n, edge.target, edge.source)
             if way is not None:
                 found.setdefault(frozenset(way), way)
     return [_loop(scans, between, centres) for scans in found.values()]
+
+
+def _without(edge: Edge, edges: Sequence[Edge]) -> list[Edge]:
+    return [one for one in edges if one is not edge]
 
 
 def _matrix(edges: Sequence[Edge], n: int) -> csr_array:
@@ -125,6 +130,7 @@ def _carried(rotation: FloatArray) -> FloatArray:
 
 
 def cross(v: FloatArray) -> FloatArray:
+    """The matrix that a vector product with v is."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
 
 
@@ -156,25 +162,27 @@ def checked_by_loops(edges: Sequence[Edge], centres: FloatArray) -> Checked:
         broken = [loop for loop in loops if loop.is_broken(factor)]
         if not broken:
             return Checked(kept, taken_out, loops, factor)
-        n_broken, n_whole = ({id(edge): 0 for edge in kept} for _ in range(2))
+        votes = Counter[int]()  # loops that an edge breaks, less those that it keeps
         for loop in loops:
-            for edge in loop.edges:
-                (n_broken if loop.is_broken(factor) else n_whole)[id(edge)] += 1
-        breaks = [edge for edge in kept if n_broken[id(edge)]]
-        worst = max(breaks, key=lambda one: (n_broken[id(one)] - n_whole[id(one)], one.p_value))
-        kept = [edge for edge in kept if edge is not worst]
-        taken_out.append(replace(worst, why_not=_reason(worst, broken, n_whole[id(worst)])))
+            votes.update({id(edge): 1 if loop.is_broken(factor) else -1 for edge in loop.edges})
+        suspects = {id(edge): edge for loop in broken for edge in loop.edges}.values()
+        first = sorted(suspects, key=lambda one: (-votes[id(one)], -one.p_value))[:_SUSPECTS]
+        left = [sum(loop.is_broken(factor) for loop in loops_of(_without(one, kept), centres)) for one in first]
+        worst = first[int(np.argmin(left))]  # the first of those that leave as few
+        mine = [loop for loop in loops if worst in loop.edges]
+        kept = _without(worst, kept)
+        taken_out.append(replace(worst, why_not=_reason(worst, mine, broken)))
 
 
-def _reason(edge: Edge, broken: list[Loop], n_whole: int) -> str:
+def _reason(edge: Edge, mine: list[Loop], broken: list[Loop]) -> str:
     """Why an edge is taken out, in a sentence."""
-    mine = [loop for loop in broken if edge in loop.edges]
-    others = {id(one) for loop in mine for one in loop.edges if one is not edge}
-    alone = len(mine) == 1 and len(broken) == 1
-    doubt = f" Any of its {len(others) + 1} motions could be the wrong one; this has least evidence." if alone else ""
+    bad = [loop for loop in mine if loop in broken]
+    doubt = ""
+    if len(bad) == len(broken) == 1:
+        doubt = f" Any of its {len(bad[0].edges)} motions could be the wrong one; this has least evidence."
     return (
-        f"It breaks {len(mine)} of the {len(mine) + n_whole} loops that it is in "
-        f"(chi2 of {min(loop.chi2 for loop in mine):.3g} or more, 6 degrees of freedom).{doubt}"
+        f"It breaks {len(bad)} of the {len(mine)} loops that it is in (chi2 of {min(loop.chi2 for loop in bad):.3g} or "
+        f"more, 6 degrees of freedom).{doubt}"
     )
 
 
@@ -188,8 +196,7 @@ def parts_of(edges: Sequence[Edge], n_scans: int) -> list[list[int]]:
 def bridges(edges: Sequence[Edge], n_scans: int) -> Iterator[tuple[Edge, list[int]]]:
     """Edges in no loop, each with the scans that hang on it (the fewer ones)."""
     for edge in edges:
-        others = [one for one in edges if one is not edge]
-        sides = [part for part in parts_of(others, n_scans) if set(edge.ends) & set(part)]
+        sides = [part for part in parts_of(_without(edge, edges), n_scans) if set(edge.ends) & set(part)]
         if len(sides) == 2:
             yield edge, min(sides[::-1], key=len)
 
@@ -324,5 +331,3 @@ class Blocks:
         """All of them."""
         rows, columns, values = (np.concatenate(one) for one in (self._rows, self._columns, self._values))
         return csr_array(coo_array((values, (rows, columns)), shape=(6 * self._n,) * 2)), self._pull
-
-

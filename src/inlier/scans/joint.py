@@ -80,7 +80,9 @@ class Joint:
         share = {pair: overlap_between(self.scans, self.poses, *pair) for pair in combinations(sorted(self.poses), 2)}
         kept = set()
         for scan in self.poses:
-            mine = sorted((pair for pair in share if scan in pair and share[pair] >= _OVERLAP), key=lambda one: -share[one])
+            mine = sorted(
+                (pair for pair in share if scan in pair and share[pair] >= _OVERLAP), key=lambda one: -share[one]
+            )
             kept.update(mine[:_MOST_PAIRS])
         return sorted(kept)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +56,19 @@ class Model:
         refinement.
     n_searches : int
         Pairs that were asked.
+
+    Examples
+    --------
+    >>> import inlier
+    >>> from inlier.datasets import make_scans
+    >>> scans = make_scans(rng=0)
+    >>> model = inlier.register_scans([scans.source, scans.target], names=["left", "right"])
+    >>> model
+    <Model: All 2 scans are placed in one model.>
+    >>> print(model.to_g2o().splitlines()[0])
+    VERTEX_SE3:QUAT 0 0 0 0 0 0 0 1
+    >>> sorted(model.merged())
+    ['x', 'y', 'z']
     """
 
     scans: list[Scan]
@@ -72,6 +83,7 @@ class Model:
     walls: list[tuple[Walls, Walls]]
     apart: dict[int, float]
     spacing: float
+    sketches: dict[int, FloatArray] = field(repr=False)  # some points of each scan, as it came
     n_searches: int
     seconds: float = field(default=0.0, repr=False)
 
@@ -117,7 +129,9 @@ class Model:
         for number, part in enumerate(self.parts[1:], 2):
             if len(part) > 1:
                 said.append(f"Part {number}: {self._named(part)} are of another place, or nothing between was scanned.")
-        said += [f"{self.scans[part[0]].name} is alone: {self.why_alone(part[0])}" for part in self.parts if len(part) == 1]
+        said += [
+            f"{self.scans[part[0]].name} is alone: {self.why_alone(part[0])}" for part in self.parts if len(part) == 1
+        ]
         said += [
             f"{self._named(edge.ends)} are not joined: {edge.why_not}" for edge in self.refused_edges if edge.motion
         ]
@@ -154,10 +168,13 @@ class Model:
     @property
     def _of_loops(self) -> list[str]:
         if not self.loops:
-            return ["No loop checks the poses." if self.edges else ""] if self.edges else []
-        mean = np.mean([loop.chi2 for loop in self.loops]) / self.inflation
-        more = f" Errors are taken {np.sqrt(self.inflation):.2g} times as large as pairs state." if self.inflation > 1 else ""
-        return [f"{len(self.loops)} loops close, with a mean chi2 of {mean:.2g} (6 where all is as stated).{more}"]
+            return ["No loop checks the poses."] if self.edges else []
+        mean, n = np.mean([loop.chi2 for loop in self.loops]) / self.inflation, len(self.loops)
+        sentence = f"{n} loops close" if n > 1 else "One loop closes"
+        sentence += f", with a {'mean ' if n > 1 else ''}chi2 of {mean:.2g} (6 where all is as stated)."
+        if self.inflation > 1:
+            sentence += f" Errors are taken {np.sqrt(self.inflation):.2g} times as large as pairs state."
+        return [sentence]
 
     @property
     def _of_walls(self) -> list[str]:
@@ -257,7 +274,7 @@ class Model:
         part : int, default=0
             Which of `parts`.
         spacing : float, optional
-            Side of the cells that each hold one point; by default as fine as a scan of 20,000 points.
+            Side of the cells that each hold one point; by default half of what scans are compared with.
 
         Returns
         -------
@@ -265,8 +282,34 @@ class Model:
             x, y, z and, where all its scans have them, red, green, blue, intensity, nx, ny, nz; `inlier.io.write_table`
             writes it.
         """
-        side = self.spacing if spacing is None else check_number(spacing, "spacing", low=0)
+        side = self.spacing / 2 if spacing is None else check_number(spacing, "spacing", low=0)
         return merged(((self.scans[scan].columns(), self.placed[scan]) for scan in self._part(part)), side)
+
+    def plot(self, part: int = 0, ax: Any = None) -> Any:
+        """Draw a part with matplotlib, seen along the direction in which it varies least, a colour for each scan.
+
+        Parameters
+        ----------
+        part : int, default=0
+            Which of `parts`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new one by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots()[1] if ax is None else ax
+        clouds = {scan: self.placed[scan].motion(self.sketches[scan]) for scan in self._part(part)}
+        together = np.vstack(list(clouds.values()))
+        flat = np.linalg.svd(together[::7] - together.mean(axis=0), full_matrices=False)[2][:2].T
+        for scan, points in clouds.items():
+            axes.plot(*(points @ flat).T, ".", markersize=1, label=self.names[scan])
+        axes.set_aspect("equal")
+        axes.legend(markerscale=8, fontsize="small")
+        return axes
 
     def report(self) -> ScansReport:
         """Return a page to look at."""
@@ -279,11 +322,6 @@ class Model:
         if not 0 <= part < len(together):
             raise ParameterError("part", f"must be one of the {len(together)} parts of more than one scan, from 0.")
         return together[part]
-
-    @cached_property
-    def n_edges_of(self) -> Counter[int]:
-        """How many edges each scan has."""
-        return Counter(end for edge in self.edges for end in edge.ends)
 
 
 def _seven(motion: SimilarityTransformation) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ class Prepared:
         first = Prepared(points, origin, sides, size)
         return Prepared(points, origin, sides, size, first.worked_out([first.of_looks]))
 
+    @cached_property
+    def digest(self) -> bytes:
+        """By what it holds: the order in which scans are given decides nothing."""
+        return blake2b(np.ascontiguousarray(self.points), digest_size=12).digest()
+
     @property
     def of_looks(self) -> Key:
         """By what it is compared as a whole."""
@@ -69,16 +75,20 @@ class Prepared:
         return View.of(centred, -self.origin, side) if what == "view" else thin(centred, side)
 
     @cached_property
+    def sketch(self) -> FloatArray:
+        """Points that stand for its surface, in random order."""
+        points: FloatArray = self.parts[self.of_looks][0].points + self.origin
+        return np.random.default_rng(0).permutation(points)
+
+    @property
     def probes(self) -> FloatArray:
-        """Some points that stand for its surface."""
-        points = self.parts[self.of_looks][0].points
-        some = np.random.default_rng(0).permutation(len(points))[:_PROBES]
-        return np.asarray(points[some] + self.origin)
+        """Some of them."""
+        return self.sketch[:_PROBES]
 
     @cached_property
     def tree(self) -> cKDTree:
-        """Of all points that stand for its surface."""
-        return cKDTree(self.parts[self.of_looks][0].points + self.origin)
+        """Of all of them."""
+        return cKDTree(self.sketch)
 
     def share_near(self, points: FloatArray, side: float) -> float:
         """Share of some points that lie on its surface, by coarse cells."""

@@ -41,6 +41,7 @@ def register_scans(
     scans: Any,
     *,
     names: Sequence[str] | None = None,
+    depth: Sequence[float] | None = None,
     cache: str | PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
@@ -54,6 +55,9 @@ def register_scans(
         or the name of a file; or the name of one folder, or a pattern such as ``"scans/*.ply"``. All in one unit.
     names : list of str, optional
         What the scans are called; otherwise as their files are.
+    depth : list of float, optional
+        Where scans are images of depth: fx, fy, cx and cy of the camera in pixels and, if it is not 1000 for whole
+        numbers and 1 for others, how many units make a metre.
     cache : str, optional
         A file that keeps what each pair has answered, so that a run can go on after a stop.
     n_jobs : int, optional
@@ -79,7 +83,7 @@ def register_scans(
     """
     check_count(random_state, "random_state", low=0)
     start = perf_counter()
-    given = scans_of(scans, names)
+    given = scans_of(scans, names, depth)
     if len(given) < 2:
         raise ParameterError("scans", f"must be two or more, but there {'is one' if given else 'are none'}.")
     with single_threaded_blas():
@@ -160,7 +164,7 @@ class _Search:
     def _ask(self, pairs: Sequence[Pair]) -> None:
         """Prepare what the pairs take, and ask them."""
         open_pairs = []
-        for pair in pairs:
+        for pair in map(self._oriented, pairs):
             name = self._answers.name(*self._both(pair), self._seed)
             known = self._answers.get(name, pair)
             if known is not None:
@@ -173,6 +177,11 @@ class _Search:
             self._answers.add(name, edge)
             self.edges.append(edge)
         self.edges.sort(key=lambda edge: edge.ends)
+
+    def _oriented(self, pair: Pair) -> Pair:
+        """Target and source, whatever the order in which the scans were given."""
+        target, source = sorted(pair, key=lambda scan: self._scans[scan].digest)
+        return target, source
 
     def _both(self, pair: Pair) -> tuple[Prepared, Prepared]:
         """Source and target."""
@@ -229,7 +238,9 @@ def _model(given: list[Scan], read: _Read, checked: Checked, search: _Search, st
         edges=[numbered(edge) for edge in checked.kept],
         refused_edges=[numbered(edge) for edge in [*checked.taken_out, *no_motion]],
         refused_scans=read.refused,
-        parts=sorted([*([read.numbers[one] for one in part] for part in parts), *alone], key=lambda one: (-len(one), one)),
+        parts=sorted(
+            [*([read.numbers[one] for one in part] for part in parts), *alone], key=lambda one: (-len(one), one)
+        ),
         placed=poses,
         sizes={number: scan.size for number, scan in zip(read.numbers, read.prepared, strict=True)},
         loops=[replace(loop, scans=tuple(read.numbers[one] for one in loop.scans)) for loop in checked.loops],
@@ -237,6 +248,7 @@ def _model(given: list[Scan], read: _Read, checked: Checked, search: _Search, st
         walls=walls,
         apart=apart,
         spacing=float(np.median([min(scan.sides.values()) for scan in read.prepared])),
+        sketches={number: scan.sketch for number, scan in zip(read.numbers, read.prepared, strict=True)},
         n_searches=len(search.edges),
         seconds=perf_counter() - start,
     )
