@@ -14,7 +14,7 @@ from inlier.rows.backend import to_host
 
 KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR = "kept", "swapped", "moved", "copy", "lost", "not clear"
 SLIPPED = "slipped"  # where one slip explains many rows
-KINDS = KEPT, SWAPPED, MOVED, SLIPPED, COPY, LOST, NOT_CLEAR
+KINDS = KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR  # and slipped, where there are slips
 _SLIPS_TOLD = 5  # in the answer
 _MORE_AT = (0.02, 0.05, 0.1, 0.2)  # rates at which more partners might be named
 
