@@ -1,4 +1,4 @@
-"""Slips in tables, from a fit to the page: rows are put right, gaps are named, nothing is found where nothing slipped."""
+"""Slips in tables, from a fit to the page: rows put right, gaps named, nothing found where nothing slipped."""
 
 from __future__ import annotations
 

@@ -14,11 +14,9 @@ little as can be, lose such ties: somebody nearer is taken. But no two of them w
 gain. So of rows i that are nearer to the partner of some j, and would rather have it, we ask by how much j is nearer to
 that of i, or farther: the same cliff, of *swaps*.
 
-After a motion, all columns are lengths and few pairs may have been chosen, so two questions are asked, of x and of
-both sides: half as wide stretches, in which a smooth density hardly bends, without the second explanation; and the wide
-ones without the half in it. Right pairs of any noise, on any surface or grid, pass both
-(`tests/consensus/test_near_ties.py`). A motion that was fitted to chosen pairs blurs the cliff, and a noise of a third
-of the spacing looks the same. So it is also said where pairs *could* be chosen: u is about a half, and hardly above 1.
+After a motion all columns are lengths and few pairs may have been chosen, so both explanations count whole, and the
+ties of x alone and of both sides are asked about. Right pairs of any noise, on any surface or grid, pass
+(`tests/consensus/test_near_ties.py`).
 """
 
 from __future__ import annotations
@@ -32,13 +30,12 @@ from sklearn.neighbors import NearestNeighbors
 
 from inlier._typing import FloatArray
 
-_STRETCH, _NARROW = 2.0, 1.0  # over the dimension: of log u
+_STRETCH = 2.0  # over the dimension: of log u
 _NEIGHBOURS = 10  # that tell the dimension
 _LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
 _DEALS, _NEARBY = 3, 12  # how often what is between partners is dealt anew, among so many rows
 _ALIKE = 1 / 3  # mean cosine of what is between neighbours and their partners, above which no two would change anyhow
-_LIKE_STRANGERS, _FEW_BEYOND = (0.3, 0.8), 0.2  # median u, and share above 1, of pairs that could be chosen
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
 
@@ -48,7 +45,6 @@ class NearTies(NamedTuple):
     won: float  # own is the nearer
     lost: float
     chance: float  # of so few lost, for pairs that were not chosen
-    could_be: bool = False  # chosen, whatever the chance: own partners are as near as the nearest of strangers would be
 
 
 class _Counts(NamedTuple):
@@ -82,6 +78,8 @@ class _Counts(NamedTuple):
 
 def near_ties(x: FloatArray, own: FloatArray, everyone: FloatArray, power: int = 2) -> NearTies:
     """Count how many near ties own partners win against the nearest other point, and how many they lose."""
+    if len(everyone) <= 2:
+        return NearTies(0, 0, 1.0)
     to_own, others = _log_distances(x, own, everyone, min(_NEIGHBOURS, len(everyone) - 1), power)
     inverse_dimension = float(np.median(np.mean(others[:, -1:] - others[:, :-1], axis=1)))
     counts = _counts(to_own, others[:, 0], _STRETCH * inverse_dimension)
@@ -131,19 +129,12 @@ def _swaps(x: FloatArray, own: FloatArray, power: int, rng: np.random.RandomStat
 
 
 def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatArray, everyone: FloatArray) -> NearTies:
-    """Of pairs that a motion brings together: the least likely ties, of images alone and of both sides."""
-    stretches = np.array([_STRETCH, _NARROW]) / images.shape[1]
+    """Of pairs that a motion brings together: the less likely ties, of images alone and of both sides."""
+    stretch = _STRETCH / images.shape[1]
     of_images, of_own = _log_distances(images, own, everyone, 1), _log_distances(own, images, all_images, 1)
-    here, there = ([_counts(to, others[:, 0], stretch) for stretch in stretches] for to, others in (of_images, of_own))
-    both = [a.and_of(b) for a, b in zip(here, there, strict=True)]
-    found = [
-        ties
-        for wide, narrow in (here, both)
-        for ties in (wide.ties(min(wide.if_smooth, wide.if_dealt)), narrow.ties(narrow.if_smooth))
-    ]
-    u = of_images[0] - of_images[1][:, 0]
-    could_be = bool(_LIKE_STRANGERS[0] < np.exp(np.median(u)) < _LIKE_STRANGERS[1] and np.mean(u > 0) < _FEW_BEYOND)
-    return min(found, key=lambda ties: ties.chance)._replace(could_be=could_be)
+    here, there = (_counts(to, others[:, 0], stretch) for to, others in (of_images, of_own))
+    found = [counts.ties(min(counts.if_smooth, counts.if_dealt)) for counts in (here, here.and_of(there))]
+    return min(found, key=lambda ties: ties.chance)
 
 
 def _log_distances(
@@ -151,11 +142,12 @@ def _log_distances(
 ) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the distances to the own partner, and to the k nearest others."""
     to_own = np.linalg.norm(x - own, ord=power, axis=1)
+    width = float(np.ptp(everyone, axis=0).max())
     if x.shape[1] <= _LOW:
         nearest = cKDTree(everyone).query(x, k=k + 1, p=power)[0]
     else:
         nearest = NearestNeighbors(n_neighbors=k + 1, p=power).fit(everyone).kneighbors(x)[0]
-    is_own = np.abs(nearest - to_own[:, None]) <= _SAME * (1 + to_own[:, None])
+    is_own = np.abs(nearest - to_own[:, None]) <= _SAME * np.maximum(width, to_own[:, None])
     is_own[:, -1] |= ~is_own.any(axis=1)  # where own is farther than those, one too many was asked for
     others = nearest[np.arange(k + 1) != np.argmax(is_own, axis=1)[:, None]].reshape(-1, k)
     return np.log(np.maximum(to_own, 1e-300)), np.log(np.maximum(others, 1e-300))

@@ -13,6 +13,7 @@ from inlier.consensus import Certainty, Consensus
 from inlier.consensus.evidence import NearMisses
 from inlier.consensus.freedoms import Freedom
 from inlier.consensus.near_ties import NearTies, near_ties_of_motion
+from inlier.exceptions import DependenceWarning
 from inlier.rows.gaps import far_points
 from inlier.rows.null_pairs import point_numbers
 from inlier.rows.threads import row_blocks
@@ -23,8 +24,9 @@ _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 6, 200_000  # accepted pairs whose near ties are counted, and points y
 _OF_ONE_SCALE = ("rotation", "orthogonal", "rigid")  # models
 _FEWEST_SCALED, _EXPLAINED = 20, 1 / 3  # pairs, and share of their squared residuals that another scale explains
+_ROUNDING = 1e-9  # difference of a scale from 1 that is none
 NO_TIES = NearTies(0.0, 0.0, 1.0)
-CHOSEN = 0.02  # chance of so few ties lost, from which on nothing is claimed
+CHOSEN, PERHAPS_CHOSEN = 0.001, 0.05  # chance of so few ties lost, from which on nothing is claimed, or it is said
 _LOW = 8  # columns up to which the nearest others are near
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
@@ -203,8 +205,8 @@ def warn_about(found: Consensus, verdict: Verdict, X: Array, Y: Array) -> None:
         scale = _better_scale(motion, X[accepted], Y[accepted])
         if scale is not None:
             warn(
-                f"With a scale of {scale:.4g} the pairs that agree would fit far better. Use model='similarity' if there "
-                f"may be one."
+                f"With a scale of {scale:.4g} the pairs that agree would fit far better. Use model='similarity' if "
+                f"there may be one."
             )
     if found.better_mirrored:
         cure = "model='orthogonal'" if found.model.name == "rotation" else "reflection=True"
@@ -225,7 +227,8 @@ def _better_scale(motion: Transformation, X: Array, Y: Array) -> float | None:
     left, arm = Y - image, image - image.mean(axis=0)
     left = left - left.mean(axis=0)
     along, lengths, rest = (float(np.vdot(a, b)) for a, b in ((left, arm), (arm, arm), (left, left)))
-    return 1 + along / lengths if along**2 > _EXPLAINED * lengths * rest > 0 else None
+    is_more = along**2 > _EXPLAINED * lengths * rest and abs(along) > _ROUNDING * lengths
+    return 1 + along / lengths if is_more else None
 
 
 def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies:
@@ -255,12 +258,14 @@ def chosen(ties: NearTies) -> str:
     )
 
 
-def warn_of_choice() -> None:
-    """Say that nothing tells whether pairs were chosen."""
+def warn_of_choice(ties: NearTies) -> None:
+    """Say that pairs may have been chosen, where their ties are not clear."""
     warn(
-        "The pairs that agree are about as near as the nearest of unrelated points would be, and hardly any is farther "
-        "than another point. If they were chosen because they are near after some motion, they support that motion, "
-        "right or wrong; nothing in them tells."
+        f"The pairs may have been chosen because they are near each other after some motion: of those whose own y and "
+        f"the nearest other are about equally near, {ties.won:.0f} are with the nearer and {ties.lost:.0f} with the "
+        f"farther one (a chance of {ties.chance:.1g} for pairs that were not). If they were, they support that motion, "
+        f"right or wrong.",
+        DependenceWarning,
     )
 
 

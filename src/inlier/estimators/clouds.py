@@ -275,9 +275,9 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self.detection_p_value_ = 1.0 if best is None else float(np.exp(best.log_p_value))
         self.undetermined_ = None if best is None else best.undetermined
         is_doubted = self._rival is not None or self._aside is not None
-        self.success_ = best is not None and self.detection_p_value_ <= _SURE and not is_doubted
+        self.success_ = bool(best is not None and self.detection_p_value_ <= _SURE and not is_doubted)
         if judgement is not None:
-            self.success_ &= judgement.is_strongest and judgement.is_where_claimed
+            self.success_ = bool(self.success_ and judgement.is_strongest and judgement.is_where_claimed)
         self.best_guess_ = None if best is None else self._as_transformation(best.motion)
         self.transformation_ = self.best_guess_ if self.success_ else None
         self.overlap_ = best.overlap if best is not None and self.success_ else (np.nan, np.nan)

@@ -28,6 +28,7 @@ from inlier.estimators._new_pairs import NewPairs, in_kind
 from inlier.estimators._verdict import (
     CHOSEN,
     NO_TIES,
+    PERHAPS_CHOSEN,
     Verdict,
     chosen,
     set_aside,
@@ -67,7 +68,7 @@ class Registration(NewPairs):
         translation and one scale; any linear map and translation.
     alpha : float, default=0.01
         Largest expected share of wrong pairs among those accepted. Where that would leave out most of the pairs that
-        agree, those within ``noise_bound_`` are accepted, and a warning says what the share is instead.
+        agree, those within ``noise_bound_`` are accepted, and ``false_discovery_rate_`` is what the share is instead.
     noise_bound : float, optional
         Largest residual of a real pair, in units of ``y``, if known: it then decides which pairs are accepted.
     reflection : bool, default=False
@@ -230,8 +231,8 @@ class Registration(NewPairs):
             is_chosen = ties.chance <= CHOSEN
             if is_chosen:
                 verdict = Verdict.of_failure(len(X), found, certainty, max(certainty.p_value, ties.chance))
-            elif ties.could_be:
-                warn_of_choice()
+            elif ties.chance <= PERHAPS_CHOSEN:
+                warn_of_choice(ties)
             if not verdict.success_ and self.raise_on_failure:
                 why = chosen(ties) if is_chosen else why_not(found, certainty, len(X), copies)
                 raise NoConsensusError(why, found.evidence)
