@@ -118,3 +118,13 @@ def test_rows_on_a_grid_are_not():
 def test_few_different_rows_are_no_sign_of_a_choice():
     X = np.random.default_rng(0).normal(size=(300, 3))
     assert said(X, (X > 0).astype(float)) is None
+
+
+def test_columns_of_one_value_say_nothing():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, 4))
+    Y = X + 0.5 * rng.normal(size=X.shape)
+    for table, column, value in ((X, 0, 7.1), (Y, 0, 0.0), (Y, 2, 1e9)):
+        table[:, column] = value
+        assert said(X, Y) is None
+    assert said(np.full((300, 2), 3.3), Y) is None
