@@ -29,7 +29,7 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREA
 import numpy as np
 
 from inlier.calibration import cross_fit
-from inlier.calibration.checks import chosen_by_nearness
+from inlier.calibration.checks import chosen_by_nearness, one_column
 from inlier.calibration.models import learner
 from inlier.estimators import _side_information, calibrated
 from other_tables import missing_packages
@@ -76,6 +76,7 @@ LEFT_OUT: dict[str, Callable[[], AbstractContextManager]] = {
     "anchors": partial(without_model, "anchors"),
     "copied columns": lambda: patch.multiple(calibrated, copied_columns=lambda X, Y: (NOTHING, NOTHING)),
     "chosen by nearness": lambda: patch.multiple(chosen_by_nearness, check=lambda verdict, *_: verdict),
+    "one column": lambda: patch.multiple(one_column, check=lambda verdict, *_: verdict),
     "partner sets": lambda: patch.multiple(calibrated, look_for_others=lambda verdict, *_: verdict),
     "several deals": lambda: patch.multiple(cross_fit, how_many_deals=lambda n: 1),
     "more folds": lambda: patch.multiple(cross_fit, _MORE_FOLDS=1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 from inlier import CalibratedMatcher
 from inlier.exceptions import DependenceWarning
@@ -71,3 +72,60 @@ def test_rows_that_hold_no_value_count_as_no_real_pairs():
     assert 0.6 < matcher.inlier_fraction_at_least_ <= matcher.inlier_fraction_ <= 2 / 3
     assert not matcher.inlier_mask_[::3].any()
     assert not matcher.certain_mask_[::3].any()
+
+
+def test_a_table_of_subjects_merged_onto_their_visits_makes_no_pair_real():
+    """Unrelated, but every subject stands there five times, and its visits are alike."""
+    found = 0
+    for seed in range(8):
+        rng = np.random.default_rng([45, seed])
+        subject = rng.permutation(np.repeat(np.arange(40), 5))
+        X = rng.normal(size=(40, 20))[subject] + rng.normal(size=(200, 20))
+        Y = rng.normal(size=(40, 10))[subject]
+        found += CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y).inlier_mask_.any()
+    assert found <= 2  # at a rate of one in twenty, three or more have a chance of 0.6 %
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unrelated_rows_that_were_chosen_as_nearest_are_refused(seed):
+    X, Y = np.random.default_rng([46, seed]).normal(size=(2, 600, 5))
+    there, back = cKDTree(Y).query(X)[1], cKDTree(X).query(Y)[1]
+    rows = np.flatnonzero(back[there] == np.arange(600))
+    with pytest.warns(DependenceWarning, match="chosen because they are near"):
+        matcher = CalibratedMatcher(alpha=0.05, random_state=seed).fit(X[rows], Y[there[rows]])
+    assert not matcher.inlier_mask_.any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_siblings_that_were_mixed_up_have_rivals_and_are_not_certain(seed):
+    rng = np.random.default_rng([47, seed])
+    family = np.repeat(np.arange(100), 3)
+    X = 0.8**0.5 * rng.normal(size=(100, 30))[family] + 0.2**0.5 * rng.normal(size=(300, 30))
+    Y = X @ np.linalg.qr(rng.normal(size=(30, 30)))[0] + rng.normal(size=(300, 30))
+    partner = np.arange(300).reshape(100, 3)
+    partner[:20] = np.roll(partner[:20], 1, axis=1)
+    matcher = CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y[partner.ravel()])
+    assert not matcher.certain_mask_[:60].any()
+    assert (matcher.n_rivals_[:60] > 0).mean() > 0.9
+
+
+@quiet
+def test_of_few_rows_hardly_more_are_wrong_than_promised():
+    """Twenty rows, four of them in a ring: of all that is accepted in 8 draws, as many as of one table."""
+    wrong = accepted = 0
+    for seed in range(8):
+        rng = np.random.default_rng([48, seed])
+        X = rng.normal(size=(20, 3))
+        Y = X @ np.linalg.qr(rng.normal(size=(3, 3)))[0] + 0.2 * rng.normal(size=(20, 3))
+        Y[:4] = np.roll(Y[:4], 1, axis=0)
+        mask = CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y).inlier_mask_
+        wrong, accepted = wrong + mask[:4].sum(), accepted + mask.sum()
+    assert accepted > 50
+    assert wrong <= 0.1 * accepted
+
+
+def test_independent_answers_on_a_scale_of_five_need_no_warning(recwarn):
+    for seed in range(5):
+        X, Y = np.random.default_rng([49, seed]).integers(1, 6, size=(2, 300, 6))
+        CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y)
+    assert not recwarn.list

@@ -31,6 +31,7 @@ _PER_COLUMN = 10  # pairs, from which the directions in which they agree do not 
 _ROUNDS, _KEPT = 5, 0.8
 _SWAPS = 400  # pairs, between which changes are looked for
 _BEYOND = 3.0  # standard deviations of a correlation by chance
+_ROUNDING = 1e-9
 _LIKELY = 0.5  # q-value up to which a pair is
 CHOSEN = "chosen because they are near"
 WARNING = (
@@ -87,7 +88,11 @@ def _as_chosen(x: FloatArray, y: FloatArray, rows: Array) -> Iterator[_Seen]:
 def _where_they_agree(x: FloatArray, y: FloatArray, rows: Array) -> list[_Seen]:
     """The same in directions in which pairs agree: the most correlated one; all such; leading principal components."""
     n = rows.size
-    if n < _PER_COLUMN * (x.shape[1] + y.shape[1]):
+    are_alike, varying = x.shape[1] == y.shape[1], [_varies(x[rows]), _varies(y[rows])]
+    if are_alike:
+        both = np.concatenate([x, y])[:, varying[0] | varying[1]]
+    x, y = x[:, varying[0]], y[:, varying[1]]
+    if n < _PER_COLUMN * (x.shape[1] + y.shape[1]) or min(x.shape[1], y.shape[1]) == 0:
         return []
     chance = _BEYOND / n**0.5  # of a correlation
     of_x, of_y, shared = _agreeing(x[rows], y[rows])
@@ -98,8 +103,7 @@ def _where_they_agree(x: FloatArray, y: FloatArray, rows: Array) -> list[_Seen]:
         near = rows[np.argsort(gap)[: int(_KEPT * n)]]
         of_x, of_y, _ = _agreeing(x[near], y[near])
     found.insert(0, (of_x(x[rows])[:, :1], of_y(y)[:, :1], 2))
-    both = np.concatenate([x, y]) if x.shape[1] == y.shape[1] else np.empty((0, 0))
-    for unit in (1.0, np.maximum(both.std(axis=0), 1e-300)) if both.size else ():
+    for unit in (1.0, both.std(axis=0)) if are_alike else ():
         scaled = _centred(both / unit)
         a, b = np.split(scaled @ np.linalg.svd(scaled, full_matrices=False)[2].T, 2)
         spread = np.maximum(a[rows].std(axis=0) * b[rows].std(axis=0), 1e-300)
@@ -119,6 +123,12 @@ def _agreeing(x: FloatArray, y: FloatArray) -> tuple[_Map, _Map, FloatArray]:
         lambda rows: (rows - y.mean(axis=0)) @ white_y @ right.T,
         shared,
     )
+
+
+def _varies(table: FloatArray) -> Mask:
+    """Columns that hold more than one value, up to rounding."""
+    varies: Mask = np.ptp(table, axis=0) > _ROUNDING * np.abs(table).max(axis=0)
+    return varies
 
 
 def _centred(table: FloatArray) -> FloatArray:
