@@ -88,7 +88,6 @@ class Names:
         several = np.full((rows.size, N_CANDIDATES), -1)
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
-
     def likely(self, n: int) -> Mask:
         """Which of n rows have a likely partner among the candidates, or are one: these repeat nobody."""
         found, likely = np.zeros(n, dtype=bool), self.chances[:, 0] > _LIKELY
