@@ -88,10 +88,10 @@ class Names:
         several = np.full((rows.size, N_CANDIDATES), -1)
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
-    def likely(self, n: int) -> Mask:
-        """Which of n rows have a likely partner among the candidates, or are one: these repeat nobody."""
-        found, likely = np.zeros(n, dtype=bool), self.chances[:, 0] > _LIKELY
-        found[self.rows[likely]] = found[self.candidates[likely, 0]] = True
+    def belongs_to_another(self, n: int) -> Mask:
+        """Of which of n rows the y is likely the partner of another row: it repeats nobody's."""
+        found = np.zeros(n, dtype=bool)
+        found[self.candidates[self.chances[:, 0] > _LIKELY, 0]] = True
         return found
 
 
