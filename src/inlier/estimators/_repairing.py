@@ -90,7 +90,8 @@ def repair_pairs(
         tables, labels = rows_and_labels(learned, stacked, rest, looked_at)
         odds = _odds(learned, stacked, looked_at, tables, labels, 1 - q[looked_at], rng)
         names = find_names(odds, labels, tried, has, np.clip(1 - q[looked_at], 0.0, 1.0), rng)
-        copy_of = nearly_equal(tables, np.flatnonzero(tried & has[0] & has[1] & ~names.likely(looked_at.size)), ~tried)
+        may_repeat = tried & has[0] & has[1] & ~names.belongs_to_another(looked_at.size)
+        copy_of = nearly_equal(tables, np.flatnonzero(may_repeat), ~tried)
     return _outcome(q, alpha, stacked, looked_at, names, copy_of, gaps)
 
 

@@ -12,10 +12,10 @@ belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of e
 *What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
 tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
 tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
-too; and the judges have not seen the accepted ones, which would fit others too badly then. With p0(t) of them at t or
-above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m candidates looks as
-good as that; over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are
-strangers of different rows, so the way back is drawn anew.
+too. An accepted pair is scored by judges that have not seen it: what was learned from fits others too badly. With p0(t)
+of them at t or above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m
+candidates looks as good as that; over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways
+of an exchange are strangers of different rows, so the way back is drawn anew.
 
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
@@ -88,10 +88,10 @@ class Names:
         several = np.full((rows.size, N_CANDIDATES), -1)
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
-    def likely(self, n: int) -> Mask:
-        """Which of n rows have a likely partner among the candidates, or are one: these repeat nobody."""
-        found, likely = np.zeros(n, dtype=bool), self.chances[:, 0] > _LIKELY
-        found[self.rows[likely]] = found[self.candidates[likely, 0]] = True
+    def belongs_to_another(self, n: int) -> Mask:
+        """Of which of n rows the y is likely the partner of another row: it repeats nobody's."""
+        found = np.zeros(n, dtype=bool)
+        found[self.candidates[self.chances[:, 0] > _LIKELY, 0]] = True
         return found
 
 
@@ -288,8 +288,9 @@ class _Edges:
         likelihood = np.exp(np.minimum(self.evidence, 50.0)) / m
         total = np.bincount(place, likelihood, minlength=self.rows.size)
         here = 0.5
-        for _ in range(_ROUNDS):
-            here = float(np.clip(np.mean(here * total / (1 - here + here * total)), 1e-6, 1 - 1e-6))
+        for _ in range(_ROUNDS):  # as if one more had its partner here, and one more had not
+            found = float(np.sum(here * total / (1 - here + here * total)))
+            here = (found + 1) / (self.rows.size + 2)
         chance = here * likelihood / (1 - here + here * total)[place]
         rank = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
         told = (rank < N_CANDIDATES) & (chance >= _WORTH_TELLING)

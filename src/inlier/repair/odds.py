@@ -50,6 +50,7 @@ class Odds:
     others_of_x: FloatArray  # log(n + sum over k != i of exp(b s_ik))
     others_of_y: FloatArray
     kept: FloatArray | None = None  # all scores, where they are few
+    is_known: bool = False  # whether these are of the fit, which had more judges than there are here
 
     @staticmethod
     def of(
@@ -71,7 +72,7 @@ class Odds:
         nothing = np.zeros(n)
         found = Odds(fit, x, y, labels, strata, rivals, 1.0, nothing, nothing, nothing)
         if known is not None:
-            return replace(found, unit=known[0], kept=known[1])._added_up()
+            return replace(found, unit=known[0], kept=known[1], is_known=True)._added_up()
         found = replace(found, kept=scores_of_any(fit, x, y) if n * n <= _KEPT else None)
         return replace(found, unit=found._best_unit(weights, rng))._added_up()
 
@@ -145,7 +146,7 @@ class Odds:
 
     def pair_scores_without_j(self, i: Array, j: Array) -> FloatArray:
         """The same by judges that have not seen pair j, where those without pair i may have."""
-        if self.fit.ridges is not None:
+        if self.is_known or self.fit.ridges is not None:
             return self.pair_scores(i, j)
         return self._possible(self.unit * pair_scores(self.fit, self.x, self.y, i, j, without=j), i, j)
 
