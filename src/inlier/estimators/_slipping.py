@@ -31,6 +31,7 @@ _ALL_SHIFTS = 5_000  # rows up to which all amounts are tried, and reversals
 _MOST = 1_000  # rows that a shift of more amounts to at most
 _MOST_ROWS = 200_000
 _ROUNDS = 3  # of undoing and learning again, at most
+_FEW_LAGS = np.arange(-3, 4)  # of rows, where few lines are missing or too many in several places
 _SETTLED = 0.005  # share of rows that learning again moves, below which it has settled
 
 
@@ -103,11 +104,13 @@ class _Search:
             fitted = tables.refitted(pairing)
         return InStep(found, tables, pairing, fitted)
 
-    def look(self, crossed: Crossed | None, at: float) -> Found | None:
-        """Slips by some judge."""
+    def look(self, crossed: Crossed | None, at: float, most: int | None = None) -> Found | None:
+        """Slips by some judge; where shifts amount to so much at the most, there is less to pay for."""
         if crossed is None:
             return None
         tables, lanes = self.tables, self.lanes
+        if most is not None and most < lanes.most:
+            lanes = Lanes(lanes.n_x, lanes.n_y, most)
         if tables.sequences:
             found = find_in_sequences(crossed, lanes, tables.sequences, tables.rng, at)
         else:
@@ -118,16 +121,20 @@ class _Search:
         """Slips by what these pairs teach."""
         return self.look(self.tables.judged_soon(Pairing.of(partner, self.lanes.n_y)), at)
 
-    def starts(self) -> Iterator[Crossed | None]:
-        """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy."""
+    def starts(self) -> Iterator[tuple[Crossed | None, int | None]]:
+        """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy.
+
+        With the lags from which they have learned, beyond which nothing is looked for at first.
+        """
         tables, lanes = self.tables, self.lanes
-        yield tables.judged_by(tables.matcher, tables.as_given)
-        yield tables.judged_soon(tables.as_given)
+        yield tables.judged_by(tables.matcher, tables.as_given), None
+        yield tables.judged_soon(tables.as_given), None
         for lane in agreeing_lanes(tables.X, tables.Y, lanes):
-            yield tables.judged_soon(Pairing.of(lanes.columns(lane, np.arange(lanes.n_x)), lanes.n_y))
+            yield tables.judged_soon(Pairing.of(lanes.columns(lane, np.arange(lanes.n_x)), lanes.n_y)), None
         lags = tables.agreeing_lags()
-        if lags.size > 1:
-            yield tables.judged_over(lags)
+        for some in (lags, _FEW_LAGS):
+            if some.size > 1:
+                yield tables.judged_over(some), int(np.abs(some).max())
 
     def unseen(self) -> int:
         """Shift of the whole table up to which it could not be told from none."""
@@ -141,8 +148,8 @@ class _Search:
 
     def found(self) -> Found | None:
         """Slips by the first judge who finds some, after learning from what it finds until nothing moves."""
-        for crossed in self.starts():
-            proposed = self.look(crossed, 1.0)
+        for crossed, most in self.starts():
+            proposed = self.look(crossed, 1.0, most)
             for _ in range(_ROUNDS if proposed is not None else 0):
                 assert proposed is not None
                 again = self.soon(proposed.partner)
