@@ -24,12 +24,15 @@ from inlier.repair.slips.evidence import Crossed, Evidence
 from inlier.repair.slips.find import SLIPS_AT, Found, find_in_sequences, find_slips
 from inlier.repair.slips.lanes import Lanes
 from inlier.repair.slips.plates import plate_maps, read_wells, wells_of
+from inlier.repair.slips.slip import SORTED, SORTED_X, Slip
+from inlier.repair.slips.sorting import p_of_block, sorted_blocks
 from inlier.repair.slips.whole import agreeing_lanes
 from inlier.rows.backend import to_host
 
 _ALL_SHIFTS = 5_000  # rows up to which all amounts are tried, and reversals
 _MOST = 1_000  # rows that a shift of more amounts to at most
 _MOST_ROWS = 200_000
+_BLOCKS = 20  # in order, that are looked at
 _ROUNDS = 3  # of undoing and learning again, at most
 _FEW_LAGS = np.arange(-3, 4)  # of rows, where few lines are missing or too many in several places
 _SETTLED = 0.005  # share of rows that learning again moves, below which it has settled
@@ -52,25 +55,25 @@ def put_in_step(
     plates: Plates | None,
     order: Array | None,
     random_state: Any,
-) -> tuple[InStep | None, int]:
-    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then.
+) -> tuple[InStep | None, dict[str, Any]]:
+    """Look for slips, undo them, and learn again; None where there are none that can be undone, and what is said then.
 
     In the order of X, and of y where that is another.
     """
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
-        return None, 0
+        return None, {}
     if rest is not None and rest_groups is None and max(map(len, rest)) > _ALL_SHIFTS:
-        return None, 0
-    rng, unseen = check_random_state(random_state), 0
+        return None, {}
+    rng, said = check_random_state(random_state), {}
     orders = [None] if order is None or (np.diff(order) > 0).all() else [None, order]
     for of_pairs in orders:
         search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
         found = search.found()
         if found is not None:
-            return search.undone(found), 0
-        unseen = unseen or search.unseen()
-    return None, unseen
+            return search.undone(found), {}
+        said = said or {"slips": search.sorted_alone(), "unseen_shift": search.unseen()}
+    return None, said
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +163,19 @@ class _Search:
             if found is not None:
                 return found
         return None
+
+    def sorted_alone(self) -> tuple[Slip, ...]:
+        """A block that was sorted alone, by what the rest has taught."""
+        tables = self.tables
+        blocks = sorted_blocks(tables.X, tables.Y)[:_BLOCKS] if not tables.sequences else []
+        crossed = tables.judged_by(tables.matcher, tables.as_given) if blocks else None
+        for block in blocks if crossed is not None else ():
+            p = p_of_block(crossed, block, tables.rng) * len(blocks)
+            if p <= self.at:
+                seam, n = (block.start, block.start), block.stop - block.start
+                kind = SORTED_X if block.is_of_x else SORTED
+                return (Slip(kind, block.start, block.stop, block.column, 0, p, n, seam, self.lanes.n_x),)
+        return ()
 
 
 def _moved(before: Found, after: Found) -> bool:
