@@ -65,7 +65,8 @@ def put_in_step(
         return None, {}
     if rest is not None and rest_groups is None and max(map(len, rest)) > _ALL_SHIFTS:
         return None, {}
-    rng, said = check_random_state(random_state), {}
+    rng = check_random_state(random_state)
+    said: dict[str, Any] = {}
     orders = [None] if order is None or (np.diff(order) > 0).all() else [None, order]
     for of_pairs in orders:
         search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
@@ -169,7 +170,9 @@ class _Search:
         tables = self.tables
         blocks = sorted_blocks(tables.X, tables.Y)[:_BLOCKS] if not tables.sequences else []
         crossed = tables.judged_by(tables.matcher, tables.as_given) if blocks else None
-        for block in blocks if crossed is not None else ():
+        if crossed is None:
+            return ()
+        for block in blocks:
             p = p_of_block(crossed, block, tables.rng) * len(blocks)
             if p <= self.at:
                 seam, n = (block.start, block.start), block.stop - block.start
@@ -233,7 +236,7 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
     given_x, given_y = (np.append(np.argsort(place), -1) for place in tables.places)
     beside = np.full(y.size, -1)
     beside[y[:n]] = x[:n]
-    place_x, place_y = tables.places
+    (place_x, place_y), n_pairs = tables.places, int((home >= 0).sum())
     back = np.argsort(x)[place_x]
     return replace(
         inner,
@@ -246,7 +249,7 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
         own_rank=inner.own_rank[back],
         copy_of=given_x[of_x[inner.copy_of][back]],
         gaps=inner.gaps[back],
-        n_unpaired=tuple(int(side.size - (home >= 0).sum()) for side in (x, y)),
+        n_unpaired=(x.size - n_pairs, y.size - n_pairs),
         slips=found.slips if tables.is_in_order else tuple(slip.among(given_x[:-1]) for slip in found.slips),
         beside=given_x[beside[place_y]],
         places=None if tables.is_in_order else (place_x, tables.beside_x(place_y)),
