@@ -141,3 +141,17 @@ def test_the_page_and_the_json_tell_of_slips():
     report = matcher.report(repair=matcher.repair())
     assert "One slip explains it" in report.html()
     assert '"kind": "shifted"' in report.json()
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_block_that_was_sorted_alone_is_named_and_one_that_was_sorted_in_both_is_none(both):
+    X, Y = tables(300, noise=0.3)
+    order = np.arange(300)
+    order[80:180] = 80 + np.argsort(Y[80:180, 2])
+    found = repaired(X[order] if both else X, Y[order])
+    assert [(slip.kind, slip.start, slip.stop, slip.amount) for slip in found.slips] == (
+        [] if both else [("sorted", 80, 180, 2)]
+    )
+    if not both:
+        assert "sorted on its own, by its column 2" in found.answer
+        assert np.mean(found.partner == np.argsort(order)) > 0.8

@@ -101,8 +101,10 @@ def with_nobody_for(repair: Repair, stacked: Stacked) -> Repair:
     fill: dict[str, Any] = {
         "kind": LOST, "partner": -1, "q_values": 1.0, "chance_wrong": np.nan, "own_rank": 0, "copy_of": -1, "gaps": 0
     }  # fmt: skip
-    columns = {name: np.append(getattr(repair, name), np.full(n, value)) for name, value in fill.items()}
-    several = {
+    columns: dict[str, Any] = {
+        name: np.append(getattr(repair, name), np.full(n, value)) for name, value in fill.items()
+    }
+    several: dict[str, Any] = {
         name: np.concatenate([getattr(repair, name), np.full((n, N_CANDIDATES), value)])
         for name, value in (("candidates", -1), ("chances", 0.0))
     }

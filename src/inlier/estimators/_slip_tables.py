@@ -105,9 +105,11 @@ class Tables:
         if rest is not None:
             X, Y = (np.concatenate([table, some]) for table, some in zip((X, Y), rest, strict=True))
         of_pairs = None if compared is None else compared.groups
-        groups, strata = of_pairs, None if compared is None else compared.strata
+        groups: Any = of_pairs
+        strata = None if compared is None else compared.strata
         stretches = [] if of_pairs is None else _stretches(of_pairs)
         if of_pairs is not None and rest_groups is not None:
+            of_y: Any
             groups, of_y = (np.append(of_pairs, some) for some in rest_groups)
         else:
             of_y, stretches = groups, [] if rest is not None else stretches

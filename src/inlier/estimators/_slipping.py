@@ -24,13 +24,17 @@ from inlier.repair.slips.evidence import Crossed, Evidence
 from inlier.repair.slips.find import SLIPS_AT, Found, find_in_sequences, find_slips
 from inlier.repair.slips.lanes import Lanes
 from inlier.repair.slips.plates import plate_maps, read_wells, wells_of
+from inlier.repair.slips.slip import SORTED, SORTED_X, Slip
+from inlier.repair.slips.sorting import p_of_block, sorted_blocks
 from inlier.repair.slips.whole import agreeing_lanes
 from inlier.rows.backend import to_host
 
 _ALL_SHIFTS = 5_000  # rows up to which all amounts are tried, and reversals
 _MOST = 1_000  # rows that a shift of more amounts to at most
 _MOST_ROWS = 200_000
+_BLOCKS = 20  # in order, that are looked at
 _ROUNDS = 3  # of undoing and learning again, at most
+_FEW_LAGS = np.arange(-3, 4)  # of rows, where few lines are missing or too many in several places
 _SETTLED = 0.005  # share of rows that learning again moves, below which it has settled
 
 
@@ -51,26 +55,27 @@ def put_in_step(
     plates: Plates | None,
     order: Array | None,
     random_state: Any,
-) -> tuple[InStep | None, int]:
-    """Look for slips, undo them, and learn again; None where there are none, and what shift could not be seen then.
+) -> tuple[InStep | None, dict[str, Any]]:
+    """Look for slips, undo them, and learn again; None where there are none that can be undone, and what is said then.
 
     In the order of X, and of y where that is another.
     """
     learned = matcher._learned
     if learned.pairs is None or learned.pairs.n_pairs > _MOST_ROWS or learned.compared is None:
-        return None, 0
+        return None, {}
     if rest is not None and rest_groups is None and max(map(len, rest)) > _ALL_SHIFTS:
-        return None, 0
-    rng, unseen = check_random_state(random_state), 0
+        return None, {}
+    rng = check_random_state(random_state)
+    said: dict[str, Any] = {}
     orders = [None] if order is None or (np.diff(order) > 0).all() else [None, order]
     for of_pairs in orders:
         search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
         found = search.found()
         undone = None if found is None else search.undone(found)
         if undone is not None and _n_accepted(undone.matcher) >= _n_accepted(matcher):  # what is put right is seen
-            return undone, 0
-        unseen = unseen or search.unseen()
-    return None, unseen
+            return undone, {}
+        said = said or {"slips": search.sorted_alone(), "unseen_shift": search.unseen()}
+    return None, said
 
 
 def _n_accepted(matcher: Any) -> int:
@@ -108,11 +113,13 @@ class _Search:
             fitted = tables.refitted(pairing)
         return InStep(found, tables, pairing, fitted)
 
-    def look(self, crossed: Crossed | None, at: float) -> Found | None:
-        """Slips by some judge."""
+    def look(self, crossed: Crossed | None, at: float, most: int | None = None) -> Found | None:
+        """Slips by some judge; where shifts amount to so much at the most, there is less to pay for."""
         if crossed is None:
             return None
         tables, lanes = self.tables, self.lanes
+        if most is not None and most < lanes.most:
+            lanes = Lanes(lanes.n_x, lanes.n_y, most)
         if tables.sequences:
             found = find_in_sequences(crossed, lanes, tables.sequences, tables.rng, at)
         else:
@@ -123,16 +130,20 @@ class _Search:
         """Slips by what these pairs teach."""
         return self.look(self.tables.judged_soon(Pairing.of(partner, self.lanes.n_y)), at)
 
-    def starts(self) -> Iterator[Crossed | None]:
-        """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy."""
+    def starts(self) -> Iterator[tuple[Crossed | None, int | None]]:
+        """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy.
+
+        With the lags from which they have learned, beyond which nothing is looked for at first.
+        """
         tables, lanes = self.tables, self.lanes
-        yield tables.judged_by(tables.matcher, tables.as_given)
-        yield tables.judged_soon(tables.as_given)
+        yield tables.judged_by(tables.matcher, tables.as_given), None
+        yield tables.judged_soon(tables.as_given), None
         for lane in agreeing_lanes(tables.X, tables.Y, lanes):
-            yield tables.judged_soon(Pairing.of(lanes.columns(lane, np.arange(lanes.n_x)), lanes.n_y))
+            yield tables.judged_soon(Pairing.of(lanes.columns(lane, np.arange(lanes.n_x)), lanes.n_y)), None
         lags = tables.agreeing_lags()
-        if lags.size > 1:
-            yield tables.judged_over(lags)
+        for some in (lags, _FEW_LAGS):
+            if some.size > 1:
+                yield tables.judged_over(some), int(np.abs(some).max())
 
     def unseen(self) -> int:
         """Shift of the whole table up to which it could not be told from none."""
@@ -146,8 +157,8 @@ class _Search:
 
     def found(self) -> Found | None:
         """Slips by the first judge who finds some, after learning from what it finds until nothing moves."""
-        for crossed in self.starts():
-            proposed = self.look(crossed, 1.0)
+        for crossed, most in self.starts():
+            proposed = self.look(crossed, 1.0, most)
             for _ in range(_ROUNDS if proposed is not None else 0):
                 assert proposed is not None
                 again = self.soon(proposed.partner)
@@ -158,6 +169,21 @@ class _Search:
             if found is not None:
                 return found
         return None
+
+    def sorted_alone(self) -> tuple[Slip, ...]:
+        """A block that was sorted alone, by what the rest has taught."""
+        tables = self.tables
+        blocks = sorted_blocks(tables.X, tables.Y)[:_BLOCKS] if not tables.sequences else []
+        crossed = tables.judged_by(tables.matcher, tables.as_given) if blocks else None
+        if crossed is None:
+            return ()
+        for block in blocks:
+            p = p_of_block(crossed, block, tables.rng) * len(blocks)
+            if p <= self.at:
+                seam, n = (block.start, block.start), block.stop - block.start
+                kind = SORTED_X if block.is_of_x else SORTED
+                return (Slip(kind, block.start, block.stop, block.column, 0, p, n, seam, self.lanes.n_x),)
+        return ()
 
 
 def _moved(before: Found, after: Found) -> bool:
@@ -215,7 +241,7 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
     given_x, given_y = (np.append(np.argsort(place), -1) for place in tables.places)
     beside = np.full(y.size, -1)
     beside[y[:n]] = x[:n]
-    place_x, place_y = tables.places
+    (place_x, place_y), n_pairs = tables.places, int((home >= 0).sum())
     back = np.argsort(x)[place_x]
     return replace(
         inner,
@@ -228,7 +254,7 @@ def repair_in_step(step: InStep, alpha: float, random_state: Any) -> Repair:
         own_rank=inner.own_rank[back],
         copy_of=given_x[of_x[inner.copy_of][back]],
         gaps=inner.gaps[back],
-        n_unpaired=tuple(int(side.size - (home >= 0).sum()) for side in (x, y)),
+        n_unpaired=(x.size - n_pairs, y.size - n_pairs),
         slips=found.slips if tables.is_in_order else tuple(slip.among(given_x[:-1]) for slip in found.slips),
         beside=given_x[beside[place_y]],
         places=None if tables.is_in_order else (place_x, tables.beside_x(place_y)),

@@ -454,10 +454,10 @@ class CalibratedMatcher(LearnedMap):
         if order is not None and order.shape != (q.size,):
             raise ParameterError("order", f"must be one place in y for each of the {q.size:,} pairs.")
         order = None if order is None else order[kept]
-        in_step, unseen = put_in_step(self, rest, rest_groups, plates, order, self.random_state)
+        in_step, said = put_in_step(self, rest, rest_groups, plates, order, self.random_state)
         if in_step is None:
             found = repair_pairs(learned, q[kept], self.detection_p_value_, rest, alpha, self.random_state)
-            found = replace(found, unseen_shift=unseen)
+            found = replace(found, **said)
         else:
             found = repair_in_step(in_step, alpha, self.random_state)
         if learned.numbers is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray, Mask
-from inlier.repair.slips.slip import Slip
+from inlier.repair.slips.slip import SORTED, SORTED_X, Slip
 from inlier.rows.backend import to_host
 
 KEPT, SWAPPED, MOVED, COPY, LOST, NOT_CLEAR = "kept", "swapped", "moved", "copy", "lost", "not clear"
@@ -216,6 +216,8 @@ class Repair:
             told = f"{self._about_groups} {told}"
         elif self.places is not None:
             told = f"In the order in which y stood: {told}"
+        if all(slip.kind in (SORTED, SORTED_X) for slip in self.slips):
+            return f"{told} Who belongs to whom there was looked for row by row. "
         return f"{told} Put right, {n_right:,} of {n:,} pairs are real. "
 
     @property

@@ -143,13 +143,12 @@ class Evidence:
             if run.stop < lanes.size:
                 lanes[here.max(initial=run.start - 1) + 1 : run.stop] = HOME
         if self.lanes.plates is not None:
-            self._of_whole_plates(lanes)
+            self._of_whole_plates(lanes, self.lanes.plates)
         starts = np.append(0, np.flatnonzero(np.diff(lanes)) + 1)
         stops = np.append(starts[1:], lanes.size)
         return [Run(int(start), int(stop), int(lanes[start])) for start, stop in zip(starts, stops, strict=True)]
 
-    def _of_whole_plates(self, lanes: Array) -> None:
-        plates = self.lanes.plates
+    def _of_whole_plates(self, lanes: Array, plates: Array) -> None:
         for plate in np.unique(plates):
             rows = np.flatnonzero(plates == plate)
             found, counts = np.unique(lanes[rows], return_counts=True)

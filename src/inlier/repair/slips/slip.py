@@ -9,6 +9,7 @@ from inlier._typing import Array
 from inlier.repair.slips.lanes import REVERSED, SHIFTED
 
 EXCHANGED = "exchanged"
+SORTED, SORTED_X = "sorted", "X sorted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +20,14 @@ class Slip:
     ----------
     kind : str
         ``shifted``: y stands too high or too low. ``exchanged``: with another block. ``reversed``: from last to first.
+        ``sorted``, ``X sorted``: a block of one table, alone.
         Or what was done to a plate, in words: ``turned round by 180 degrees``, ``mirrored from left to right``, and so
         on.
     start, stop : int
         From which row of X on, and before which row; of labelled tables rows are counted, too.
     amount : int
-        Of shifted and exchanged rows: how many rows further down in y the partner stands, further up below 0.
+        Of shifted and exchanged rows: how many rows further down in y the partner stands, further up below 0. Of
+        sorted ones the number of the column.
     changed_by : int
         The same, since the rows before: how many lines were put in (above 0), or lost, at the start.
     p_value : float
@@ -81,6 +84,8 @@ class Slip:
             return "y stands in reverse order"
         if self.kind == EXCHANGED:
             return f"y is exchanged with rows {name(self.start + self.amount)} to {name(self.stop - 1 + self.amount)}"
+        if self.kind in (SORTED, SORTED_X):
+            return f"{'y' if self.kind == SORTED else 'X'} was sorted on its own, by its column {self.amount}"
         if self.kind != SHIFTED:
             return f"y is {self.kind}"
         how = "high" if self.amount < 0 else "low"
