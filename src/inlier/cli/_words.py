@@ -25,7 +25,10 @@ def in_numbers(first: Table, second: Table, pairing: Pairing, job: Job) -> tuple
     named = [
         zip(table.columns or (), values.T, strict=False) for table, values in ((first, pairing.X), (second, pairing.Y))
     ]
-    job.notes.extend(compared_label(name, share, f"say --stratum {name}") for name, share in like_strata(*named))
+    job.notes.extend(
+        compared_label(name, share, f"say --stratum {name}, and it is not compared")
+        for name, share in like_strata(*named)
+    )
     if not first.words and not second.words:
         return first, second, pairing
     of_pairs = [
