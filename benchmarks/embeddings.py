@@ -4,7 +4,7 @@
     python benchmarks/embeddings.py judge --rows 1000000     # in batches of 10,000: the same bits
 
 `files` runs `inlier match` on npy and on parquet (lists, zstd, row groups of 100,000), reading in stretches
-(INLIER_STREAM_FROM=0), and prints the ratio of the shortest times and the most memory that each took, at a quarter of
+(INLIER_STREAM_FROM=0), and prints the ratio of the shortest times and the most memory that each took, at half of
 the rows and at all of them.
 """
 
@@ -73,7 +73,7 @@ def run(folder, kind):
 
 def files(rows, runs):
     """Both kinds of file in turn, at two sizes."""
-    for n in (rows // 4, rows):
+    for n in (rows // 2, rows):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             write_tables(folder, n, np.random.default_rng(0))
