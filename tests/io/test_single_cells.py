@@ -218,3 +218,34 @@ def test_objects_and_files_of_the_libraries_themselves(tmp_path):
     panel = data["prot"][data["rna"].obs_names]
     fitted = CalibratedMatcher(alpha=0.05, random_state=0).fit(data["rna"].obsm["X_pca"], panel)
     np.testing.assert_array_equal(fitted.inlier_mask_, result.inlier_mask)
+
+
+# ---- with the real libraries, where they are (pip install 'inlier[scverse]')
+
+
+@pytest.mark.filterwarnings("ignore")  # those of the libraries are theirs
+@pytest.mark.parametrize("sparse", [None, "csr_matrix", "csc_matrix"])
+@pytest.mark.parametrize("backed", [None, "r"])
+def test_objects_of_the_real_libraries_in_memory_and_in_files(sparse, backed):
+    anndata, mudata = (pytest.importorskip(name, reason=f"pip install {name}") for name in ("anndata", "mudata"))
+    import scipy.sparse
+
+    counts = COUNTS.astype(np.float32)
+    obs = [pd.DataFrame(index=IDS), pd.DataFrame({"batch": ["p", "q"] * 30}, index=IDS[::-1])]
+    rna = anndata.AnnData(counts if sparse is None else getattr(scipy.sparse, sparse)(counts), obs=obs[0])
+    rna.obsm["X_pca"] = FACTORS
+    prot = anndata.AnnData(PROTEINS[::-1].copy(), obs=obs[1])
+    mudata.MuData({"rna": rna, "prot": prot}).write("cells.h5mu")
+    mdata = mudata.read_h5mu("cells.h5mu", backed=backed)
+    by_counts = scverse.check(mdata, "rna", "prot", alpha=0.1)
+    by_factors = scverse.check(mdata, "rna", "prot", x_rep="X_pca", alpha=0.1, key_added="factors")
+    assert by_counts.n_pairs == by_factors.n_pairs == 60
+    assert by_factors.n_inliers > 30
+    assert mdata.obs["factors"].sum() == by_factors.n_inliers
+    assert mdata.uns["factors"]["x_rep"] == "X_pca"
+    outcome = run("cells.h5mu:rna:X_pca", "cells.h5mu:prot", "--json")
+    assert outcome.exit_code == 0, outcome.output
+    shutil.copy("cells.h5mu", "cells.h5")
+    assert "cells.h5 holds MuData. Rename it to end in .h5mu" in run("cells.h5:rna", "cells.h5:prot").stderr
+    with pytest.raises(ParameterError, match=r"MuData of rna, prot. Give one of these, as in mdata\['rna'\]"):
+        CalibratedMatcher().fit(mdata, prot)

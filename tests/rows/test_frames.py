@@ -139,6 +139,14 @@ def test_lists_of_tensors():
     )
 
 
+def test_tensors_of_few_bits_and_with_gradients():
+    torch = pytest.importorskip("torch", reason="pip install torch; its CPU build is enough")
+    x, y = torch.tensor(DATA.X), torch.tensor(DATA.Y)
+    for a, b in ((x.bfloat16(), y.bfloat16()), (x.half(), y.half()), (x.clone().requires_grad_(), y)):
+        mask = CalibratedMatcher(random_state=0).fit(a, b).inlier_mask_
+        assert (mask.numpy() == DATA.inlier_mask).mean() > 0.97
+
+
 def test_no_library_is_imported_for_it():
     code = "import sys, numpy, inlier; inlier.RowSumMatcher().fit(numpy.eye(4), numpy.eye(4)); "
     code += "print([name for name in ('polars', 'datasets', 'torch') if name in sys.modules])"

@@ -62,6 +62,9 @@ def test_each_column_is_used_in_its_own_way(kind):
     assert uses["ref"].n == 0
     assert uses["city"].n == 4
     assert auc(matcher.scores_, WRONG) > 0.97
+
+
+def test_numbers_alone_say_less():
     assert auc(fit(X[["rooms"]]).scores_, WRONG) < 0.9
 
 

@@ -25,14 +25,17 @@ def in_numbers(first: Table, second: Table, pairing: Pairing, job: Job) -> tuple
     named = [
         zip(table.columns or (), values.T, strict=False) for table, values in ((first, pairing.X), (second, pairing.Y))
     ]
-    job.notes.extend(compared_label(name, share, f"say --stratum {name}") for name, share in like_strata(*named))
+    job.notes.extend(
+        compared_label(name, share, f"say --stratum {name}, and it is not compared")
+        for name, share in like_strata(*named)
+    )
     if not first.words and not second.words:
         return first, second, pairing
     of_pairs = [
         [(name, texts[rows]) for name, texts in table.words.items()]
         for table, rows in ((first, pairing.rows), (second, pairing.rows_of_y))
     ]
-    same = equal_columns(*of_pairs, IN_BOTH)
+    same = equal_columns(of_pairs[0], of_pairs[1], IN_BOTH)
     job.notes.extend(in_both(name, share, f"say --stratum {name}") for name, (_, share) in same.items())
     first = _coded(first, "X", list(same), job)
     second = _coded(second, "y", [name for name, _ in same.values()], job)

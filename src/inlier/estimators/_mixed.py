@@ -73,11 +73,11 @@ def like_strata(columns_x: Iterable[tuple[Any, Any]], columns_y: Iterable[tuple[
     return found
 
 
-def compared_label(label: str, share: float, how: str = "give it as strata") -> str:
+def compared_label(label: str, share: float, how: str = "give it as strata and leave the column out") -> str:
     """What to say of a column that is compared and tells where a row comes from."""
     return (
         f"Column {label!r} is on both sides, equal in {share:.0%} of the pairs, and compared like any other number. If "
-        f"wrong partners come from rows with the same {label!r}, {how}, and it is not compared."
+        f"wrong partners come from rows with the same {label!r}, {how}."
     )
 
 

@@ -411,7 +411,8 @@ def _join(X: Table, Y: Table, keys_x: Array, keys_y: Array) -> Pairing:
     if shared.size == 0:
         raise UnusableFileError(
             f"{X.source} and {Y.source} share no id that occurs once in each: the first has {_some(keys_x.tolist())}, "
-            f"the second {_some(keys_y.tolist())}. Check that --key names the same kind of id in both."
+            f"the second {_some(keys_y.tolist())}. Check that --key names the same kind of id in both, "
+            f"or name the pairs in a table, with --pairs."
         )
     # two sheets of one file have the same name
     first, second = (X.source, Y.source) if X.source != Y.source else ("the first table", "the second")

@@ -23,6 +23,8 @@ def as_plain(data: Any, name: str) -> Any:
     if type(data) is np.ndarray and data.dtype.kind in "biuf":
         return data
     _check_holds_rows(data, name)
+    if str(getattr(data, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
+        return data.float()
     data = _arrow_of_dataset(data)
     if all(hasattr(data, part) for part in ("obs_names", "var_names", "X")):
         data = _matrix_of_cells(data, name)

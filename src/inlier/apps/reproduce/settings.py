@@ -22,7 +22,7 @@ _RANGES = {"noise": (0.0, np.inf), "fraction": (0.0, 1.0), "threshold": (0.0, 1.
 _MOST_VALUES = 1000
 
 
-class Values(click.ParamType):
+class Values(click.ParamType):  # type: ignore[type-arg]
     """Numbers between commas, or FROM:TO:STEP with both ends."""
 
     name = "values"
