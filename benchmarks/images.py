@@ -1,6 +1,6 @@
 """What changed between two photos: verdicts, regions, average precision per pixel, and time over decoding.
 
-python benchmarks/images.py [--quick] [--photos FOLDER]
+python benchmarks/images.py [--only PART] [--count N] [--photos FOLDER]
 
 Pairs with a change should get regions, pairs without one none. Constants were chosen on the development half of the
 photos, with even seeds; the figures that count are those of the half held aside, with odd seeds (see photo_pairs.py).
@@ -251,7 +251,7 @@ def _of_photos_aside(title: str, pairs: Callable[..., Iterable[PhotoPair]], coun
 def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer made pairs")
+    parser.add_argument("--count", type=int, default=50, help="made pairs of the first kind; of others a quarter")
     parser.add_argument(
         "--only", choices=("real", "made", "boards", "hard", "held", "satellites", "time"), help="one part of it"
     )
@@ -265,7 +265,7 @@ def main() -> None:
 
         vary(arguments.vary, arguments.factors, arguments.size)
         return
-    count = 6 if arguments.quick else 50
+    count = arguments.count
     warnings.simplefilter("ignore")
     columns = ("recall", "precis.", "av.prec.", "mask IoU")
     print(f"{'':34}{'found':>11}" + "".join(f"{name:>9}" for name in columns) + f"{'unchanged':>12}")

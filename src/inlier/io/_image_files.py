@@ -240,8 +240,9 @@ def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
     if image.format == "PNG" and image.tile and image.tile[0][3] in ("RGB;16B", "RGBA;16B", "LA;16B"):
         deep = _sixteen_bits(image, path)
         return deep, deep.shape[2] == 3
-    if image.tile and image.tile[0][0] == "ppm" and image.tile[0][3][1] > 255:
-        return _deep_ppm(image, path), True
+    codec, _, start, kind = image.tile[0] if image.tile else ("", None, 0, None)
+    if codec == "ppm" and isinstance(kind, tuple) and kind[1] > 255:
+        return _deep_ppm(image, path, start), True
     upright = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
         return np.asarray(upright), True
@@ -253,10 +254,10 @@ def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
     return (clear[..., [0, 3]] if is_grey else clear), False
 
 
-def _deep_ppm(image: ImageFile.ImageFile, path: Path) -> Array:
+def _deep_ppm(image: ImageFile.ImageFile, path: Path, start: int) -> Array:
     """Numbers of a ppm or pgm as stored, in 16 bits, of which Pillow keeps 8, or which it scales to 65535."""
     shape = (image.height, image.width, 3 if image.mode == "RGB" else 1)
-    numbers: Array = np.fromfile(path, ">u2", prod(shape), offset=image.tile[0][2])
+    numbers: Array = np.fromfile(path, ">u2", prod(shape), offset=start)
     return numbers.astype(np.uint16).reshape(shape)
 
 
