@@ -252,7 +252,7 @@ class Model:
 
     def to_open3d(self) -> Any:
         """The pose graph as ``open3d.pipelines.registration.PoseGraph``, a node for each placed scan, in order."""
-        import open3d
+        import open3d  # type: ignore[import-not-found, unused-ignore]
 
         registration = open3d.pipelines.registration
         graph, number = registration.PoseGraph(), {scan: k for k, scan in enumerate(sorted(self.placed))}
