@@ -47,6 +47,7 @@ def is_many(given: Sequence[str], context: click.Context) -> bool:
 
 def register_many(context: click.Context, given: Sequence[str]) -> None:
     """Register them, and write what is asked for."""
+    from inlier.io import split_source
     from inlier.scans.register import register_scans
     from inlier.scans.scan import files_of
 
@@ -57,10 +58,10 @@ def register_many(context: click.Context, given: Sequence[str]) -> None:
     )
     files = files_of(given, has_depth=asked["depth"] is not None)
     written = _outputs(output, merged, report)
-    check_outputs(written, map(Path, files), force=asked["force"])
+    check_outputs(written, (split_source(one)[0] for one in files), force=asked["force"])
     if len(files) < 2:
         raise BadInput(f"{files[0]} is the only scan, and there is nothing to register it with. Give two or more.")
-    missing = [one for one in files if not Path(one).exists()]
+    missing = [one for one in files if not split_source(one)[0].exists()]
     if missing:
         raise BadInput(f"{missing[0]} is not there. Check its name.")
     with stages(quiet=quiet) as stage, warnings.catch_warnings(record=True) as caught:

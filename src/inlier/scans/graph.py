@@ -104,6 +104,7 @@ def _loop(scans: tuple[int, ...], between: dict[tuple[int, int], Edge], centres:
         list[FloatArray](),
         list[FloatArray](),
     )  # the last step comes first, since points go through it first
+    turn: FloatArray
     for to, come in reversed(steps):
         edge = between[to, come]
         motion, errors = edge.motion, edge.errors
