@@ -99,13 +99,9 @@ def _loop(scans: tuple[int, ...], between: dict[tuple[int, int], Edge], centres:
     steps = list(zip(scans, scans[1:] + scans[:1], strict=True))
     start: FloatArray = centres[scans[0]]
     point = start
-    jumps, turns, slips = (
-        list[FloatArray](),
-        list[FloatArray](),
-        list[FloatArray](),
-    )  # the last step comes first, since points go through it first
+    jumps, turns, slips = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     turn: FloatArray
-    for to, come in reversed(steps):
+    for to, come in reversed(steps):  # points go through the last one first
         edge = between[to, come]
         motion, errors = edge.motion, edge.errors
         assert motion is not None
