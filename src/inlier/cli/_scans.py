@@ -48,6 +48,7 @@ def is_many(given: Sequence[str], context: click.Context) -> bool:
 def register_many(context: click.Context, given: Sequence[str]) -> None:
     """Register them, and write what is asked for."""
     from inlier.io import split_source
+    from inlier.scans.pairs import is_cache
     from inlier.scans.register import register_scans
     from inlier.scans.scan import files_of
 
@@ -58,7 +59,8 @@ def register_many(context: click.Context, given: Sequence[str]) -> None:
     )
     files = files_of(given, has_depth=asked["depth"] is not None)
     written = _outputs(output, merged, report)
-    check_outputs(written, (split_source(one)[0] for one in files), force=asked["force"])
+    kept = [] if asked["cache"] is None else [Output("--cache", "Answers", asked["cache"], is_cache)]
+    check_outputs([*written, *kept], (split_source(one)[0] for one in files), force=asked["force"])
     if len(files) < 2:
         raise BadInput(f"{files[0]} is the only scan, and there is nothing to register it with. Give two or more.")
     missing = [one for one in files if not split_source(one)[0].exists()]
