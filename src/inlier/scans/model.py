@@ -144,7 +144,8 @@ class Model:
         others = [size for k, size in self.sizes.items() if k != scan]
         said = another_unit((self.sizes[scan], float(np.median(others))))
         if said is not None:
-            return said.replace("The source has", "it has").replace("the target one", "the others")
+            said = said.replace("The source has", "it has").replace("the target one", "the others one")
+            return said.split(": multiply")[0].split(" If only")[0].removesuffix(".") + "."
         asked = [edge for edge in self.refused_edges if scan in edge.ends]
         if not asked:
             return "no other scan is like it."
