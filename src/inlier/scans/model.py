@@ -145,7 +145,8 @@ class Model:
         said = another_unit((self.sizes[scan], float(np.median(others))))
         if said is not None:
             said = said.replace("The source has", "it has").replace("the target one", "the others one")
-            return said.split(": multiply")[0].split(" If only")[0].removesuffix(".") + "."
+            said = said.split(": multiply")[0].split(" If only")[0]
+            return said if said.endswith("?") else f"{said}."
         asked = [edge for edge in self.refused_edges if scan in edge.ends]
         if not asked:
             return "no other scan is like it."
