@@ -34,7 +34,7 @@ from inlier.scans.prepared import Prepared, alikeness  # noqa: E402
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "clouds"
 DEGREES, OF_EXTENT = 5.0, 0.05  # what is right
-PLACES = {"frame": "kitchen", "cloud": "kitchen", "threed": "kitchen", "dragon": "dragon", "s": "facade"}
+PLACES = {"frame": "kitchen", "cloud_bin": "kitchen", "threed": "kitchen", "dragon": "dragon"}
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def known_scans(data: Path, rng: np.random.Generator) -> list[Known]:
         back = np.eye(4)
         back[:3, :3], back[:3, 3] = turn.T, middle - turn.T @ middle
         points = (clouds[name] - middle) @ turn.T + middle
-        place = next((PLACES[start] for start in PLACES if name.startswith(start) and chain[name] != name), chain[name])
-        place = "kitchen" if name.startswith("frame") else "dragon" if name.startswith("dragon") else place
+        place = next((PLACES[start] for start in PLACES if name.startswith(start)), chain[name])
+        place = "facade" if name.endswith(".pcd") else place
         found.append(Known(name, points, place, chain[name], pose[name] @ back))
     return found
 

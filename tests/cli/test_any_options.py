@@ -127,6 +127,10 @@ REGISTER = {
     "--weights": ("a0", "flat.npy", "x.npy", "no", ""),
     "--transform": OUTPUTS,
     "--moved": OUTPUTS,
+    "--merged": OUTPUTS,
+    "--cache": (*OUTPUTS, "x.csv"),
+    "--depth": ("150,150,80,60", "0,0,0,0", "x", ""),
+    "--jobs": ("1", "0"),
 }
 DIFF = {
     "--method": ("calibrated", "row-sum", "eigenvector", "no"),

@@ -141,6 +141,8 @@ def test_scans_that_cannot_be_used_at_all(folder):
         inlier.register_scans([points])
     with pytest.raises(ParameterError, match="has 5 points"):
         inlier.register_scans([points, points[:5]])
+    with pytest.raises(ParameterError, match="holds something else"):
+        inlier.register_scans([points, points + 1], cache=path / "scan_0.ply")
     with pytest.raises(ParameterError, match="must be a list of scans"):
         inlier.register_scans(3)
     with pytest.raises(ParameterError, match="one for each"):

@@ -45,38 +45,33 @@ def is_many(given: Sequence[str], context: click.Context) -> bool:
     )
 
 
-def register_many(
-    context: click.Context,
-    given: Sequence[str],
-    *,
-    output: Path | None,
-    merged: Path | None,
-    depth: str | None,
-    report: Path | None,
-    cache: Path | None,
-    jobs: int,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
-    seed: int,
-) -> None:
+def register_many(context: click.Context, given: Sequence[str]) -> None:
     """Register them, and write what is asked for."""
+    from inlier.io import split_source
+    from inlier.scans.pairs import is_cache
     from inlier.scans.register import register_scans
     from inlier.scans.scan import files_of
 
     _refuse_other_options(context)
-    files = files_of(given, has_depth=depth is not None)
+    asked = context.params
+    output, merged, report, quiet, as_json = (
+        asked[name] for name in ("output", "merged", "report", "quiet", "as_json")
+    )
+    files = files_of(given, has_depth=asked["depth"] is not None)
     written = _outputs(output, merged, report)
-    check_outputs(written, map(Path, files), force=force)
+    kept = [] if asked["cache"] is None else [Output("--cache", "Answers", asked["cache"], is_cache)]
+    check_outputs([*written, *kept], (split_source(one)[0] for one in files), force=asked["force"])
     if len(files) < 2:
         raise BadInput(f"{files[0]} is the only scan, and there is nothing to register it with. Give two or more.")
-    missing = [one for one in files if not Path(one).exists()]
+    missing = [one for one in files if not split_source(one)[0].exists()]
     if missing:
         raise BadInput(f"{missing[0]} is not there. Check its name.")
     with stages(quiet=quiet) as stage, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         stage(f"registering {len(files)} scans")
-        model = register_scans(files, depth=_camera(depth), cache=cache, n_jobs=jobs, random_state=seed)
+        model = register_scans(
+            files, depth=_camera(asked["depth"]), cache=asked["cache"], n_jobs=asked["jobs"], random_state=asked["seed"]
+        )
         found = bool(model.placed)
         if found and output is not None:
             _write_poses(model, output)

@@ -177,10 +177,8 @@ def register(
       inlier register scans --merged model.ply -o poses.json
     """
     if is_many(scans, context):
-        outputs = {"output": output, "merged": merged, "report": report, "cache": cache}
         with answering():
-            says = {"force": force, "as_json": as_json, "quiet": quiet}
-            return register_many(context, scans, jobs=jobs, depth=depth, seed=settings["seed"], **outputs, **says)
+            return register_many(context, scans)
     if len(scans) < 2:
         raise click.UsageError("Missing argument 'TARGET'.", context)
     source, target = scans

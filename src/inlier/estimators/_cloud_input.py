@@ -62,7 +62,7 @@ def points_of(data: Any, name: str) -> Any:
         )
     if not hasattr(data, "columns") and not isinstance(data, np.ndarray):  # a frame may have a column of that name
         data = next((getattr(data, part) for part in ("points", "vertices") if hasattr(data, part)), data)
-        positions = getattr(data, "point", ())  # of tensors, by name
+        positions: Any = getattr(data, "point", ())  # of tensors, by name
         if "positions" in positions:
             data = np.asarray(positions["positions"].numpy())
     fields = getattr(getattr(data, "dtype", None), "names", None)

@@ -64,7 +64,8 @@ def loops_of(edges: Sequence[Edge], centres: FloatArray) -> list[Loop]:
         between[edge.ends] = between[edge.ends[::-1]] = edge
     n = len(centres)
     near = [{b for a, b in between if a == scan} for scan in range(n)]
-    found = {frozenset(three): three for a, b in between for c in near[a] & near[b] for three in [(a, b, c)] if a < b}
+    found: dict[frozenset[int], tuple[int, ...]] = {}
+    found |= {frozenset(three): three for a, b in between for c in near[a] & near[b] for three in [(a, b, c)] if a < b}
     for edge in edges:
         if not near[edge.target] & near[edge.source]:
             way = _way(_without(edge, edges), n, edge.target, edge.source)
@@ -96,9 +97,11 @@ def _way(edges: Sequence[Edge], n: int, first: int, last: int) -> tuple[int, ...
 def _loop(scans: tuple[int, ...], between: dict[tuple[int, int], Edge], centres: FloatArray) -> Loop:
     """Go around: scans[0] <- scans[1] <- ... <- scans[0]."""
     steps = list(zip(scans, scans[1:] + scans[:1], strict=True))
-    start = point = centres[scans[0]]
-    jumps, turns, slips = [], [], list[FloatArray]()  # the last step comes first, since points go through it first
-    for to, come in reversed(steps):
+    start: FloatArray = centres[scans[0]]
+    point = start
+    jumps, turns, slips = list[FloatArray](), list[FloatArray](), list[FloatArray]()
+    turn: FloatArray
+    for to, come in reversed(steps):  # points go through the last one first
         edge = between[to, come]
         motion, errors = edge.motion, edge.errors
         assert motion is not None
@@ -110,7 +113,7 @@ def _loop(scans: tuple[int, ...], between: dict[tuple[int, int], Edge], centres:
             back = motion.inverse
             arm, turn, sign = point - motion(errors.centre[None])[0], back.rotation, -1.0
             after, rotation = back(point[None])[0], back.rotation
-        change = np.zeros((6, 6))
+        change: FloatArray = np.zeros((6, 6))
         change[:3, :3] = change[3:, 3:] = sign * turn
         change[3:, :3] = -sign * turn @ cross(arm)
         slips = [_carried(rotation) @ one for one in slips] + [change]
@@ -126,7 +129,8 @@ def _loop(scans: tuple[int, ...], between: dict[tuple[int, int], Edge], centres:
 
 def _carried(rotation: FloatArray) -> FloatArray:
     """What a step makes of a turn about the point that goes around, and of a shift of it."""
-    return np.kron(np.eye(2), rotation)
+    both: FloatArray = np.kron(np.eye(2), rotation)
+    return both
 
 
 def cross(v: FloatArray) -> FloatArray:
@@ -271,8 +275,8 @@ def _chained(part: Sequence[int], edges: Sequence[Edge], centres: FloatArray) ->
         assert motion is not None
         known, new = edge.ends if edge.target in poses else edge.ends[::-1]
         to_known = motion if known == edge.target else motion.inverse
-        found = poses[known].motion @ to_known
-        poses[new] = Pose(found.rotation, found(centres[new][None])[0], centres[new], np.zeros((6, 6)))
+        place = poses[known].motion(to_known(centres[new][None]))[0]
+        poses[new] = Pose(poses[known].rotation @ to_known.rotation, place, centres[new], np.zeros((6, 6)))
     return poses
 
 

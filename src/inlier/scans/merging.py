@@ -52,7 +52,9 @@ def thin_columns(columns: Columns, side: float) -> dict[str, FloatArray]:
         normals *= np.where((normals * np.repeat(normals[:, starts], counts, axis=1)).sum(axis=0) < 0, -1.0, 1.0)
         sums = np.add.reduceat(normals, starts, axis=1)
         sums *= counts / np.maximum(np.linalg.norm(sums, axis=0), 1e-30)
-    means = {name: np.add.reduceat(column, starts) / counts for name, column in sorted_ones.items()}
+    means: dict[str, FloatArray] = {
+        name: np.add.reduceat(column, starts) / counts for name, column in sorted_ones.items()
+    }
     if set(columns).issuperset(NORMALS):
         means |= dict(zip(NORMALS, sums / counts, strict=True))
     return means

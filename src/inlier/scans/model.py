@@ -144,7 +144,9 @@ class Model:
         others = [size for k, size in self.sizes.items() if k != scan]
         said = another_unit((self.sizes[scan], float(np.median(others))))
         if said is not None:
-            return said.replace("The source has", "it has").replace("the target one", "the others")
+            said = said.replace("The source has", "it has").replace("the target one", "the others one")
+            said = said.split(": multiply")[0].split(" If only")[0]
+            return said if said.endswith("?") else f"{said}."
         asked = [edge for edge in self.refused_edges if scan in edge.ends]
         if not asked:
             return "no other scan is like it."
@@ -252,7 +254,7 @@ class Model:
 
     def to_open3d(self) -> Any:
         """The pose graph as ``open3d.pipelines.registration.PoseGraph``, a node for each placed scan, in order."""
-        import open3d
+        import open3d  # type: ignore[import-not-found, unused-ignore]
 
         registration = open3d.pipelines.registration
         graph, number = registration.PoseGraph(), {scan: k for k, scan in enumerate(sorted(self.placed))}

@@ -17,9 +17,11 @@ from inlier.clouds.octaves import Clock, Finding, search_on
 from inlier.consensus import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.clouds import CloudRegistration
+from inlier.exceptions import ParameterError
 from inlier.scans.prepared import Prepared, PreparedPair
 from inlier.transforms import SimilarityTransformation
 
+_HEAD = b'{"pair":'  # of a line
 _FEW_DEGREES = 6.0  # of freedom, of an error that nothing tells: a cell
 
 
@@ -123,6 +125,8 @@ class Answers:
     def __init__(self, path: Path | None) -> None:
         self._path, self._known = path, dict[str, dict[str, Any]]()
         if path is not None and path.exists():
+            if not path.is_file() or not is_cache(path):
+                raise ParameterError("cache", f"names {path}, which holds something else. Choose another name.")
             self._known = dict(_lines_of(path))
 
     @staticmethod
@@ -144,8 +148,15 @@ class Answers:
         return self
 
 
+def is_cache(path: Path) -> bool:
+    """Whether a file holds answers of pairs, or nothing."""
+    with path.open("rb") as stream:
+        head = stream.read(len(_HEAD))
+    return head in (b"", _HEAD)
+
+
 def _lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             content = json.loads(line)
         except ValueError:

@@ -41,7 +41,7 @@ class Scan:
         return read_cloud(self._of_file() if self.is_file else self._in_memory(), self.name)
 
     def _in_memory(self) -> Any:
-        shape = getattr(self.given, "shape", ())
+        shape: tuple[int, ...] = getattr(self.given, "shape", ())
         is_image = (len(shape) == 2 and shape[1] > 3) or (len(shape) == 3 and shape[2] == 1)
         return seen_at(np.asarray(self.given), self.depth) if is_image and self.depth is not None else self.given
 
