@@ -111,11 +111,11 @@ def test_every_file_of_results_can_be_made_again_by_what_the_index_says():
     from check_results import COSTS, entries
 
     folder = TOOLS.parent / "benchmarks" / "results"
-    named = {file for entry in entries().values() if entry["run"] for file in entry["files"]}
+    named = {file for entry in entries().values() if entry.get("run") for file in entry["files"]}
     there = {path.name for path in folder.iterdir()} - {"index.toml", COSTS}
     assert there - named == set()
     code = [path for entry in entries().values() for path in entry["code"]]
-    scripts = [f"benchmarks/{command.split()[0]}" for entry in entries().values() for command in entry["run"]]
+    scripts = [f"benchmarks/{command.split()[0]}" for entry in entries().values() for command in entry.get("run", ())]
     assert [path for path in code + scripts if not (TOOLS.parent / path).exists()] == []
 
 

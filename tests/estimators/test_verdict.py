@@ -54,7 +54,10 @@ def test_a_failure_accepts_nothing_and_keeps_what_was_seen():
     assert np.isnan(found.noise_bound_)
     assert (found.false_discovery_rate_, found.inlier_fraction_, found.inlier_fraction_error_) == (0, 0, 0)
     assert (found.null_scores_.size, found.n_re_pairings_) == (0, 0)
-    assert (Verdict.of_failure(5, SimpleNamespace(), Certainty(-1.0, 1.0)).n_places_, Certainty(-1.0, 1.0).clump_length) == (1.0, 0.0)
+    assert (
+        Verdict.of_failure(5, SimpleNamespace(), Certainty(-1.0, 1.0)).n_places_,
+        Certainty(-1.0, 1.0).clump_length,
+    ) == (1.0, 0.0)
 
 
 class Misses:

@@ -78,7 +78,7 @@ class PartnerSets:
     --------
     >>> from inlier import CalibratedMatcher
     >>> from inlier.datasets import make_gaussian_pairs
-    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=0.8, noise=0.1, rng=0)
+    >>> data = make_gaussian_pairs(n=500, d=20, inlier_fraction=1, noise=0.1, rng=0)
     >>> sets = CalibratedMatcher(random_state=0).fit(data.X, data.Y).partner_sets(data.X, data.Y)
     >>> sets.of(0), sets.sizes[:3], bool(sets.contains(0, 0))
     (array([0]), array([1, 1, 1]), True)
