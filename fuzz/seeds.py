@@ -94,6 +94,16 @@ def _scans(folder: Path) -> None:
     corners = ["".join(f"vertex {x} {y} {z}\n" for x, y, z in corner) for corner in TABLE[:36].reshape(12, 3, 3)]
     facets = "".join(f"facet normal 0 0 0\nouter loop\n{corner}endloop\nendfacet\n" for corner in corners)
     (folder / "words.stl").write_text(f"solid a\n{facets}endsolid a\n")
+    _e57(folder / "plain.e57")
+
+
+def _e57(path: Path) -> None:
+    import pye57
+
+    x, y, z = TABLE[:, :3].T
+    file = pye57.E57(str(path), mode="w")
+    file.write_scan_raw({"cartesianX": x, "cartesianY": y, "cartesianZ": z})
+    file.close()
 
 
 def _pictures(folder: Path) -> None:

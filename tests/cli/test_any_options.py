@@ -116,9 +116,13 @@ MATCH = {
     "--new": OUTPUTS,
     "--clean": OUTPUTS,
     "--map": OUTPUTS,
+    "--plate": ("8x12", "1x1", "0x3", "x", ""),
+    "--max-wrong": NUMBERS,
+    "--json-pairs": (),
 }
 REGISTER = {
     **COMMON,
+    "--json-pairs": (),
     "--paired": (),
     "--clouds": (),
     "--reflection": (),

@@ -381,7 +381,7 @@ class TestOddValues:
     @pytest.mark.parametrize(
         ("words", "becomes"),
         [
-            (("register",), "If they are codes or mistakes"),
+            (("register", "--paired"), "If they are codes or mistakes"),
             (("match", "--method", "row-sum"), "They are compared like any other number"),
         ],
     )

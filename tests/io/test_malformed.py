@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pye57
 import pytest
 
 from inlier.io import FORMATS, UnusableFileError, read_image, read_table, write_table
@@ -56,6 +57,10 @@ def write_whole(path):
         triangles = np.zeros(200, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
         triangles["corners"] = POINTS[:, None] + POINTS[None, :3]
         path.write_bytes(bytes(80) + struct.pack("<I", 200) + triangles.tobytes())
+    elif path.suffix == ".e57":
+        file = pye57.E57(str(path), mode="w")
+        file.write_scan_raw(dict(zip(("cartesianX", "cartesianY", "cartesianZ"), POINTS.T, strict=True)))
+        file.close()
     else:
         begin, head = {".pts": ("", "200\n"), ".obj": ("v ", "")}[path.suffix]
         path.write_text(head + "".join(f"{begin}{x} {y} {z}\n" for x, y, z in POINTS))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from typing import Any
 
 import click
-import numpy as np
 
 # what an experiment may call it; the first is a list of values
 _NAMES = {
@@ -18,7 +18,7 @@ _NAMES = {
     "threshold": ("thresholds",),
 }
 _WHOLE = ("n", "sizes", "splits")
-_RANGES = {"noise": (0.0, np.inf), "fraction": (0.0, 1.0), "threshold": (0.0, 1.0)}
+_RANGES = {"noise": (0.0, inf), "fraction": (0.0, 1.0), "threshold": (0.0, 1.0)}
 _MOST_VALUES = 1000
 
 
@@ -40,7 +40,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]
                 values = [float(part) for part in value.split(",")]
         except (ValueError, ZeroDivisionError, OverflowError):
             values = []
-        if not values or not np.isfinite(values).all() or len(values) >= _MOST_VALUES:
+        if not values or not all(map(isfinite, values)) or len(values) >= _MOST_VALUES:
             self.fail(f"{value!r} is no list of numbers, such as 0,50,100 or 0:50:5 (from, to, step).", param, ctx)
         return tuple(values)
 
@@ -76,7 +76,7 @@ def changed(
         name = place_of(option, settings, takes)
         if name is None:
             continue
-        low, high = _RANGES.get(option, (1.0, np.inf))
+        low, high = _RANGES.get(option, (1.0, inf))
         numbers: list[Any] = [int(value) if option in _WHOLE else value for value in given]
         if any(not low <= value <= high for value in given) or (option in _WHOLE and numbers != list(given)):
             kind = "whole numbers from 1 on" if option in _WHOLE else f"numbers from {low:g} to {high:g}"
