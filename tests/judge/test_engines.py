@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ def test_what_the_page_says_runs(case, heading, block, monkeypatch):
         pytest.skip("Spark needs Java")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HF_HOME", str(folder))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of the workers, which import the package
     names = {"judge": judge}
     exec(block, names)
     found = names.get("result", names.get("judged"))
