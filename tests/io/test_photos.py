@@ -57,6 +57,13 @@ def test_tiffs_of_other_numbers(tmp_path, dtype, byte_order, compression):
     assert np.array_equal(read_photo(tmp_path / "x.tif"), pixels)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_a_tiff_in_which_white_is_zero(tmp_path, dtype):
+    pixels = numbers((40, 50), dtype)
+    tifffile.imwrite(tmp_path / "x.tif", np.iinfo(dtype).max - pixels, photometric="miniswhite")
+    assert np.array_equal(read_photo(tmp_path / "x.tif"), pixels)
+
+
 @pytest.mark.parametrize("top", [1023, 65535])
 @pytest.mark.parametrize(("magic", "shape"), [(b"P5", (40, 50)), (b"P6", (40, 50, 3))])
 def test_deep_ppm(tmp_path, top, magic, shape):

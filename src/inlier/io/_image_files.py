@@ -28,7 +28,8 @@ _CURE = "make it smaller"
 _KINDS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP", "PPM", "TGA")  # of Pillow's, those that start no programs
 _DEFLATE = (8, 32946)  # tiff's numbers for it
 _PLANES_APART, _PALETTE = 2, 3  # and for these
-_SAMPLES, _BITS, _EXTRA, _FORMAT = 277, 258, 338, 339  # and for tags
+_WHITE_IS_ZERO = 0
+_SAMPLES, _BITS, _EXTRA, _FORMAT, _PHOTOMETRIC = 277, 258, 338, 339, 262  # and for tags
 _GREY_MODES = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _HEIC = (b"ftyphei", b"ftyphev", b"ftypmif1", b"ftypavif")
@@ -233,7 +234,8 @@ def _is_beyond_pillow(image: ImageFile.ImageFile) -> bool:
         return False
     bits, is_unsigned = max(tags.get(_BITS, (1,))), tags.get(_FORMAT, (1,))[0] == 1
     most_planes = 4 if bits <= 8 else 1 if bits <= 16 else 0
-    return not is_unsigned or tags.get(_SAMPLES, 1) > most_planes or 0 in tags.get(_EXTRA, ())
+    is_negative = bits > 8 and tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+    return is_negative or not is_unsigned or tags.get(_SAMPLES, 1) > most_planes or 0 in tags.get(_EXTRA, ())
 
 
 def _by_pillow(image: ImageFile.ImageFile, path: Path) -> tuple[Array, bool]:
@@ -265,7 +267,9 @@ def _by_tifffile(path: Path) -> tuple[Array, int]:
     """The first page, and how many of its planes are opacity; of more than three planes the first three."""
     pixels = Tiff().pixels(path)
     with load("tifffile", "tiff").TiffFile(path) as file:
-        extra = file.pages[0].tags.get(_EXTRA)
+        extra, photometric = file.pages[0].tags.get(_EXTRA), int(file.pages[0].photometric)
+    if photometric == _WHITE_IS_ZERO and pixels.dtype.kind == "u":
+        pixels = np.iinfo(pixels.dtype).max - pixels
     kinds = () if extra is None else np.atleast_1d(extra.value)
     n_opacity = int(any(int(kind) in (1, 2) for kind in kinds[-1:]))
     colours = pixels[..., : pixels.shape[2] - n_opacity]
