@@ -53,7 +53,7 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     some = slice(0, _SWAPS)  # of whom no two would change either
 
     def ties(kinds: list[Any], of_swaps: bool = False) -> list[NearTies]:
-        known = [kind for kind in kinds if kind is not None]
+        known = [kind for kind in kinds if kind is not None and len(np.unique(kind[1], axis=0)) >= _FEWEST]
         if of_swaps:
             return [near_swaps(of_x[some], of_y[rows[some]], power, rng) for of_x, of_y, power in known]
         return [near_ties(of_x, of_y[rows], np.unique(of_y, axis=0), power) for of_x, of_y, power in known]
