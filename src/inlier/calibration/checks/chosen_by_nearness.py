@@ -11,7 +11,6 @@ columns say together, in leading components, or one number, such as a propensity
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
@@ -48,18 +47,20 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     if rows.size < _FEWEST or len(np.unique(Y, axis=0)) < _FEWEST:
         return None
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
-    turned, *as_they_are = _as_chosen(x, y, rows) if x.shape[1] == y.shape[1] else [None]
-    one_number, *agreeing = _where_they_agree(x, y, rows) or [None]
+    turned_first = list(_as_chosen(x, y, rows)) if x.shape[1] == y.shape[1] else []
+    one_number_first = _where_they_agree(x, y, rows)
     some = slice(0, _SWAPS)  # of whom no two would change either
 
-    def ties(kinds: list[Any], of_swaps: bool = False) -> list[NearTies]:
-        known = [kind for kind in kinds if kind is not None]
+    def ties(kinds: list[_Seen], of_swaps: bool = False) -> list[NearTies]:
+        differ = [(of_x, of_y, power, np.unique(of_y, axis=0)) for of_x, of_y, power in kinds]
+        known = [kind for kind in differ if len(kind[3]) >= _FEWEST]
         if of_swaps:
-            return [near_swaps(of_x[some], of_y[rows[some]], power, rng) for of_x, of_y, power in known]
-        return [near_ties(of_x, of_y[rows], np.unique(of_y, axis=0), power) for of_x, of_y, power in known]
+            return [near_swaps(of_x[some], of_y[rows[some]], power, rng) for of_x, of_y, power, _ in known]
+        return [near_ties(of_x, of_y[rows], everyone, power) for of_x, of_y, power, everyone in known]
 
-    asked = [ties(kinds) for kinds in ([turned], as_they_are, [one_number], agreeing)]
-    asked.append(ties([seen for seen in [turned, *as_they_are] if seen and seen[2] == 2], of_swaps=True))
+    questions = (turned_first[:1], turned_first[1:], one_number_first[:1], one_number_first[1:])
+    asked = [ties(kinds) for kinds in questions]
+    asked.append(ties([seen for seen in turned_first if seen[2] == 2], of_swaps=True))
     asked = [found for found in asked if found]
     if not asked:
         return None

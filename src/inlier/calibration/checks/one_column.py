@@ -26,7 +26,9 @@ WARNING = (
 
 def one_column(X: Array, Y: Array, likely: Mask) -> tuple[int, int] | None:
     """Return the columns on which all agreement rests; None where there is more."""
-    vary = [np.flatnonzero(np.ptp(table[likely], axis=0) > 0) if likely.any() else [] for table in (X, Y)]
+    if not likely.any():
+        return None
+    vary = [np.flatnonzero(np.ptp(table[likely], axis=0) > 0) for table in (X, Y)]
     if min(map(len, vary)) < 2 or likely.sum() < _PER_COLUMN * sum(map(len, vary)):
         return None
     x, y = (_normal_scores(table[likely][:, columns]) for table, columns in zip((X, Y), vary, strict=True))
