@@ -23,8 +23,10 @@ _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 6, 200_000  # accepted pairs whose near ties are counted, and points y
 _OF_ONE_SCALE = ("rotation", "orthogonal", "rigid")  # models
 _FEWEST_SCALED, _EXPLAINED = 20, 1 / 3  # pairs, and share of their squared residuals that another scale explains
+_OTHER_SCALE = 1e-4  # that it differs by from 1
+_MOST_OF_A_CHOICE = 0.85  # share of pairs that agree, if a motion chose them
 NO_TIES = NearTies(0.0, 0.0, 1.0)
-CHOSEN = 0.02  # chance of so few ties lost, from which on nothing is claimed
+CHOSEN = 0.005  # chance of so few ties lost, from which on nothing is claimed
 _LOW = 8  # columns up to which the nearest others are near
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
@@ -225,7 +227,8 @@ def _better_scale(motion: Transformation, X: Array, Y: Array) -> float | None:
     left, arm = Y - image, image - image.mean(axis=0)
     left = left - left.mean(axis=0)
     along, lengths, rest = (float(np.vdot(a, b)) for a, b in ((left, arm), (arm, arm), (left, left)))
-    return 1 + along / lengths if along**2 > _EXPLAINED * lengths * rest > 0 else None
+    is_better = along**2 > _EXPLAINED * lengths * rest and abs(along) > _OTHER_SCALE * lengths
+    return 1 + along / lengths if is_better else None
 
 
 def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies:
@@ -237,7 +240,8 @@ def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearT
     all_images, everyone = motion(_different(X)), _different(Y)
     if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
         return NO_TIES
-    return near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
+    ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
+    return ties._replace(could_be=ties.could_be and np.count_nonzero(accepted) >= _MOST_OF_A_CHOICE * len(X))
 
 
 def _different(points: Array) -> Array:
