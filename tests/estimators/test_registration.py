@@ -347,17 +347,21 @@ def test_standard_errors_are_those_of_repeated_draws(d, model, scale):
     """The same scene with fresh noise and fresh wrong pairs, 60 times."""
     X, _, linear, shift, _ = scan(300, 0.0, seed=1, d=d, scale=scale)
     shift = shift if model != "rotation" else 0 * shift
-    turns, shifts, scales, claimed = [], [], [], []
+    turns, shifts, scales, claimed, refused = [], [], [], [], 0
     for seed in range(60):
         rng = np.random.default_rng([seed, 1])  # not the numbers that X is made of: errors would follow the points
         Y = X @ linear.T + shift + 0.01 * rng.normal(size=X.shape)
         Y[200:] = Y.mean(axis=0) + rng.uniform(-0.5, 0.5, (100, d))
-        found = Registration(model, random_state=seed).fit(X, Y)
+        found = Registration(model, raise_on_failure=False, random_state=seed).fit(X, Y)
+        if not found.success_:  # now and then pairs with a noise of a third of the spacing look chosen by nearness
+            refused += 1
+            continue
         turn = found.transformation_.rotation @ linear.T / scale
         turns.append(np.degrees([turn[1, 0]] if d == 2 else [turn[2, 1], turn[0, 2], turn[1, 0]]))
         shifts.append(found.transformation_.translation)
         scales.append(found.transformation_.scale)
         claimed.append(found.uncertainty_)
+    assert refused <= 2
     for name, seen in (("rotation", turns), ("translation", shifts), ("scale", scales)):
         spread = np.std(seen, axis=0)
         expected = np.median([getattr(uncertainty, name) for uncertainty in claimed], axis=0)

@@ -32,7 +32,6 @@ _NEIGHBOURS = 10  # that tell the dimension
 _LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
 _LIKE_STRANGERS, _FEW_BEYOND = (0.3, 0.8), 0.2  # median u, and share above 1, of pairs that could be chosen
-_NOT_CLEARLY_ELSE = 0.5  # chance of so few lost, above which pairs were hardly chosen
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
 
@@ -95,8 +94,7 @@ def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatAr
     ]
     u = of_images[0] - of_images[1][:, 0]
     could_be = bool(_LIKE_STRANGERS[0] < np.exp(np.median(u)) < _LIKE_STRANGERS[1] and np.mean(u > 0) < _FEW_BEYOND)
-    least = min(found, key=lambda ties: ties.chance)
-    return least._replace(could_be=could_be and least.chance < _NOT_CLEARLY_ELSE)
+    return min(found, key=lambda ties: ties.chance)._replace(could_be=could_be)
 
 
 def _log_distances(
