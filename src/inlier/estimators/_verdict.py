@@ -241,7 +241,8 @@ def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearT
     if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
         return NO_TIES
     ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
-    return ties._replace(could_be=ties.could_be and np.count_nonzero(accepted) >= _MOST_OF_A_CHOICE * len(X))
+    nearly_all = int(np.count_nonzero(accepted)) >= _MOST_OF_A_CHOICE * len(X)
+    return ties._replace(could_be=ties.could_be and nearly_all)
 
 
 def _different(points: Array) -> Array:
