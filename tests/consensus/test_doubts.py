@@ -191,7 +191,7 @@ def test_mutual_nearest_points_are_refused_in_words():
 @pytest.mark.parametrize(("scale", "is_told"), [(1.0, False), (1.02, True), (0.97, True)])
 def test_another_scale_is_told(scale, is_told):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 3)) + [50, 0, 0]
+    X = rng.normal(loc=[50, 0, 0], size=(600, 3))
     Y = scale * X @ turn(0).T + 0.01 * rng.normal(size=X.shape)
     Y[:200] = rng.permutation(Y[:200])
     with warnings.catch_warnings(record=True) as said:

@@ -205,8 +205,8 @@ def warn_about(found: Consensus, verdict: Verdict, X: Array, Y: Array) -> None:
         scale = _better_scale(motion, X[accepted], Y[accepted])
         if scale is not None:
             warn(
-                f"With a scale of {scale:.4g} the pairs that agree would fit far better. Use model='similarity' if there "
-                f"may be one."
+                f"With a scale of {scale:.4g} the pairs that agree would fit far better. Use model='similarity' if "
+                f"there may be one."
             )
     if found.better_mirrored:
         cure = "model='orthogonal'" if found.model.name == "rotation" else "reflection=True"

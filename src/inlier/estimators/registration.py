@@ -141,9 +141,9 @@ class Registration(NewPairs):
     distances to each other, in samples that grow until nothing better can have been missed. With more than 8 columns
     `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
     dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
-    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins,
-    counted in places. Where mistakes come in clumps, it must be found again, and supported, among pairs that the search
-    has not seen; affine maps and more than 8 columns are not tested in this way.
+    span. Structured errors (a second motion, a repeated pattern, an order of rows, pairs chosen by nearness) agree with
+    each other too: before a motion is sure, each of these is asked what it gives without one, and places count, not
+    pairs. Affine maps and more than 8 columns are not asked in this way.
     A pair that is listed more than once counts once, with the mean weight of those of its copies that have one, and all
     copies get the same answer.
     A pair with a point over a thousand times as far from the others as is typical is set aside, and a warning names it,
