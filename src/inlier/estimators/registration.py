@@ -112,10 +112,10 @@ class Registration(NewPairs):
         the error is such that the lower end of a one-sided interval is `CalibratedMatcher.inlier_fraction_at_least_`.
     detection_p_value_ : float
         Bound on the chance of so much agreement, anywhere, if no pair were real; for mistakes that come in clumps (a
-        patch matched to a patch) as well as for independent ones. 1 where the transformation is not found again among
-        parts of the pairs.
+        patch matched to a patch) as well as for independent ones. 1 where another one is supported alike, or where a
+        turn or slide of it is open.
     n_places_ : float
-        In how many places pairs agree: those of a clump of pairs count as one.
+        In how many places pairs agree: cells two noise bounds wide, occupied on both sides.
     clump_length_ : float
         Distance up to which mistakes come together, neighbours here matched to neighbours there; 0 where they are
         independent of each other.
