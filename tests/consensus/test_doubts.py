@@ -191,7 +191,7 @@ def test_mutual_nearest_points_are_refused_in_words():
 @pytest.mark.parametrize(("scale", "is_told"), [(1.0, False), (1.02, True), (0.97, True)])
 def test_another_scale_is_told(scale, is_told):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 3)) + np.array([50.0, 0, 0])
+    X = rng.normal(loc=[50, 0, 0], size=(600, 3))
     Y = scale * X @ turn(0).T + 0.01 * rng.normal(size=X.shape)
     Y[:200] = rng.permutation(Y[:200])
     with warnings.catch_warnings(record=True) as said:
@@ -200,3 +200,15 @@ def test_another_scale_is_told(scale, is_told):
     assert found.success_
     told = [str(warning.message) for warning in said if "model='similarity'" in str(warning.message)]
     assert [float(words.split()[4]) for words in told] == ([pytest.approx(scale, abs=0.003)] if is_told else [])
+
+
+def test_a_noise_of_a_third_of_the_spacing_is_said_to_leave_the_question_open():
+    """On a sphere right pairs with so much noise and mutual nearest points of two spheres look alike."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    with pytest.warns(UserWarning, match="Nothing in them tells"):
+        assert Registration(random_state=0).fit(X, X @ turn(0).T + 0.03 * rng.normal(size=X.shape)).success_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Registration(random_state=0).fit(X, X @ turn(0).T + 0.003 * rng.normal(size=X.shape)).success_

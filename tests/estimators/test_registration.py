@@ -348,17 +348,21 @@ def test_standard_errors_are_those_of_repeated_draws(d, model, scale):
     """The same scene with fresh noise and fresh wrong pairs, 60 times."""
     X, _, linear, shift, _ = scan(300, 0.0, seed=1, d=d, scale=scale)
     shift = shift if model != "rotation" else 0 * shift
-    turns, shifts, scales, claimed = [], [], [], []
+    turns, shifts, scales, claimed, refused = [], [], [], [], 0
     for seed in range(60):
         rng = np.random.default_rng([seed, 1])  # not the numbers that X is made of: errors would follow the points
         Y = X @ linear.T + shift + 0.01 * rng.normal(size=X.shape)
         Y[200:] = Y.mean(axis=0) + rng.uniform(-0.5, 0.5, (100, d))
-        found = Registration(model, random_state=seed).fit(X, Y)
+        found = Registration(model, raise_on_failure=False, random_state=seed).fit(X, Y)
+        if not found.success_:  # now and then pairs with a noise of a third of the spacing look chosen by nearness
+            refused += 1
+            continue
         turn = found.transformation_.rotation @ linear.T / scale
         turns.append(np.degrees([turn[1, 0]] if d == 2 else [turn[2, 1], turn[0, 2], turn[1, 0]]))
         shifts.append(found.transformation_.translation)
         scales.append(found.transformation_.scale)
         claimed.append(found.uncertainty_)
+    assert refused <= 2
     for name, seen in (("rotation", turns), ("translation", shifts), ("scale", scales)):
         spread = np.std(seen, axis=0)
         expected = np.median([getattr(uncertainty, name) for uncertainty in claimed], axis=0)
@@ -455,10 +459,12 @@ def test_two_motions_the_larger_wins_and_the_rest_holds_the_other():
     X, Y, linear, _, _ = scan(1000, 0.0, seed=1)
     _, Y_other, other, _, _ = scan(1000, 0.0, seed=1)
     turn = special_ortho_group.rvs(3, random_state=4)
-    Y[800:] = Y_other[800:] @ turn.T + 2
-    first = Registration(random_state=0).fit(X, Y)
-    rest = ~first.inlier_mask_
-    second = Registration(random_state=0).fit(X[rest], Y[rest])
+    Y[850:] = Y_other[850:] @ turn.T + 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that there is another one; that the rest may have been chosen
+        first = Registration(random_state=0).fit(X, Y)
+        rest = ~first.inlier_mask_
+        second = Registration(random_state=0).fit(X[rest], Y[rest])
     assert degrees(first.transformation_.rotation, linear) < 2
     assert degrees(second.transformation_.rotation, turn @ other) < 2
 

@@ -230,7 +230,10 @@ def _by_another(certainty: Certainty, best: Support, places: Places, setting: Se
         if not second.is_sure or is_same or second.n_places < _SAME_ORDER * best.n_places:
             continue
         certainty = replace(certainty, runner_up=(second.map, float(second.n_places)))
-        if not best.beats(second, _TIE):
+        # Where mistakes are independent each pair is a witness; else a place is.
+        counts = [(one.n_places, np.count_nonzero(pairs.is_near(one.map, one.bound))) for one in (best, second)]
+        leads = [first - other > _TIE * math.sqrt(first + other) for first, other in zip(*counts, strict=True)]
+        if not (leads[0] or (leads[1] and places.length == 0)):
             return replace(certainty, log_p_value=0.0, is_tie=True)
     return certainty
 

@@ -16,7 +16,8 @@ that of i, or farther: the same cliff, of *swaps*.
 
 After a motion all columns are lengths and few pairs may have been chosen, so both explanations count whole, and the
 ties of x alone and of both sides are asked about. Right pairs of any noise, on any surface or grid, pass
-(`tests/consensus/test_near_ties.py`).
+(`tests/consensus/test_near_ties.py`). A motion that was fitted to chosen pairs blurs the cliff, and a noise of a third
+of the spacing looks the same. So it is also told where pairs *could* be chosen: u is about a half, and hardly above 1.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
 _DEALS, _NEARBY = 3, 12  # how often what is between partners is dealt anew, among so many rows
 _ALIKE = 1 / 3  # mean cosine of what is between neighbours and their partners, above which no two would change anyhow
+_LIKE_STRANGERS, _FEW_BEYOND = (0.3, 0.8), 0.2  # median u, and share above 1, of pairs that could be chosen
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
 
@@ -45,6 +47,7 @@ class NearTies(NamedTuple):
     won: float  # own is the nearer
     lost: float
     chance: float  # of so few lost, for pairs that were not chosen
+    could_be: bool = False  # chosen, whatever the chance: own partners are as near as the nearest of strangers would be
 
 
 class _Counts(NamedTuple):
@@ -134,7 +137,9 @@ def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatAr
     of_images, of_own = _log_distances(images, own, everyone, 1), _log_distances(own, images, all_images, 1)
     here, there = (_counts(to, others[:, 0], stretch) for to, others in (of_images, of_own))
     found = [counts.ties(min(counts.if_smooth, counts.if_dealt)) for counts in (here, here.and_of(there))]
-    return min(found, key=lambda ties: ties.chance)
+    u = of_images[0] - of_images[1][:, 0]
+    could_be = bool(_LIKE_STRANGERS[0] < np.exp(np.median(u)) < _LIKE_STRANGERS[1] and np.mean(u > 0) < _FEW_BEYOND)
+    return min(found, key=lambda ties: ties.chance)._replace(could_be=could_be)
 
 
 def _log_distances(

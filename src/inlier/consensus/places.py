@@ -51,10 +51,6 @@ class Support:
         """Whether chance could hardly ever have done it."""
         return self.log_p_value <= math.log(MOST_FALSE_ALARMS)
 
-    def beats(self, other: Support, deviations: float) -> bool:
-        """Whether it has more places, by so many standard deviations of the difference."""
-        return self.n_places - other.n_places > deviations * math.sqrt(self.n_places + other.n_places)
-
 
 @dataclass(frozen=True, eq=False)
 class Places:

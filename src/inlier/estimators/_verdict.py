@@ -24,7 +24,8 @@ _TOO_FEW = 0.5  # of the pairs that agree beyond chance
 _ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 6, 200_000  # accepted pairs whose near ties are counted, and points y
 _OF_ONE_SCALE = ("rotation", "orthogonal", "rigid")  # models
 _FEWEST_SCALED, _EXPLAINED = 20, 1 / 3  # pairs, and share of their squared residuals that another scale explains
-_ROUNDING = 1e-9  # difference of a scale from 1 that is none
+_OTHER_SCALE = 1e-4  # that it differs by from 1
+_MOST_OF_A_CHOICE = 0.85  # share of pairs that agree, if a motion chose them
 NO_TIES = NearTies(0.0, 0.0, 1.0)
 CHOSEN, PERHAPS_CHOSEN = 0.001, 0.05  # chance of so few ties lost, from which on nothing is claimed, or it is said
 _LOW = 8  # columns up to which the nearest others are near
@@ -227,8 +228,8 @@ def _better_scale(motion: Transformation, X: Array, Y: Array) -> float | None:
     left, arm = Y - image, image - image.mean(axis=0)
     left = left - left.mean(axis=0)
     along, lengths, rest = (float(np.vdot(a, b)) for a, b in ((left, arm), (arm, arm), (left, left)))
-    is_more = along**2 > _EXPLAINED * lengths * rest and abs(along) > _ROUNDING * lengths
-    return 1 + along / lengths if is_more else None
+    is_better = along**2 > _EXPLAINED * lengths * rest and abs(along) > _OTHER_SCALE * lengths
+    return 1 + along / lengths if is_better else None
 
 
 def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies:
@@ -240,7 +241,9 @@ def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearT
     all_images, everyone = motion(_different(X)), _different(Y)
     if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
         return NO_TIES
-    return near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
+    ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
+    nearly_all = int(np.count_nonzero(accepted)) >= _MOST_OF_A_CHOICE * len(X)
+    return ties._replace(could_be=ties.could_be and nearly_all)
 
 
 def _different(points: Array) -> Array:
@@ -261,10 +264,10 @@ def chosen(ties: NearTies) -> str:
 def warn_of_choice(ties: NearTies) -> None:
     """Say that pairs may have been chosen, where their ties are not clear."""
     warn(
-        f"The pairs may have been chosen because they are near each other after some motion: of those whose own y and "
-        f"the nearest other are about equally near, {ties.won:.0f} are with the nearer and {ties.lost:.0f} with the "
-        f"farther one (a chance of {ties.chance:.1g} for pairs that were not). If they were, they support that motion, "
-        f"right or wrong.",
+        f"The pairs may have been chosen because they are near each other after some motion, and would support it, "
+        f"right or wrong: they are about as near as the nearest of unrelated points would be, and of those whose own y "
+        f"and the nearest other are about equally near {ties.won:.0f} are with the nearer and {ties.lost:.0f} with the "
+        f"farther one. Nothing in them tells for sure.",
         DependenceWarning,
     )
 

@@ -113,10 +113,10 @@ class Registration(NewPairs):
         the error is such that the lower end of a one-sided interval is `CalibratedMatcher.inlier_fraction_at_least_`.
     detection_p_value_ : float
         Bound on the chance of so much agreement, anywhere, if no pair were real; for mistakes that come in clumps (a
-        patch matched to a patch) as well as for independent ones. 1 where the transformation is not found again among
-        parts of the pairs.
+        patch matched to a patch) as well as for independent ones. 1 where another one is supported alike, or where a
+        turn or slide of it is open.
     n_places_ : float
-        In how many places pairs agree: those of a clump of pairs count as one.
+        In how many places pairs agree: cells two noise bounds wide, occupied on both sides.
     clump_length_ : float
         Distance up to which mistakes come together, neighbours here matched to neighbours there; 0 where they are
         independent of each other.
@@ -142,9 +142,9 @@ class Registration(NewPairs):
     distances to each other, in samples that grow until nothing better can have been missed. With more than 8 columns
     `CalibratedMatcher` looks too where that leaves doubts, with more than 100 it comes first. Fewer accepted pairs than
     dimensions do not determine a rotation: a warning says so, and the transformation is the best one on what they
-    span. Structured errors (a second motion, a repeated pattern) agree with each other too; the larger agreement wins,
-    counted in places. Where mistakes come in clumps, it must be found again, and supported, among pairs that the search
-    has not seen; affine maps and more than 8 columns are not tested in this way.
+    span. Structured errors (a second motion, a repeated pattern, an order of rows, pairs chosen by nearness) agree with
+    each other too: before a motion is sure, each of these is asked what it gives without one, and places count, not
+    pairs. Affine maps and more than 8 columns are not asked in this way.
     A pair that is listed more than once counts once, with the mean weight of those of its copies that have one, and all
     copies get the same answer.
     A pair with a point over a thousand times as far from the others as is typical is set aside, and a warning names it,
@@ -231,7 +231,7 @@ class Registration(NewPairs):
             is_chosen = ties.chance <= CHOSEN
             if is_chosen:
                 verdict = Verdict.of_failure(len(X), found, certainty, max(certainty.p_value, ties.chance))
-            elif ties.chance <= PERHAPS_CHOSEN:
+            elif ties.chance <= PERHAPS_CHOSEN or ties.could_be:
                 warn_of_choice(ties)
             if not verdict.success_ and self.raise_on_failure:
                 why = chosen(ties) if is_chosen else why_not(found, certainty, len(X), copies)
