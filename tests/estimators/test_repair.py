@@ -319,8 +319,8 @@ def test_bad_rows_without_a_partner_are_a_sentence():
         matcher.repair(unpaired=X_rest)
     with pytest.raises(ValueError, match="has rows of 9 columns for y, which has 10"):
         matcher.repair(unpaired=(X_rest, y_rest[:, 1:]))
-    with pytest.raises(ValueError, match="no group and no stratum"):
-        CalibratedMatcher(random_state=0).fit(X, y, groups=np.arange(300)).repair(unpaired=(X_rest, y_rest))
+    with pytest.raises(ValueError, match="no stratum"):
+        CalibratedMatcher(random_state=0).fit(X, y, strata=np.arange(300) % 3).repair(unpaired=(X_rest, y_rest))
     with pytest.raises(ValueError, match="has 6,000 rows; up to 5,000 are tried"):
         matcher.repair(unpaired=(np.repeat(X_rest, 400, axis=0), y_rest))
 
