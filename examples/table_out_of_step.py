@@ -24,7 +24,7 @@ y = np.vstack([Y[truth], rng.normal(size=(2, 12))])  # somebody else's lines at 
 truth = np.append(truth, rest)
 
 # %%
-# Row by row little more than a quarter is right. What is right teaches what belongs together; then slips are looked for.
+# Row by row a quarter is right. That teaches what belongs together; then slips are looked for.
 
 matcher = CalibratedMatcher(random_state=0).fit(X, y)
 repaired = matcher.repair()
