@@ -24,7 +24,7 @@ y = np.vstack([Y[truth], rng.normal(size=(2, 12))])  # somebody else's lines at 
 truth = np.append(truth, rest)
 
 # %%
-# Row by row little more than a quarter is right. What is right teaches what belongs together; then slips are looked for.
+# Row by row a quarter is right. That teaches what belongs together; then slips are looked for.
 
 matcher = CalibratedMatcher(random_state=0).fit(X, y)
 repaired = matcher.repair()
@@ -43,9 +43,7 @@ print(f"in their place: {right_before:.1%} of the rows before, {right_after:.1%}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, name in zip(axes, ("the whole", "lines that are missing"), strict=True):
     ax.axhline(0, color=WRONG, linestyle="--", linewidth=1, label="beside each other now")
-    ax.plot(
-        np.flatnonzero(has), (repaired.partner - np.arange(600))[has], ".", color=REAL, ms=3, label="belong together"
-    )
+    ax.plot(np.flatnonzero(has), (repaired.partner - np.arange(600))[has], ".", color=REAL, ms=3, label="together")
     ax.set(title=name, xlabel="row of X", ylabel="rows further down in y")
 axes[1].set_ylim(-4, 2)
 axes[0].legend()

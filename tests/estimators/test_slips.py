@@ -1,4 +1,4 @@
-"""Slips in tables, from a fit to the page: rows put right, gaps named, nothing found where nothing slipped."""
+"""Slips in tables, from a fit to the page: rows are put right, gaps are named, nothing is found where none slipped."""
 
 from __future__ import annotations
 
@@ -112,6 +112,13 @@ def test_sequences_that_lost_lines_are_put_in_step():
     assert (kept[rows_y] == rows).mean() < 0.7
     assert "groups rows are out of step" in found.answer
     assert len(found.apply(np.concatenate([y[rows_y], y[rest_y]]))) == len(X)
+
+
+def test_rows_without_a_partner_may_have_no_group():
+    X, Y = tables(240)
+    found = repaired(X[:230], Y[np.r_[:229, 235]], np.arange(230) // 2, unpaired=(X[230:], Y[[229]]))
+    assert not found.slips
+    assert found.partner[:229].tolist() == list(range(229))
 
 
 def test_groups_of_rows_without_a_partner_are_checked():

@@ -146,8 +146,6 @@ def read_unpaired(unpaired: Any, tables: tuple[Array, Array]) -> tuple[Array, Ar
 def read_unpaired_groups(groups: Any, rest: tuple[Array, Array], names: Array | None) -> tuple[Array, Array] | None:
     """Numbers of the groups of rows without a partner, as those of the pairs are numbered; new ones behind them."""
     if groups is None:
-        if names is not None:
-            raise ParameterError("unpaired", "rows have no group. Give unpaired_groups, too, or fit without groups.")
         return None
     if names is None:
         raise ParameterError(

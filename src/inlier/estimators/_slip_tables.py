@@ -108,11 +108,12 @@ class Tables:
         groups: Any = of_pairs
         strata = None if compared is None else compared.strata
         stretches = [] if of_pairs is None else _stretches(of_pairs)
-        if of_pairs is not None and rest_groups is not None:
-            of_y: Any
-            groups, of_y = (np.append(of_pairs, some) for some in rest_groups)
-        else:
-            of_y, stretches = groups, [] if rest is not None else stretches
+        of_y: Any = groups
+        if of_pairs is not None and rest is not None:
+            if rest_groups is None:  # each is in a group of its own
+                stretches, next_x = [], int(of_pairs.max()) + 1
+                rest_groups = tuple(next_x + np.arange(len(some)) for some in rest)  # type: ignore[assignment]
+            groups, of_y = (np.append(of_pairs, some) for some in rest_groups or ())
         rows = np.arange(len(X)), np.arange(len(Y))
         sequences: list[Sequence] = []
         if order is not None:
