@@ -434,9 +434,11 @@ SIZES = (
 )
 
 
-def speed(alpha):
+def speed(only, alpha):
     """Time of repair over that of the fit, in one run; who is named, and called lost, though all partners are here."""
     for n, d, share in SIZES:
+        if only and str(n) not in only:
+            continue
         rng = np.random.default_rng(0)
         if d < n <= 400:
             latent = rng.normal(size=(n, 10))
@@ -466,7 +468,7 @@ def main():
     parser.add_argument("what", choices=("tables", "real", "bad", "permuted", "copies", "columns", "clumps", "speed"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--alpha", type=float, default=0.05)
-    parser.add_argument("--only", nargs="*", default=(), help="tables, or first words of permuted")
+    parser.add_argument("--only", nargs="*", default=(), help="tables, first words of permuted, or numbers of rows")
     parser.add_argument("--aside", action="store_true", help="the tables that were kept aside")
     parser.add_argument("--jobs", type=int, default=1, help="draws at a time")
     given = parser.parse_args()
@@ -479,7 +481,7 @@ def main():
         "copies": lambda: copies(given.seeds, given.jobs),
         "columns": lambda: columns(given.seeds, given.alpha, given.jobs),
         "clumps": lambda: clumps(given.seeds, given.alpha, given.jobs),
-        "speed": lambda: speed(given.alpha),
+        "speed": lambda: speed(given.only, given.alpha),
     }[given.what]()
     print(f"({perf_counter() - start:.0f} s)")
 

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -109,14 +106,3 @@ def test_equal_rows_are_no_rivals(side, repeated):
     same = labels[side][:, None] == labels[side]
     assert (block[same] == -np.inf).all()
     assert np.isfinite(block[~same]).all()
-
-
-def test_a_pair_can_be_scored_by_judges_that_have_not_seen_the_other_row():
-    _, found = made(unit=1.5)
-    says = [{"standardised": lambda scores, k=k: 0 * scores + k} for k in range(3)]
-    folds = [vars(fold) | said for fold, said in zip(found.fit.folds, says, strict=True)]
-    fit = SimpleNamespace(**vars(found.fit) | {"folds": [SimpleNamespace(**fold) for fold in folds]})
-    found = replace(found, fit=fit, kept=None, is_known=False)
-    i, j = np.array([0, 1, 2, 7]), np.array([1, 2, 4, 7])
-    np.testing.assert_allclose(found.pair_scores(i, j), 1.5 * (i % 3))
-    np.testing.assert_allclose(found.pair_scores_without_j(i, j), 1.5 * (j % 3))

@@ -219,15 +219,14 @@ def all_pairings(fit: CrossFit, x: Any, y: Any, rows: Array, columns: Array) -> 
     return total
 
 
-def pair_scores(fit: CrossFit, x: Any, y: Any, i: Array, j: Array, without: Array | None = None) -> FloatArray:
-    """Scores of each x_i with its y_j, the mean over the deals, by judges without pair i, or without others."""
-    without = i if without is None else without
+def pair_scores(fit: CrossFit, x: Any, y: Any, i: Array, j: Array) -> FloatArray:
+    """Scores of each x_i with its y_j, the mean over the deals, by judges without pair i."""
     total, count = np.zeros(i.size), np.zeros(i.size)
     fold_of = np.full((max(fold.deal for fold in fit.folds) + 1, fit.levels.size), -1)
     for number, fold in enumerate(fit.folds):
         fold_of[fold.deal, fold.rows] = number
     for number, fold in enumerate(fit.folds):
-        own = np.flatnonzero(fold_of[fold.deal, without] == number)
+        own = np.flatnonzero(fold_of[fold.deal, i] == number)
         if own.size:
             total[own] += fold.standardised(fold.judge.scores(take_rows(x, i[own]), take_rows(y, j[own])))
             count[own] += 1

@@ -12,10 +12,9 @@ belongs to y_j left y_i to somebody: to x_j, in an exchange. With a share e of e
 *What is it worth?* A tried row whose partner is not here fits somebody best all the same. How well, is seen where
 tried rows stand beside what belongs to others for sure: tried x with y of accepted pairs, and x of accepted pairs with
 tried y, the accepted ones as if their own partner were gone. Bad samples are tried, so these are strangers of theirs,
-too. An accepted pair is scored by judges that have not seen it: what was learned from fits others too badly. With p0(t)
-of them at t or above, of those x or of those y, whichever is more, m p0(t) is a bound on the chance that one of m
-candidates looks as good as that; over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways
-of an exchange are strangers of different rows, so the way back is drawn anew.
+too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one of m candidates looks as good as that;
+over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
+different rows, so the way back is drawn anew.
 
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
@@ -107,18 +106,18 @@ def find_names(
     if not rows.size or not candidates.size or not right.size:
         return Names.nobody(rows)
     strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
-    both = np.concatenate(strangers)
-    if not min(side.size for side in strangers):
+    if not strangers.size:
         return Names.nobody(rows)
-    is_pair, n_candidates = has[0] & has[1], _candidates_of_each(labels, rows, candidates)
-    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], both), float(n_candidates.mean()))
+    is_pair = has[0] & has[1]
+    n_candidates = _candidates_of_each(labels, rows, candidates)
+    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), float(n_candidates.mean()))
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
     evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
     edges = edges.weighed_by(evidence)
+    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
     partner, best = edges.names(odds, is_pair)
-    of_sides = [_share_above(evidence(side, rng.choice(both, side.size)), best) for side in strangers]
-    by_chance = np.maximum(*of_sides)
-    p = np.where(partner >= 0, np.minimum(n_candidates * by_chance, 1.0), 1.0)
+    above = by_chance.size - np.searchsorted(by_chance, best)
+    p = np.where(partner >= 0, np.minimum(n_candidates * (above + 1) / by_chance.size, 1.0), 1.0)
     own_rank, best_fit = _compared_with_all(odds, rows, has[1])
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
@@ -139,12 +138,6 @@ def _candidates_of_each(labels: Array, rows: Array, candidates: Array) -> Array:
     return found
 
 
-def _share_above(by_chance: FloatArray, evidence: FloatArray) -> FloatArray:
-    """How often chance gives as much, as if it had done so once more."""
-    above = by_chance.size - np.searchsorted(np.sort(by_chance), evidence)
-    return (above + 1) / by_chance.size
-
-
 def _q_values(p: FloatArray) -> FloatArray:
     """Benjamini and Hochberg's, in two stages: rows named in the first have no wrong name (Benjamini et al. 2006)."""
     first = false_discovery_control(p)
@@ -154,7 +147,7 @@ def _q_values(p: FloatArray) -> FloatArray:
 
 def _odds_of_strangers(
     odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
-) -> list[FloatArray]:
+) -> FloatArray:
     """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
     found = []
     for side, some in enumerate((rows, candidates)):
@@ -166,9 +159,8 @@ def _odds_of_strangers(
         i, j = i[apart], j[apart]
         beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
         beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
-        scores = (odds.pair_scores_without_j if side == 0 else odds.pair_scores)(i, j)
-        found.append(scores - np.maximum(beside_x, beside_y))
-    return found
+        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,6 @@ class Odds:
     others_of_x: FloatArray  # log(n + sum over k != i of exp(b s_ik))
     others_of_y: FloatArray
     kept: FloatArray | None = None  # all scores, where they are few
-    is_known: bool = False  # whether these are of the fit, which had more judges than there are here
 
     @staticmethod
     def of(
@@ -72,7 +71,7 @@ class Odds:
         nothing = np.zeros(n)
         found = Odds(fit, x, y, labels, strata, rivals, 1.0, nothing, nothing, nothing)
         if known is not None:
-            return replace(found, unit=known[0], kept=known[1], is_known=True)._added_up()
+            return replace(found, unit=known[0], kept=known[1])._added_up()
         found = replace(found, kept=scores_of_any(fit, x, y) if n * n <= _KEPT else None)
         return replace(found, unit=found._best_unit(weights, rng))._added_up()
 
@@ -141,16 +140,9 @@ class Odds:
     def pair_scores(self, i: Array, j: Array) -> FloatArray:
         """Scores of each x_i with its y_j, in the unit b; -inf where they could not have been paired."""
         if self.kept is None:
-            return self._possible(self.unit * pair_scores(self.fit, self.x, self.y, i, j), i, j)
-        return self._possible(self.unit * self.kept[i, j].astype(np.float64), i, j)
-
-    def pair_scores_without_j(self, i: Array, j: Array) -> FloatArray:
-        """The same by judges that have not seen pair j, where those without pair i may have."""
-        if self.is_known or self.fit.ridges is not None:
-            return self.pair_scores(i, j)
-        return self._possible(self.unit * pair_scores(self.fit, self.x, self.y, i, j, without=j), i, j)
-
-    def _possible(self, scores: FloatArray, i: Array, j: Array) -> FloatArray:
+            scores = self.unit * pair_scores(self.fit, self.x, self.y, i, j)
+        else:
+            scores = self.unit * self.kept[i, j].astype(np.float64)
         return scores if self.strata is None else np.where(self.strata[i] == self.strata[j], scores, -np.inf)
 
     def of_rivals(self, block: FloatArray, rows: Array, columns: Array, side: int) -> FloatArray:
