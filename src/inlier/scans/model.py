@@ -152,7 +152,7 @@ class Model:
             return "no other scan is like it."
         best = min(asked, key=lambda edge: edge.p_value)
         other = next(end for end in best.ends if end != scan)
-        return f"the best of {len(asked)} others, {self.scans[other].name}, has a p-value of {best.p_value:.2g}."
+        return f"of {len(asked)} asked, {self.scans[other].name} comes nearest, with a p-value of {best.p_value:.2g}."
 
     @property
     def _hanging(self) -> list[str]:
