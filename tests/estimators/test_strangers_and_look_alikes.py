@@ -129,3 +129,18 @@ def test_independent_answers_on_a_scale_of_five_need_no_warning(recwarn):
         X, Y = np.random.default_rng([49, seed]).integers(1, 6, size=(2, 300, 6))
         CalibratedMatcher(alpha=0.05, random_state=seed).fit(X, Y)
     assert not recwarn.list
+
+
+def test_most_pairs_are_a_permutation_of_each_other():
+    """Then re-pairings meet true partners, one in n of them, and q-values would stay above alpha."""
+    found = wrong = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 20))
+        Y = X @ np.linalg.qr(rng.normal(size=(20, 20)))[0] + 0.1 * rng.normal(size=X.shape)
+        ring, partner = rng.permutation(400)[:360], np.arange(400)
+        partner[ring] = np.roll(ring, 1)
+        accepted, real = CalibratedMatcher(random_state=seed).fit(X, Y[partner]).inlier_mask_, partner == np.arange(400)
+        found, wrong = found + (accepted & real).sum(), wrong + (accepted & ~real).sum()
+    assert found >= 0.8 * 120
+    assert wrong <= 4

@@ -151,7 +151,7 @@ def cross_fit(
     folds = tuple(fold for fold in found if fold is not None)
     if sum(fold.null_scores.size for fold in folds) == 0:  # nothing was learned, or could be re-paired
         return CrossFit(np.zeros(n), np.zeros(1), units=units)
-    fit = _together(folds, n, n_deals, units)
+    fit = together(folds, n, n_deals, units)
     if learner.kind != "ridge" or helped is not None or data.shared_ridge is None:
         return fit
     return replace(fit, ridges=LeftOut(data.shared_ridge, rows_together(labels, units, has_groups=has_groups)))
@@ -173,7 +173,7 @@ def re_pairings_of_a_pair(n: int, d: int) -> int:
     return most if n <= _MANY_PAIRS else min(most, max(_OF_THEM_PER_DIMENSION // d, 1))
 
 
-def _together(folds: tuple[Fold, ...], n: int, n_deals: int, units: Array | None) -> CrossFit:
+def together(folds: tuple[Fold, ...], n: int, n_deals: int, units: Array | None) -> CrossFit:
     """The median score over the deals; a fold that found nothing says nothing for its pairs: below every re-pairing."""
     of_deals = np.full((n_deals, n), np.nan)
     for fold in folds:

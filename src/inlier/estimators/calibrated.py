@@ -18,6 +18,7 @@ from inlier.calibration.cross_fit import CrossFit, cross_fit
 from inlier.calibration.models.learner import PreparedPairs, prepared_rows
 from inlier.calibration.p_values import evenly_spaced
 from inlier.calibration.sampled_fit import sampled_fit
+from inlier.calibration.true_partners import without_true_partners
 from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import ModelPairs, Preparation, RowNames, prepare_model_pairs
 from inlier.estimators._learned import Compared, Learned
@@ -267,6 +268,7 @@ class CalibratedMatcher(LearnedMap):
         data = PreparedPairs(prepared, labels, prepared_rows(prepared, slice(0, len(X))))
         helped = side.helper(prepared, labels, rng)
         fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
+        fit = without_true_partners(fit, data, rng)
         verdict, odds = look_for_others(Verdict.by_chance(fit), fit, data, strata[0], rng)
         verdict = chosen_by_nearness.check(one_column.check(verdict, X, Y), in_usual_units(X), in_usual_units(Y), rng)
         return prepared.later, fit, verdict, odds
