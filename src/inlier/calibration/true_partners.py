@@ -1,11 +1,11 @@
 """Re-pairings without true partners, which they meet where wrong pairs are a permutation of each other.
 
 Then x_i with y_j, j not i, is a real pair with a chance of about one in n, and no q-value falls below about w^2 / k (w
-the share of wrong pairs, k the number of real ones): most pairs permuted, and nobody is accepted. Within a fold, pairings
-that are each other's best are named as partners, and left out of the null. What a name is worth is told by pairs that
-are clearly real: the best that they find among the others of their fold is never a partner. With n names, of which a
-share r would be wrong, a share r of them stays in the null by lot, so that n (1 - r)^2 partners are taken out. Names are
-taken from the score on at which these are most; none, if half of the names or more would be wrong.
+the share of wrong pairs, k the number of real ones): with most pairs permuted nobody is accepted. Within a fold,
+pairings that are each other's best are named as partners, and left out of the null. What a name is worth is told by
+pairs that are clearly real: the best that they find among the others of their fold is never a partner. With n names, of
+which a share r would be wrong, a share r of them stays in the null by lot, so that n (1 - r)^2 partners are taken out.
+Names are taken from the score on at which these are most; none, if half of the names or more would be wrong.
 """
 
 from __future__ import annotations
