@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from inlier import Registration
-from inlier.consensus import find_consensus
+from inlier.consensus.find import find_consensus
 from inlier.plotting import QUIET, REAL, WRONG, as_png, new_figure
 from inlier.transforms.least_squares import MapModel
 

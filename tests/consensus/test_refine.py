@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from inlier import Registration, estimate_transformation
-from inlier.consensus import find_consensus
 from inlier.consensus.candidates import Scales
 from inlier.consensus.evidence import Chance, Evidence
+from inlier.consensus.find import find_consensus
 from inlier.consensus.pairs import ColumnPairs
 from inlier.consensus.refine import (
     Candidate,

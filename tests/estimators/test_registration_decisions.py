@@ -10,8 +10,8 @@ import pytest
 
 from inlier import CalibratedMatcher, NoConsensusError, Registration
 from inlier.calibration.p_values import calibrate_distances
-from inlier.consensus import Certainty
 from inlier.consensus.evidence import find_near_misses
+from inlier.consensus.refine import Certainty
 from inlier.estimators import registration as module
 from inlier.estimators._verdict import Verdict
 from inlier.exceptions import DependenceWarning

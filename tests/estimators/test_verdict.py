@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from inlier.consensus import Certainty
 from inlier.consensus.evidence import Evidence
+from inlier.consensus.refine import Certainty
 from inlier.estimators._verdict import Verdict, why_not
 from inlier.transforms import MapModel, SimilarityTransformation
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from inlier._checks import warn
 from inlier._typing import Array, FloatArray, Mask
-from inlier.consensus import Certainty, Consensus
 from inlier.consensus.evidence import NearMisses
 from inlier.consensus.freedoms import Freedom
 from inlier.consensus.near_ties import NearTies, near_ties_of_motion
+from inlier.consensus.refine import Certainty, Consensus
 from inlier.exceptions import DependenceWarning
 from inlier.rows.gaps import far_points
 from inlier.rows.null_pairs import point_numbers

@@ -24,7 +24,7 @@ from inlier.clouds.rivals import FineLook, rival_of, set_aside
 from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.suggestions import likely_scales, size_of
 from inlier.clouds.surfaces import thin_both
-from inlier.consensus import as_generator
+from inlier.consensus.search import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators._cloud_input import as_motion, points_of, read_cloud
 from inlier.estimators._cloud_refusals import another_unit, refusal, unit_hint, verdict_against

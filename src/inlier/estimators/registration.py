@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from inlier._checks import check_flag, check_number, relative_weights, warn
 from inlier._typing import Array, FloatArray
 from inlier.calibration.p_values import KEPT_NULL_SCORES, calibrate_distances, evenly_spaced
-from inlier.consensus import Certainty, Consensus, as_generator, doubt, find_consensus
 from inlier.consensus.evidence import find_near_misses
-from inlier.consensus.refine import NearPairs
+from inlier.consensus.find import doubt, find_consensus
+from inlier.consensus.refine import Certainty, Consensus, NearPairs
+from inlier.consensus.search import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty, motion_uncertainty, widened
 from inlier.estimators._base import RowNames
 from inlier.estimators._new_pairs import NewPairs, in_kind

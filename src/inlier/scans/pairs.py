@@ -14,7 +14,7 @@ import numpy as np
 from inlier._typing import FloatArray
 from inlier.clouds.errors import in_units
 from inlier.clouds.octaves import Clock, Finding, search_on
-from inlier.consensus import as_generator
+from inlier.consensus.search import as_generator
 from inlier.consensus.uncertainty import MotionUncertainty
 from inlier.estimators.clouds import CloudRegistration
 from inlier.exceptions import ParameterError
