@@ -470,9 +470,10 @@ class Reading:
 
     def _read_both(self, sources: tuple[str, str], leave_out: tuple[str, ...]) -> tuple[Table, Table]:
         from inlier.io import read_table
-        from inlier.io.words import read_with_words
 
-        read = read_with_words if self.with_words else read_table
+        read = read_table
+        if self.with_words:
+            from inlier.io.words import read_with_words as read
         return read_both(*sources, self.keys, self.columns, leave_out, read)
 
     def labels_of(self, column: str, sources: tuple[str, str], pairing: Pairing) -> Array:
