@@ -38,7 +38,6 @@ from inlier.scans.pairs import Edge
 from inlier.transforms import SimilarityTransformation
 
 _BROKEN = 1e-6  # chance of a loop of right motions to be called broken
-_SUSPECTS = 8  # edges that are tried without
 _MOST_INFLATED = 16.0  # of the variances that are stated
 _ROUNDS, _LITTLE = 30, 1e-10  # of Gauss and Newton; of a step, in radians and beside the size
 _FREEDOM = 6  # of a motion
@@ -170,9 +169,7 @@ def checked_by_loops(edges: Sequence[Edge], centres: FloatArray) -> Checked:
         for loop in loops:
             votes.update({id(edge): 1 if loop.is_broken(factor) else -1 for edge in loop.edges})
         suspects = {id(edge): edge for loop in broken for edge in loop.edges}.values()
-        first = sorted(suspects, key=lambda one: (-votes[id(one)], -one.p_value))[:_SUSPECTS]
-        left = [sum(loop.is_broken(factor) for loop in loops_of(_without(one, kept), centres)) for one in first]
-        worst = first[int(np.argmin(left))]  # the first of those that leave as few
+        worst = max(suspects, key=lambda one: (votes[id(one)], one.p_value))
         mine = [loop for loop in loops if worst in loop.edges]
         kept = _without(worst, kept)
         taken_out.append(replace(worst, why_not=_reason(worst, mine, broken)))
