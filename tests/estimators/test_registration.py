@@ -340,7 +340,7 @@ def test_wrong_pairs_have_uniform_p_values():
         assert (p <= level).mean() == pytest.approx(level, abs=5 * np.sqrt(level * (1 - level) / p.size))
 
 
-@pytest.mark.filterwarnings("ignore:The pairs may have been chosen")  # said of one in a hundred
+@pytest.mark.filterwarnings("ignore:The pairs may have been chosen")  # said of some right pairs, too
 @pytest.mark.parametrize(
     ("d", "model", "scale"), [(2, "rigid", 1.0), (3, "rigid", 1.0), (3, "similarity", 2.0), (2, "rotation", 1.0)]
 )

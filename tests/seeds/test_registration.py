@@ -11,7 +11,7 @@ from inlier import Registration
 
 pytestmark = [
     pytest.mark.seeds,
-    pytest.mark.filterwarnings("ignore:The pairs may have been chosen"),  # said of one in a hundred
+    pytest.mark.filterwarnings("ignore:The pairs may have been chosen"),  # said of some right pairs, too
 ]
 
 NEVER = 1e-6  # chance that one test fails though all is right
