@@ -54,7 +54,7 @@ def without_model(name: str) -> AbstractContextManager:
     out.enter_context(patch.dict(learner.KINDS, {name: nothing}))
     out.enter_context(patch.multiple(learner, **{f"_learn_{name}": nothing}))
     if name == "map":
-        out.enter_context(patch.multiple(learner, _NARROWEST=1, _NARROWEST_RIDGE=1))
+        out.enter_context(patch.multiple(learner, _NARROWEST=1))
     return out
 
 
@@ -74,10 +74,11 @@ LEFT_OUT: dict[str, Callable[[], AbstractContextManager]] = {
     "map": partial(without_model, "map"),
     "ridge": partial(without_model, "ridge"),
     "anchors": partial(without_model, "anchors"),
+    "neighbours": partial(without_model, "neighbours"),
     "copied columns": lambda: patch.multiple(calibrated, copied_columns=lambda X, Y: (NOTHING, NOTHING)),
     "chosen by nearness": lambda: patch.multiple(chosen_by_nearness, check=lambda verdict, *_: verdict),
     "one column": lambda: patch.multiple(one_column, check=lambda verdict, *_: verdict),
-    "partner sets": lambda: patch.multiple(calibrated, look_for_others=lambda verdict, *_: verdict),
+    "partner sets": lambda: patch.multiple(calibrated, look_for_others=lambda verdict, *_: (verdict, None)),
     "several deals": lambda: patch.multiple(cross_fit, how_many_deals=lambda n: 1),
     "more folds": lambda: patch.multiple(cross_fit, _MORE_FOLDS=1),
     "units": lambda: patch.multiple(cross_fit, units_of=groups_alone),

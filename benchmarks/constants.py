@@ -51,7 +51,7 @@ MEASURED, PAGE = CHECKOUT / "benchmarks" / "results" / "constants.json", CHECKOU
 ON_THE_PAGE = {  # rooms that decide what is answered; and on which data constants were set, where that is known
     "estimators": "",
     "repair": "",
-    "calibration": "`retrieval` was set on draws 0 and 1 of `benchmarks/dictionary.py`; `ridge_map` with the "
+    "calibration": "`neighbours` was set on draws 0 and 1 of `benchmarks/dictionary.py`; `ridge_map` with the "
     "generators of `benchmarks/tables.py`, seeds 100 to 103 and 200 to 203, and on four of the real tables, seeds 100 "
     "to 111.",
     "consensus": "`clumps` and `find` were set on every other file of a set of feature matches between scans, and on "

@@ -50,6 +50,8 @@ def textbook_tables(names=()):
             continue
         table = table.select_dtypes("number").dropna(thresh=4)
         table = table[[c for c in table.columns if table[c].nunique() > 10 and str(c).lower() not in LABELS]]
+        if table.shape[1] < 2:
+            continue
         values = table.to_numpy(dtype=float)
         if len(values) > MOST_ROWS:
             values = values[np.sort(np.random.default_rng(0).permutation(len(values))[:MOST_ROWS])]

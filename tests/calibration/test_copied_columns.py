@@ -83,3 +83,11 @@ def test_left_out_columns_are_empty_and_the_table_is_not_changed(rng):
     assert (without[:, 1] == 0).all()
     assert (without[:, [0, 2]] == table[:, [0, 2]]).all()
     assert table[:, 1].any()
+
+
+def test_among_thousands_of_columns_too(rng):
+    X, Y = rng.normal(size=(2, 40, 1_200))
+    Y[:, 700], Y[:, 900] = 3 * X[:, 8] + 1, -X[:, 11]
+    of_x, of_y = copied_columns(X, Y)
+    assert of_x.tolist() == [8, 11]
+    assert of_y.tolist() == [700, 900]

@@ -7,15 +7,14 @@ import pytest
 
 from inlier import CalibratedMatcher
 from inlier.calibration import retrieval
+from inlier.calibration.models.neighbours import Pools, learn_dictionary
 from inlier.calibration.new_partners import Proposer, _as_crowded, _fold_of, _share_here
 from inlier.calibration.retrieval import (
     NOWHERE,
     Alignment,
-    Pools,
     Side,
     best_partners,
     crowding,
-    learn_dictionary,
     mutual_neighbours,
     unit_rows,
 )

@@ -19,7 +19,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.folds import deal_folds, mean_size, rows_together, training_without, units_of
-from inlier.calibration.models.learner import Learner, PairScorer, PreparedPairs, choose_learner, re_paired_scores
+from inlier.calibration.models.learner import WIDE, Learner, PairScorer, PreparedPairs, choose_learner, re_paired_scores
 from inlier.calibration.models.ridge_map import SharedRidge
 from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
 from inlier.progress import track
@@ -29,7 +29,6 @@ from inlier.rows.threads import single_threaded_blas
 
 RE_PAIRINGS = 1_000_000  # about, in all
 _MANY_PAIRS, _OF_THEM_PER_DIMENSION = 50_000, 1_000  # of more pairs: re-pairings of each, times dimensions
-WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _STEADY_PAIRS = 1_500  # with fewer, the folds are dealt several times, so that the luck of one deal matters less
 _FEWEST_DEALS, MOST_DEALS = 10, 20  # of few pairs; more would count the same re-pairings again and again
 _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, and each is needed to learn from
@@ -37,10 +36,6 @@ _MORE_FOLDS = 2  # times as many where pairs are few beside their dimensions, an
 
 class Teacher(Protocol):
     """What learns from some of the pairs."""
-
-    @property
-    def by_pairs_alone(self) -> bool:
-        """Whether it knows nothing but the pairs: no other rows or columns, no weights."""
 
     def learn(self, training: Array) -> PairScorer | None:
         """Learn from these pairs; None if nothing is found."""

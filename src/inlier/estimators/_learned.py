@@ -15,11 +15,11 @@ import numpy as np
 from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.checks.copied_columns import without_columns
 from inlier.calibration.cross_fit import CrossFit
+from inlier.calibration.models.neighbours import MOST_POOLED, Pools, learn_dictionary
 from inlier.calibration.models.pair_map import PairMap, fit_pair_map
 from inlier.calibration.models.significance import SHARP, Significance
 from inlier.calibration.new_partners import Proposer
 from inlier.calibration.p_values import evenly_spaced, p_values
-from inlier.calibration.retrieval import MOST_POOLED, Pools, learn_dictionary
 from inlier.calibration.verdict import Verdict
 from inlier.estimators._base import Preparation, linear_rows
 from inlier.estimators._side_information import SideInformation

@@ -13,7 +13,6 @@ from inlier._typing import Array, FloatArray, Mask
 from inlier.calibration.cross_fit import MOST_DEALS, Teacher
 from inlier.calibration.models.learner import Learner, PairScorer
 from inlier.calibration.models.same_columns import LearnerWithColumns
-from inlier.calibration.retrieval import SelfLearner
 from inlier.estimators._base import ModelPairs, column_names, row_labels
 from inlier.exceptions import ParameterError
 from inlier.rows import PairedRows, as_table
@@ -41,19 +40,21 @@ class SideInformation:
         """How often the folds are dealt at most."""
         return MOST_DEALS if self.unpaired is None else _DEALS_OF_POOLS
 
+    def rest(self, prepared: ModelPairs) -> tuple[FloatArray, FloatArray] | None:
+        """Rows without a partner, prepared as the pairs are."""
+        return (
+            None if self.unpaired is None else (prepared.later.x(self.unpaired[0]), prepared.later.y(self.unpaired[1]))
+        )
+
     def helper(
         self, prepared: PairedRows, labels: Array, rng: np.random.RandomState
     ) -> Callable[[Learner], Teacher] | None:
         """What makes of a learner one that knows this; None where there is nothing to know."""
-        if self.trust is None and self.unpaired is None and self.columns is None:
+        if self.trust is None and self.columns is None:
             return None
 
         def helped(learner: Learner) -> Teacher:
             teacher: Teacher = learner
-            if self.unpaired is not None:
-                assert isinstance(prepared, ModelPairs)
-                rest = (prepared.later.x(self.unpaired[0]), prepared.later.y(self.unpaired[1]))
-                teacher = SelfLearner(teacher, prepared, *rest, rng)
             if self.columns is not None:
                 teacher = LearnerWithColumns(teacher, prepared, self.columns, labels, rng)
             return teacher if self.trust is None else _Trusting(teacher, self.trust, rng)
@@ -68,7 +69,6 @@ class _Trusting:
     teacher: Teacher
     trust: FloatArray
     rng: np.random.RandomState
-    by_pairs_alone = False
 
     def learn(self, training: Array) -> PairScorer | None:
         taken = training[self.rng.uniform(size=training.size) < self.trust[training]]

@@ -265,7 +265,7 @@ class CalibratedMatcher(LearnedMap):
                 filterwarnings("ignore", ".*hold a single value", ParameterWarning)
             prepared = self.prepare(X, Y)
         labels = pair_labels(X, Y, groups, strata[1])
-        data = PreparedPairs(prepared, labels, prepared_rows(prepared, slice(0, len(X))))
+        data = PreparedPairs(prepared, labels, prepared_rows(prepared, slice(0, len(X))), side.rest(prepared))
         helped = side.helper(prepared, labels, rng)
         fit = cross_fit(data, self.n_folds, rng, helped, side.most_deals, has_groups=groups is not None)
         fit = without_true_partners(fit, data, rng)

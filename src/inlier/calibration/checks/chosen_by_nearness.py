@@ -72,15 +72,16 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
 
 def _as_chosen(x: FloatArray, y: FloatArray, rows: Array) -> Iterator[_Seen]:
     """Some rows of x, and all of y, in the coordinates that a chooser may have used; and the power of differences."""
-    yield _turned(x[rows], y[rows]), y, 2
+    if rows.size >= x.shape[1]:  # fewer pairs determine no rotation, and no covariance
+        yield _turned(x[rows], y[rows]), y, 2
+        apart = _whitening(np.concatenate([x, y]))
+        yield x[rows] @ apart, y @ apart, 2
     in_spreads = [(table - table.mean(axis=0)) / np.maximum(table.std(axis=0), 1e-300) for table in (x, y)]
-    apart = _whitening(np.concatenate([x, y]))
     angles = [table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-300) for table in (x, y)]
     for of_x, of_y in ((x, y), in_spreads):
         yield of_x[rows], of_y, 2
         if rows.size * y.size <= _SUMS:
             yield of_x[rows], of_y, 1
-    yield x[rows] @ apart, y @ apart, 2
     yield angles[0][rows], angles[1], 2
     if min(x.min(), y.min()) > 0:
         yield np.log(x[rows]), np.log(y), 2

@@ -22,6 +22,7 @@ from inlier._typing import Array, FloatArray
 
 _LOOKED_AT = 1_000  # rows that are looked at first: in few tables any column is the same there
 _ROUNDING = 1e-9
+_EACH_WITH_EACH = 1_000_000  # pairs of columns; of more, only columns of equal ranks are the same
 _BY_CHANCE = 1e-6  # that any two columns are the same
 
 
@@ -41,13 +42,28 @@ def copied_columns(X: Array, Y: Array) -> tuple[Array, Array]:
 
 def _same(X: Array, Y: Array) -> tuple[Array, Array]:
     r, s = _centred_ranks(X), _centred_ranks(Y)
+    n_pairs = r.shape[1] * s.shape[1]
+    pairs = _in_one_order(r, s) if n_pairs <= _EACH_WITH_EACH else _of_equal_ranks(r, s)
+    same = [pair for pair in pairs if _is_no_chance(r[:, pair[0]], s[:, pair[1]], n_pairs)]
+    of_x, of_y = np.array(same, dtype=np.int64).reshape(-1, 2).T
+    return np.unique(of_x), np.unique(of_y)
+
+
+def _in_one_order(r: FloatArray, s: FloatArray) -> Array:
+    """Pairs of columns of centred ranks of which no two rows are in one order here and in the other there."""
     rising_r, rising_s, product = np.sort(r, axis=0), np.sort(s, axis=0), r.T @ s
     highest, lowest = rising_r.T @ rising_s, rising_r.T @ rising_s[::-1]
     slack = _ROUNDING * (highest - lowest)
-    together = ((product >= highest - slack) | (product <= lowest + slack)) & (slack > 0)
-    same = [pair for pair in np.argwhere(together) if _is_no_chance(r[:, pair[0]], s[:, pair[1]], product.size)]
-    of_x, of_y = np.array(same, dtype=np.int64).reshape(-1, 2).T
-    return np.unique(of_x), np.unique(of_y)
+    return np.argwhere(((product >= highest - slack) | (product <= lowest + slack)) & (slack > 0))
+
+
+def _of_equal_ranks(r: FloatArray, s: FloatArray) -> list[tuple[int, int]]:
+    """The same without those of which one column is rounded: one among thousands carries little."""
+    by_ranks: dict[bytes, list[int]] = {}
+    for j, ranks in enumerate(s.T):
+        by_ranks.setdefault(ranks.tobytes(), []).append(j)
+    either = ((i, turned) for i, ranks in enumerate(r.T) for turned in (ranks, 0.0 - ranks) if ranks.any())
+    return [(i, j) for i, turned in either for j in by_ranks.get(turned.tobytes(), ())]
 
 
 def _is_no_chance(r: FloatArray, s: FloatArray, n_pairs: int) -> bool:

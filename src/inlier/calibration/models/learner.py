@@ -1,9 +1,10 @@
 """Which model is learned, and from how many pairs: chosen once, on a pilot of the pairs, before any fold is dealt.
 
 A map that starts from the row sums needs real pairs that are a good part of all, and more of them than dimensions.
-Where it leaves doubts, a ridge is tried, and in many dimensions pairs whose inner products agree. Each model says how
-its pairs stand beside their re-pairings, every pair scored without itself; the most significant one is taken. Of very
-many pairs a part is learned from; more, if the rest does not confirm what was learned.
+Where it leaves doubts, a ridge is tried, and where real pairs are fewer than dimensions, pairs whose inner products
+agree, and rows that are each other's nearest, whoever they were paired with. Each model says how pairs that it has not
+seen stand beside their re-pairings; the most significant one is taken. Of very many pairs a part is learned from; more,
+if the rest does not confirm what was learned.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import MOST_ROWS, Coordinates, candidate_coordinates, find_anchors
 from inlier.calibration.models.linear_map import learn_map
+from inlier.calibration.models.neighbours import learn_neighbours
 from inlier.calibration.models.ridge_map import SharedRidge, learn_ridge
 from inlier.calibration.models.significance import NOT_COMPARED, Significance, berk_jones
 from inlier.calibration.p_values import calibrate
@@ -38,6 +40,7 @@ _RE_PAIRINGS = 20  # of each pair, which they are judged beside
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _NARROWEST = 8  # dimensions: in fewer, strangers too have much the same direction
 _FEW = 16  # pairs per dimension, fewer of which are few
+WIDE = 500  # dimensions from which threads inside a matrix product save more than they cost
 _SEARCHED = 5_000  # pairs that coordinates of anchors come from
 _WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
 
@@ -70,6 +73,7 @@ class PreparedPairs:
     pairs: PairedRows
     labels: Array  # of `inlier.rows.null_pairs`
     rows: tuple[Any, Any] | None = None  # all of them, where they are at hand
+    rest: tuple[FloatArray, FloatArray] | None = None  # prepared rows without a partner
 
     @property
     def n(self) -> int:
@@ -86,6 +90,11 @@ class PreparedPairs:
         """Whether there are few pairs beside their dimensions."""
         return self.n < _FEW * max(self.dimensions)
 
+    @property
+    def columns(self) -> tuple[int, int]:
+        """Of the two tables."""
+        return int(self.pairs.X.shape[1]), int(self.pairs.Y.shape[1])
+
     def take(self, rows: Array) -> tuple[Any, Any]:
         """Some rows of x and of y."""
         if self.rows is None:
@@ -97,6 +106,11 @@ class PreparedPairs:
     def shared_ridge(self) -> SharedRidge | None:
         """Ridges that leave a few pairs out, from one spectrum; None where rows are not at hand, or many."""
         return SharedRidge(*self.rows) if self.rows is not None and self.are_few else None
+
+    @cached_property
+    def undo(self) -> tuple[FloatArray, FloatArray]:
+        """What gives prepared rows back as centred rows of the tables."""
+        return self.pairs.map_x.undo(), self.pairs.map_y.undo()
 
     @cached_property
     def coordinates(self) -> list[Coordinates]:
@@ -122,10 +136,17 @@ def _learn_anchors(data: PreparedPairs, rows: Array, rng: np.random.RandomState)
     return find_anchors(x, y, data.coordinates, rng, data.labels[:, rows])
 
 
+def _learn_neighbours(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> PairScorer | None:
+    x, y = map(to_host, data.take(rows))
+    rest = (x[:0], y[:0]) if data.rest is None else data.rest
+    return learn_neighbours(x, y, rest, data.undo)
+
+
 KINDS: dict[str, Callable[[PreparedPairs, Array, np.random.RandomState], PairScorer | None]] = {
     "map": _learn_map,
     "ridge": _learn_ridge,
     "anchors": _learn_anchors,
+    "neighbours": _learn_neighbours,
 }
 
 
@@ -137,7 +158,6 @@ class Learner:
     rng: np.random.RandomState
     kind: str = "map"
     size: int = _PILOT
-    by_pairs_alone = True
 
     def learn(self, training: Array) -> PairScorer | None:
         """Learn from these pairs, or of many from a random part; None if nothing is found."""
@@ -170,9 +190,15 @@ def _most_significant(
     is_a_good_judge = found is not None and found.support >= enough and not data.are_few
     if found is not None and is_a_good_judge and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size:
         return "map", found
-    worth_trying = [kind for kind in kinds if kind == "map" or min(data.dimensions) >= _NARROWEST]
-    if found is not None and found.support >= _WELL_DETERMINED * max(data.dimensions):
-        worth_trying = [kind for kind in worth_trying if kind != "anchors"]  # they are for fewer real pairs than this
+    few_are_real = found is None or found.support < _WELL_DETERMINED * max(data.dimensions)
+    is_worth_trying = {
+        "map": True,
+        "ridge": min(data.dimensions) >= _NARROWEST,
+        "anchors": min(data.dimensions) >= _NARROWEST and few_are_real,
+        "neighbours": data.rest is not None
+        or (few_are_real and _NARROWEST <= min(data.columns) <= max(data.columns) <= WIDE),
+    }
+    worth_trying = [kind for kind in kinds if is_worth_trying[kind]]
     if len(worth_trying) == 1:
         return "map", found
     splits = [np.array_split(rng.permutation(rows), _PARTS) for _ in range(max(1, _FEW_PAIRS // rows.size))]

@@ -75,8 +75,6 @@ class TwoViews:
 class LearnerWithColumns:
     """Learns what another learner does, and how far corresponding columns agree."""
 
-    by_pairs_alone = False
-
     def __init__(
         self,
         learner: Any,
