@@ -82,7 +82,6 @@ def test_unrelated_columns_of_the_same_name_are_not_believed():
     assert believed <= 1  # one draw in a hundred may
 
 
-
 def test_what_cannot_correspond_is_refused():
     X, Y, _ = genes_and_proteins(60, seed=0)
     with pytest.raises(ValueError, match=r"X has 300 columns and y has 299"):

@@ -139,7 +139,7 @@ def cross_fit(
             scores, null = ((to_host(some) - centre) / unit for some in (learned.scores(x, y), null))
             return Fold(deal, own, learned, centre, unit, scores, null)
 
-        n_folds = n_folds * _MORE_FOLDS if data.are_few else n_folds
+        n_folds = n_folds * _MORE_FOLDS if data.are_few and n_deals > 1 else n_folds
         deals = [deal_folds(labels, units, n_folds, rng) for _ in range(n_deals)]
         stretches = [(d, np.flatnonzero(of == fold)) for d, of in enumerate(deals) for fold in np.unique(of)]
         found = [scored(*stretch) for stretch in track("folds", stretches)]
