@@ -26,7 +26,7 @@ _MOST, _PAIRINGS = 2_000, 20_000_000  # likely pairs that are looked at, and the
 _SUMS = 100_000_000  # differences of numbers, each with each: more take too long to be added up
 _FEWEST = 20
 _AMPLE, _PARTS = 2.5, 10  # pairs over squared dimension: the pull is a tenth of a stretch; parts of fewer pairs
-_PER_COLUMN = 10  # pairs, from which the directions in which they agree do not bring them together
+_PER_COLUMN = 10  # pairs, from which a rotation or directions in which they agree do not bring them together
 _ROUNDS, _KEPT = 5, 0.8
 _SWAPS = 400  # pairs, between which changes are looked for
 _BEYOND = 3.0  # standard deviations of a correlation by chance
@@ -72,7 +72,7 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
 
 def _as_chosen(x: FloatArray, y: FloatArray, rows: Array) -> Iterator[_Seen]:
     """Some rows of x, and all of y, in the coordinates that a chooser may have used; and the power of differences."""
-    if rows.size >= x.shape[1]:  # fewer pairs determine no rotation, and no covariance
+    if rows.size >= _PER_COLUMN * x.shape[1]:
         yield _turned(x[rows], y[rows]), y, 2
         apart = _whitening(np.concatenate([x, y]))
         yield x[rows] @ apart, y @ apart, 2
