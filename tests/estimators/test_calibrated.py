@@ -198,7 +198,7 @@ class TestRepeatedPoints:
             matcher = CalibratedMatcher(random_state=seed).fit(X, y)
             found.append([matcher.inlier_fraction_, matcher.inlier_mask_.any(), (matcher.p_values_ <= 0.1).mean()])
         share, accepting, low = np.mean(found, axis=0)
-        assert share < 0.1  # 0.2 to 0.4 if such points are met less
+        assert share < 0.2  # 0.2 to 0.4 if such points are met less; an estimate, whose lower bound is 0 in all
         assert accepting <= 0.2  # of the draws; alpha is 0.01, and 4 in 160 of them accept some
         assert low < 0.1  # 0.13 to 0.15
 

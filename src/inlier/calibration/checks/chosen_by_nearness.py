@@ -102,6 +102,8 @@ def _where_they_agree(x: FloatArray, y: FloatArray, rows: Array) -> list[_Seen]:
     for _ in range(_ROUNDS):  # one number, such as a propensity, is near in the thick of them, less so in the tails
         gap = np.abs(of_x(x[rows])[:, 0] - of_y(y[rows])[:, 0])
         near = rows[np.argsort(gap)[: int(_KEPT * n)]]
+        if not (_varies(x[near]).any() and _varies(y[near]).any()):
+            break
         of_x, of_y, _ = _agreeing(x[near], y[near])
     found.insert(0, (of_x(x[rows])[:, :1], of_y(y)[:, :1], 2))
     for unit in (1.0, both.std(axis=0)) if are_alike else ():
@@ -153,10 +155,11 @@ def _turned(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _whitening(table: FloatArray) -> FloatArray:
-    """What takes the covariance of a table away."""
-    spread = np.maximum(table.std(axis=0), 1e-300)  # columns in other units would drown in rounding
+    """What takes the covariance of a table away; directions in which these rows do not vary are left out."""
+    spread = np.where(_varies(table), table.std(axis=0), np.inf)  # columns in other units would drown in rounding
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov((table / spread).T)))
-    whitening: FloatArray = vectors / spread[:, None] / np.sqrt(np.maximum(values, max(values.max(), 1e-300) * 1e-12))
+    kept = values > values.max() * 1e-12
+    whitening: FloatArray = vectors[:, kept] / spread[:, None] / np.sqrt(values[kept])
     return whitening
 
 

@@ -7,6 +7,10 @@ B is as random as a rotation, so that few real pairs do not overfit), score each
 re-pairings by the fit *without either of the two*, weight each pair by how much denser its score is among the pairs
 than among the re-pairings, fit again. The first fit has equal weights, and its coefficients are the matrix X^T Y of
 the paper's row sums, scaled.
+
+Where the relation is weak, the weights of real pairs are low too, and the iteration may end at a few pairs that agree
+by chance, or because they are alike: yes and no, say, do not vary at all among pairs that all say no. So the last fit
+is taken only where the pairs stand out as much by it as by the first one, to all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.models.significance import SHARP, Significance
+from inlier.calibration.models.significance import SHARP, Significance, berk_jones
 from inlier.rows.backend import beside, from_host, in_precision, namespace, ridge_solver, take_rows, to_host
 from inlier.rows.null_pairs import re_pairings
 from inlier.rows.threads import pieces, pieces_of_many
@@ -91,6 +95,7 @@ def learn_map(
     labels = np.stack([np.arange(n)] * 2) if labels is None else labels
     weights: FloatArray = np.ones(n) if start is None else start
     variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
+    of_all: LinearMap | None = None
     for iteration, sharpness in enumerate(_FROM_ALL_PAIRS if start is None else _FROM_A_START):
         whole = start is None and iteration == 0
         fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE), whole=whole)
@@ -98,14 +103,17 @@ def learn_map(
         significance = _significance(fit, _Noise(variance, y), labels, rng)
         updated = significance.weights(sharpness)
         if updated.sum() < _FEWEST_EFFECTIVE:
-            return None
+            return of_all
+        if whole:
+            of_all = LinearMap(*fit.map, variance, float(significance.weights(SHARP).sum()), significance)
         change = np.abs(updated - weights).sum() / updated.sum()
         weights = updated
         if sharpness == SHARP and change < _SETTLED:
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
-    coefficients, offset = fit.coefficients[:-1, :], fit.coefficients[-1, :]
-    return LinearMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), significance)
+    if of_all is not None and berk_jones(of_all.significance.p_values) > berk_jones(significance.p_values):
+        return of_all  # of pairs above all re-pairings it does not matter how far they are
+    return LinearMap(*fit.map, fit.residual_variance(), float(weights.sum()), significance)
 
 
 def _significance(fit: _WeightedFit, noise: _Noise, labels: Array, rng: np.random.RandomState) -> Significance:
@@ -191,6 +199,11 @@ class _WeightedFit:
         """Numbers of pairs where the pairs are, sent together: each journey waits for the device."""
         there = from_host(np.stack(numbers), self.x)
         return tuple(there[k, :] for k in range(len(numbers)))
+
+    @property
+    def map(self) -> tuple[Any, Any]:
+        """The coefficients, and the offset."""
+        return self.coefficients[:-1, :], self.coefficients[-1, :]
 
     def residual_variance(self) -> FloatArray:
         """Noise variance per coordinate of y, from leave-one-out residuals; never above that of y itself."""
