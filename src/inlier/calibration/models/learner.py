@@ -1,9 +1,10 @@
 """Which model is learned, and from how many pairs: chosen once, on a pilot of the pairs, before any fold is dealt.
 
 A map that starts from the row sums needs real pairs that are a good part of all, and more of them than dimensions.
-Where it leaves doubts, a ridge is tried, and in many dimensions pairs whose inner products agree. Each model says how
-its pairs stand beside their re-pairings, every pair scored without itself; the most significant one is taken. Of very
-many pairs a part is learned from; more, if the rest does not confirm what was learned.
+Where it leaves doubts, a regression is tried, which takes all pairs for real, and in many dimensions a ridge, and pairs
+whose inner products agree. Each model says how its pairs stand beside their re-pairings, every pair scored without
+itself; the most significant one is taken. Of very many pairs a part is learned from; more, if the rest does not confirm
+what was learned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import MOST_ROWS, Coordinates, candidate_coordinates, find_anchors
-from inlier.calibration.models.linear_map import learn_map
+from inlier.calibration.models.linear_map import learn_map, learn_regression
 from inlier.calibration.models.ridge_map import SharedRidge, learn_ridge
 from inlier.calibration.models.significance import NOT_COMPARED, Significance, berk_jones
 from inlier.calibration.p_values import calibrate
@@ -37,6 +38,7 @@ _PARTS, _FEW_PAIRS = 3, 400  # of the pilot, each judged by what the others teac
 _RE_PAIRINGS = 20  # of each pair, which they are judged beside
 _CLEAR_PER_PAIR = 1.5  # Berk-Jones statistic per pair from which a map needs no ridge beside it
 _NARROWEST = 8  # dimensions: in fewer, strangers too have much the same direction
+_OF_ANY_WIDTH = ("map", "regression")
 _FEW = 16  # pairs per dimension, fewer of which are few
 _SEARCHED = 5_000  # pairs that coordinates of anchors come from
 _WORTH_A_MATRIX = 100  # re-pairings of one pair above which they are computed as a matrix product
@@ -109,6 +111,10 @@ def _learn_map(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> 
     return learn_map(*data.take(rows), rng, data.labels[:, rows])
 
 
+def _learn_regression(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> PairScorer | None:
+    return learn_regression(*data.take(rows), rng, data.labels[:, rows])
+
+
 def _learn_ridge(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> PairScorer | None:
     labels, n_left_out = data.labels[:, rows], data.n - rows.size
     if data.shared_ridge is not None and n_left_out <= min(data.dimensions):
@@ -124,6 +130,7 @@ def _learn_anchors(data: PreparedPairs, rows: Array, rng: np.random.RandomState)
 
 KINDS: dict[str, Callable[[PreparedPairs, Array, np.random.RandomState], PairScorer | None]] = {
     "map": _learn_map,
+    "regression": _learn_regression,
     "ridge": _learn_ridge,
     "anchors": _learn_anchors,
 }
@@ -170,7 +177,7 @@ def _most_significant(
     is_a_good_judge = found is not None and found.support >= enough and not data.are_few
     if found is not None and is_a_good_judge and found.significance.berk_jones >= _CLEAR_PER_PAIR * rows.size:
         return "map", found
-    worth_trying = [kind for kind in kinds if kind == "map" or min(data.dimensions) >= _NARROWEST]
+    worth_trying = [kind for kind in kinds if kind in _OF_ANY_WIDTH or min(data.dimensions) >= _NARROWEST]
     if found is not None and found.support >= _WELL_DETERMINED * max(data.dimensions):
         worth_trying = [kind for kind in worth_trying if kind != "anchors"]  # they are for fewer real pairs than this
     if len(worth_trying) == 1:
