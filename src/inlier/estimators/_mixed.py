@@ -79,7 +79,8 @@ def compared_label(label: str, share: float, how: str = "give it as strata and l
     if share < 1:
         how_equal = f"equal in {share:.0%} of the pairs, and compared like any other number"
     return (
-        f"Column {label!r} is on both sides, {how_equal}. If wrong partners come from rows with the same {label!r}, {how}."
+        f"Column {label!r} is on both sides, {how_equal}. If wrong partners come from rows with the same {label!r}, "
+        f"{how}."
     )
 
 
