@@ -47,6 +47,7 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     if rows.size < _FEWEST or len(np.unique(Y, axis=0)) < _FEWEST:
         return None
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
+    x, y = (table[:, _varies(table)] for table in (x, y))  # by a single value nobody has chosen
     turned_first = list(_as_chosen(x, y, rows)) if x.shape[1] == y.shape[1] else []
     one_number_first = _where_they_agree(x, y, rows)
     some = slice(0, _SWAPS)  # of whom no two would change either
