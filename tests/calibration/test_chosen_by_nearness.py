@@ -128,3 +128,11 @@ def test_columns_of_one_value_say_nothing():
         table[:, column] = value
         assert said(X, Y) is None
     assert said(np.full((300, 2), 3.3), Y) is None
+
+
+def test_a_column_of_a_single_value_makes_no_tables_alike():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    with_sites = np.column_stack([X, np.tile([-1.0, 1.0], 30)])  # which are the same for own and other partners
+    for seed in range(10):
+        Y = X[:, ::-1] + 0.01 * np.random.default_rng(seed).normal(size=X.shape)
+        assert said(with_sites, np.column_stack([Y, np.zeros(60)])) is None

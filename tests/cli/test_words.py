@@ -86,7 +86,7 @@ def test_words_on_both_sides_and_numbers_called_like_strata_are_offered():
     outcome = run("x.csv", "y2.csv", "--key", "id")
     assert "'city' is the same on both sides in 100% of the pairs, so it was not compared" in outcome.stderr
     assert "say --stratum city" in outcome.stderr
-    assert "Column 'plate' is on both sides, equal in 100% of the pairs" in outcome.stderr
+    assert "Column 'plate' is on both sides, the same in all pairs" in outcome.stderr
     assert "say --stratum plate" in outcome.stderr
     assert "Column plate is the same in X and y" in outcome.stderr  # not its number
 

@@ -206,6 +206,7 @@ def test_what_is_not_there_is_named(words, settings, said):
         scverse.check(both(), *words, **settings)
 
 
+@pytest.mark.filterwarnings("ignore")  # those of the libraries are theirs
 def test_objects_and_files_of_the_libraries_themselves(tmp_path):
     pytest.importorskip("anndata", reason="pip install anndata mudata, which need pandas below 3")
     mudata = pytest.importorskip("mudata", reason="pip install anndata mudata")

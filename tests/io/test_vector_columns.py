@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -141,6 +143,16 @@ def test_any_rows_of_a_column_are_read_alone(tmp_path, group_rows):
     for start, stop in np.sort(rng.integers(0, 1001, (40, 2)), axis=1).tolist():
         np.testing.assert_array_equal(stored[start:stop], values[start:stop])
     np.testing.assert_array_equal(np.concatenate([stored[row : row + 13] for row in range(0, 1000, 13)]), values)
+
+
+@pytest.mark.parametrize("free", [10**12, 0])
+def test_what_was_unpacked_is_read_again_as_it_was(tmp_path, monkeypatch, free):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    pq.write_table(pa.table({"emb": list(X)}), tmp_path / "a.parquet", row_group_size=25)
+    stored = open_stored(tmp_path / "a.parquet")
+    in_order = [slice(0, 20), slice(20, 40), slice(40, N)]
+    for rows in [slice(30, 50), *in_order, *in_order, slice(55, N), slice(0, N), slice(7, 9)]:
+        np.testing.assert_array_equal(stored[rows], X[rows])
 
 
 def test_another_length_is_refused_where_it_is_met(tmp_path):

@@ -73,7 +73,7 @@ def _learn(sample: PairedRows, n_folds: int, rng: np.random.RandomState) -> tupl
     model = FoldMaps((None,) * n_folds, rng.uniform(1, 2, d_x), rng.uniform(1, 2, d_y))
     fold_of = to_host(sample.map(model.fold_of)).astype(np.int64)
     data = PreparedPairs(sample, points)
-    learner = choose_learner(data, rng, kinds=("map",))
+    learner = choose_learner(data, rng, kinds=("map", "regression"))
     maps: list[PairScorer | None] = []
     null: list[FloatArray] = [np.empty(0)]
     for fold in track("folds", range(n_folds)):

@@ -113,9 +113,8 @@ def _views_of(scorer: PairScorer) -> list[_Compared]:
 def _by_map(scorer: LinearMap) -> _Compared:
     coefficients, offset = (np.asarray(to_host(of), dtype=np.float64) for of in (scorer.coefficients, scorer.offset))
     d_y = offset.size
-    return _Compared(
-        coefficients, np.eye(d_y), offset, np.zeros(d_y), "likelihood", np.asarray(scorer.variance), np.empty(0)
-    )
+    turn = np.eye(d_y) if scorer.turn is None else np.asarray(to_host(scorer.turn), dtype=np.float64)
+    return _Compared(coefficients, turn, offset, np.zeros(d_y), "likelihood", np.asarray(scorer.variance), np.empty(0))
 
 
 def _by_ridges(scorer: RidgeMap) -> list[_Compared]:

@@ -21,7 +21,7 @@ from inlier.calibration.cross_fit import Fold
 from inlier.calibration.folds import training_without
 from inlier.calibration.models.anchors import AnchorPairs
 from inlier.calibration.models.learner import KINDS, Learner, PairScorer, PreparedPairs, prepared_rows
-from inlier.calibration.models.linear_map import LinearMap, learn_map
+from inlier.calibration.models.linear_map import LinearMap, Regression, learn_map
 from inlier.calibration.models.ridge_map import RidgeMap
 from inlier.calibration.models.same_columns import LearnerWithColumns, TwoViews
 from inlier.calibration.models.significance import SHARP, Significance
@@ -108,7 +108,7 @@ def _kind_of(scorer: PairScorer) -> str | None:
     """Of what kind the model of pairs alone is; None where it knows other rows."""
     if isinstance(scorer, TwoViews):
         return _kind_of(scorer.views[-1])
-    names = {LinearMap: "map", RidgeMap: "ridge", AnchorPairs: "anchors"}
+    names = {Regression: "regression", LinearMap: "map", RidgeMap: "ridge", AnchorPairs: "anchors"}
     return next((name for of, name in names.items() if isinstance(scorer, of)), None)
 
 

@@ -74,10 +74,13 @@ def like_strata(columns_x: Iterable[tuple[Any, Any]], columns_y: Iterable[tuple[
 
 
 def compared_label(label: str, share: float, how: str = "give it as strata and leave the column out") -> str:
-    """What to say of a column that is compared and tells where a row comes from."""
+    """What to say of a column that is compared, if its pairs differ at all, and tells where a row comes from."""
+    how_equal = "the same in all pairs, of which it says nothing"
+    if share < 1:
+        how_equal = f"equal in {share:.0%} of the pairs, and compared like any other number"
     return (
-        f"Column {label!r} is on both sides, equal in {share:.0%} of the pairs, and compared like any other number. If "
-        f"wrong partners come from rows with the same {label!r}, {how}."
+        f"Column {label!r} is on both sides, {how_equal}. If wrong partners come from rows with the same {label!r}, "
+        f"{how}."
     )
 
 

@@ -34,7 +34,7 @@ _ABSURD = 1000.0  # times as far from the median as is typical: no distribution 
 _RARE = 0.1  # share of a column's values above which they are its nature
 _ROWS_FOR_MEDIANS = 250  # about, that medians are taken of: a thousandfold does not depend on a tenth
 _SKEWED = 3.0  # times as far above the median the highest tenth begins as the lowest tenth ends below it
-_TWO = 2
+_SCALE = 11  # different values of a column: marks from 0 to 10, yes and no; the large ones drown nothing
 _MOST_FAR = 0.01  # share of the points; where more are so far away, it is their nature
 _FEWEST_POINTS = 10  # points from which there is something typical
 _POINTS_FOR_MEDIANS = 1_000  # about, that medians are taken of
@@ -223,10 +223,10 @@ def describe(
 def is_skewed(table: Array) -> bool:
     """Whether a table holds nothing below 0 and most of its columns reach far above their median: counts, amounts.
 
-    Columns of two values (no and yes) have no logarithms to be taken of.
+    Columns of few different values (no and yes, marks) have no logarithms to be taken of.
     """
     some = np.asarray(table[:: max(1, len(table) // _ROWS_FOR_MEDIANS)], dtype=np.float64)
-    some = some[:, [np.unique(column[np.isfinite(column)]).size > _TWO for column in some.T]]
+    some = some[:, [np.unique(column[np.isfinite(column)]).size > _SCALE for column in some.T]]
     if not some.size or len(some) < 1 / _RARE or not (some[np.isfinite(some)] >= 0).all():
         return False
     with np.errstate(all="ignore"):

@@ -47,6 +47,7 @@ def chosen_by_nearness(X: Array, Y: Array, likely: Mask, rng: np.random.RandomSt
     if rows.size < _FEWEST or len(np.unique(Y, axis=0)) < _FEWEST:
         return None
     x, y = (np.asarray(table, dtype=np.float64) for table in (X, Y))
+    x, y = (table[:, _varies(table)] for table in (x, y))  # by a single value nobody has chosen
     turned_first = list(_as_chosen(x, y, rows)) if x.shape[1] == y.shape[1] else []
     one_number_first = _where_they_agree(x, y, rows)
     some = slice(0, _SWAPS)  # of whom no two would change either
@@ -103,6 +104,8 @@ def _where_they_agree(x: FloatArray, y: FloatArray, rows: Array) -> list[_Seen]:
     for _ in range(_ROUNDS):  # one number, such as a propensity, is near in the thick of them, less so in the tails
         gap = np.abs(of_x(x[rows])[:, 0] - of_y(y[rows])[:, 0])
         near = rows[np.argsort(gap)[: int(_KEPT * n)]]
+        if not (_varies(x[near]).any() and _varies(y[near]).any()):
+            break
         of_x, of_y, _ = _agreeing(x[near], y[near])
     found.insert(0, (of_x(x[rows])[:, :1], of_y(y)[:, :1], 2))
     for unit in (1.0, both.std(axis=0)) if are_alike else ():
@@ -154,10 +157,11 @@ def _turned(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _whitening(table: FloatArray) -> FloatArray:
-    """What takes the covariance of a table away."""
-    spread = np.maximum(table.std(axis=0), 1e-300)  # columns in other units would drown in rounding
+    """What takes the covariance of a table away; directions in which these rows do not vary are left out."""
+    spread = np.where(_varies(table), table.std(axis=0), np.inf)  # columns in other units would drown in rounding
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov((table / spread).T)))
-    whitening: FloatArray = vectors / spread[:, None] / np.sqrt(np.maximum(values, max(values.max(), 1e-300) * 1e-12))
+    kept = values > values.max() * 1e-12
+    whitening: FloatArray = vectors[:, kept] / spread[:, None] / np.sqrt(values[kept])
     return whitening
 
 

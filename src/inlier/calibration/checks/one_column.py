@@ -28,10 +28,11 @@ def one_column(X: Array, Y: Array, likely: Mask) -> tuple[int, int] | None:
     """Return the columns on which all agreement rests; None where there is more."""
     if not likely.any():
         return None
-    vary = [np.flatnonzero(np.ptp(table[likely], axis=0) > 0) for table in (X, Y)]
+    some = [table[likely].astype(np.float64) for table in (X, Y)]
+    vary = [np.flatnonzero(np.ptp(table, axis=0) > 0) for table in some]
     if min(map(len, vary)) < 2 or likely.sum() < _PER_COLUMN * sum(map(len, vary)):
         return None
-    x, y = (_normal_scores(table[likely][:, columns]) for table, columns in zip((X, Y), vary, strict=True))
+    x, y = (_normal_scores(table[:, columns]) for table, columns in zip(some, vary, strict=True))
     a, b = np.unravel_index(np.argmax(np.abs(x.T @ y)), (x.shape[1], y.shape[1]))
     if min(_independent(x, y, int(a)), _independent(y, x, int(b))) <= _KNOWS:
         return None

@@ -1,10 +1,10 @@
 """Which model is learned, and from how many pairs: chosen once, on a pilot of the pairs, before any fold is dealt.
 
 A map that starts from the row sums needs real pairs that are a good part of all, and more of them than dimensions.
-Where it leaves doubts, a ridge is tried, and where real pairs are fewer than dimensions, pairs whose inner products
-agree, and rows that are each other's nearest, whoever they were paired with. Each model says how pairs that it has not
-seen stand beside their re-pairings; the most significant one is taken. Of very many pairs a part is learned from; more,
-if the rest does not confirm what was learned.
+Where it leaves doubts, a regression is tried, which takes all pairs for real, and in many dimensions a ridge; where
+real pairs are fewer than dimensions, pairs whose inner products agree, and rows that are each other's nearest, whoever
+they were paired with. Each model says how pairs that it has not seen stand beside their re-pairings; the most
+significant one is taken. Of very many pairs a part is learned from; more, if the rest does not confirm what was learned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.models.anchors import MOST_ROWS, Coordinates, candidate_coordinates, find_anchors
-from inlier.calibration.models.linear_map import learn_map
+from inlier.calibration.models.linear_map import learn_map, learn_regression
 from inlier.calibration.models.neighbours import learn_neighbours
 from inlier.calibration.models.ridge_map import SharedRidge, learn_ridge
 from inlier.calibration.models.significance import Significance, berk_jones
@@ -123,6 +123,10 @@ def _learn_map(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> 
     return learn_map(*data.take(rows), rng, data.labels[:, rows])
 
 
+def _learn_regression(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> PairScorer | None:
+    return learn_regression(*data.take(rows), rng, data.labels[:, rows])
+
+
 def _learn_ridge(data: PreparedPairs, rows: Array, rng: np.random.RandomState) -> PairScorer | None:
     labels, n_left_out = data.labels[:, rows], data.n - rows.size
     if data.shared_ridge is not None and n_left_out <= min(data.dimensions):
@@ -144,6 +148,7 @@ def _learn_neighbours(data: PreparedPairs, rows: Array, rng: np.random.RandomSta
 
 KINDS: dict[str, Callable[[PreparedPairs, Array, np.random.RandomState], PairScorer | None]] = {
     "map": _learn_map,
+    "regression": _learn_regression,
     "ridge": _learn_ridge,
     "anchors": _learn_anchors,
     "neighbours": _learn_neighbours,
@@ -193,6 +198,7 @@ def _most_significant(
     few_are_real = found is None or found.support < _WELL_DETERMINED * max(data.dimensions)
     is_worth_trying = {
         "map": True,
+        "regression": True,
         "ridge": min(data.dimensions) >= _NARROWEST,
         "anchors": min(data.dimensions) >= _NARROWEST and few_are_real,
         "neighbours": data.rest is not None

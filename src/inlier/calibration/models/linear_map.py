@@ -7,6 +7,10 @@ B is as random as a rotation, so that few real pairs do not overfit), score each
 re-pairings by the fit *without either of the two*, weight each pair by how much denser its score is among the pairs
 than among the re-pairings, fit again. The first fit has equal weights, and its coefficients are the matrix X^T Y of
 the paper's row sums, scaled.
+
+Where the relation is weak, the weights of real pairs are low too, and the iteration may end at a few pairs that are
+alike: of yes and no, say, those that say no to all, which agree without any noise. `learn_regression` gives all pairs
+the same weight and stays there; which of the two is meant is asked of pairs that were not learned from.
 """
 
 from __future__ import annotations
@@ -46,10 +50,16 @@ class LinearMap:
     variance: FloatArray  # of the noise
     support: float  # how many pairs it was learned from: the sum of their weights
     significance: Significance  # the pairs it was learned from beside their re-pairings, each scored without itself
+    turn: Any = None  # orthogonal: what brings y to the coordinates of B, in which the noise is uncorrelated
+
+    def turned(self, y: Any) -> Any:
+        """Rows of y in the coordinates that the map is in."""
+        return y if self.turn is None else y @ beside(self.turn, y)
 
     def scores(self, x: Any, y: Any) -> Any:
         """Log likelihood ratio of each pair."""
-        noise, parts = _Noise(self.variance, y), [(take_rows(x, k), take_rows(y, k)) for k in pieces_of_many(x)]
+        noise, y = _Noise(self.variance, y), self.turned(y)
+        parts = [(take_rows(x, k), take_rows(y, k)) for k in pieces_of_many(x)]
         return namespace(y).concat([noise.log_likelihood_ratio(some, self._predicted(of)) for of, some in parts])
 
     def scores_of_all_pairings(self, x: Any, y: Any, *, single: bool = False) -> Any:
@@ -59,7 +69,7 @@ class LinearMap:
 
     def factors(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Rows whose inner products are the scores of x_i with y_j; the last but one column of the first is a term."""
-        xp, predicted = namespace(x), self._predicted(x)
+        xp, predicted, y = namespace(x), self._predicted(x), self.turned(y)
         scaled = predicted / from_host(self.variance, x)
         of_y = (y**2 @ from_host(1 - 1 / self.variance, x) - float(np.log(self.variance).sum())) / 2
         of_x = -xp.vecdot(predicted, scaled) / 2
@@ -68,11 +78,16 @@ class LinearMap:
 
     def pairings(self, x: Any, y: Any) -> Callable[[Array, Array], Any]:
         """What scores x_i with y_j, given numbers i and j; each x_i is predicted from once."""
-        predicted, noise = self._predicted(x), _Noise(self.variance, y)
+        predicted, y = self._predicted(x), self.turned(y)
+        noise = _Noise(self.variance, y)
         return lambda i, j: noise.log_likelihood_ratio(take_rows(y, j), take_rows(predicted, i))
 
     def _predicted(self, x: Any) -> Any:
         return x @ beside(self.coefficients, x) + beside(self.offset, x)
+
+
+class Regression(LinearMap):
+    """The same, learned from all pairs alike; its noise may be correlated."""
 
 
 def learn_map(
@@ -87,7 +102,7 @@ def learn_map(
     n, d_x = x.shape
     if n < _FEWEST_PAIRS:
         return None
-    x = namespace(x).concat([x, namespace(x).ones_like(x[:, :1])], axis=1)  # the constant's coefficient is b
+    x = _with_constant(x)
     labels = np.stack([np.arange(n)] * 2) if labels is None else labels
     weights: FloatArray = np.ones(n) if start is None else start
     variance: FloatArray = np.full(y.shape[1], 1.0 if start is None else _VARIANCE_OF_A_START)
@@ -104,8 +119,27 @@ def learn_map(
         if sharpness == SHARP and change < _SETTLED:
             break
     fit = _WeightedFit(x, y, weights, ridge=d_x * max(float(variance.mean()), _LEAST_RIDGE))
-    coefficients, offset = fit.coefficients[:-1, :], fit.coefficients[-1, :]
-    return LinearMap(coefficients, offset, fit.residual_variance(), float(weights.sum()), significance)
+    return LinearMap(*fit.map, fit.residual_variance(), float(weights.sum()), significance)
+
+
+def learn_regression(x: Any, y: Any, rng: np.random.RandomState, labels: Array) -> Regression | None:
+    """Learn from pairs of which most are real, however little they tell; None if no part of them agrees."""
+    n, d_x = x.shape
+    if n < _FEWEST_PAIRS:
+        return None
+    x, weights = _with_constant(x), np.ones(n)
+    first = _WeightedFit(x, y, weights, ridge=d_x)
+    turn, noise = first.directions_of_noise(), float(first.residual_variance().mean())
+    fit = _WeightedFit(x, y @ turn, weights, ridge=d_x * max(noise, _LEAST_RIDGE))
+    variance = fit.residual_variance()
+    significance = _significance(fit, _Noise(variance, y), labels, rng)
+    support = float(significance.weights(SHARP).sum())
+    return Regression(*fit.map, variance, support, significance, turn) if support >= _FEWEST_EFFECTIVE else None
+
+
+def _with_constant(x: Any) -> Any:
+    """A column of ones beside the others: its coefficient is b."""
+    return namespace(x).concat([x, namespace(x).ones_like(x[:, :1])], axis=1)
 
 
 def _significance(fit: _WeightedFit, noise: _Noise, labels: Array, rng: np.random.RandomState) -> Significance:
@@ -191,6 +225,16 @@ class _WeightedFit:
         """Numbers of pairs where the pairs are, sent together: each journey waits for the device."""
         there = from_host(np.stack(numbers), self.x)
         return tuple(there[k, :] for k in range(len(numbers)))
+
+    @property
+    def map(self) -> tuple[Any, Any]:
+        """The coefficients, and the offset."""
+        return self.coefficients[:-1, :], self.coefficients[-1, :]
+
+    def directions_of_noise(self) -> Any:
+        """Orthogonal directions of y in which what is left of it is uncorrelated, as columns."""
+        deleted = self._residual * (self._weights**0.5 / (1 - self._leverage))[:, None]
+        return namespace(deleted).linalg.eigh(deleted.T @ deleted)[1]
 
     def residual_variance(self) -> FloatArray:
         """Noise variance per coordinate of y, from leave-one-out residuals; never above that of y itself."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from inlier._typing import Array, FloatArray
 from inlier.repair.slips.lanes import HOME, REVERSED, SHIFTED, Lane, Lanes
@@ -97,7 +98,7 @@ class Evidence:
         """Look at own pairs and at strangers."""
         i, j = (rng.randint(n, size=_STRANGERS) for n in (crossed.n_x, crossed.n_y))
         odds = np.sort(crossed.pairs(i, j))[: -max(2 * _STRANGERS // crossed.n_y, 1)]  # but for partners
-        return Evidence(crossed, lanes, *crossed.own(), float(np.log(np.mean(np.exp(odds)))))
+        return Evidence(crossed, lanes, *crossed.own(), float(logsumexp(odds) - np.log(odds.size)))
 
     def inside(self, first: int, after: int, first_y: int, after_y: int) -> Evidence:
         """The same inside of a sequence of rows."""
