@@ -63,7 +63,7 @@ def scattered(rows, rng):
 
 
 WAYS = {  # how rows are displaced, the share of them, inside strata, whether these are given
-    "exchanged, 10 %": (exchanged, 0.1, False, False),
+    "exchanged, 20 %": (exchanged, 0.2, False, False),
     "chains, 10 %": (in_chains, 0.1, False, False),
     "one ring, 20 %": (in_a_ring, 0.2, False, False),
     "at random, 3 %": (scattered, 0.03, False, False),
