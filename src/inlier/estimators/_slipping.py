@@ -72,7 +72,7 @@ def put_in_step(
         search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
         found = search.found()
         undone = None if found is None else search.undone(found)
-        if undone is not None and _n_accepted(undone.matcher) >= _n_accepted(matcher):  # what is put right is seen
+        if undone is not None and _n_accepted(undone.matcher) > _n_accepted(matcher):  # what is put right is seen
             return undone, {}
         said = said or {"slips": search.sorted_alone(), "unseen_shift": search.unseen()}
     return None, said

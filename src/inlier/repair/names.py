@@ -16,14 +16,18 @@ too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one
 over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
 different rows, so the way back is drawn anew.
 
+*The own pairs.* A name takes x_i and y_j from their own partners, so both must be displaced: a_i and a_j are the
+chances that they are (`inlier.repair.displaced`), and log a_i + log a_j is added to the evidence, that of strangers too.
+
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
 
-*Chances.* With a share h of tried rows whose partner is among the candidates, it is y_j with the chance
+*Chances.* With a share h of displaced rows whose partner is among the candidates, it is y_j with the chance
 
-    (h / m) exp(t_ij) / (1 - h + (h / m) sum_k exp(t_ik)),
+    a_i (h / m) a_j exp(t_ij) / (1 - h + (h / m) sum_k a_k exp(t_ik)),      a_j as parts of their mean.
 
-and e and h are what makes the tried rows likeliest. What is left is none of these: not here, or not to be told.
+e is what makes the tried rows likeliest; h is told where the best candidates of displaced rows differ most from the
+best of as many strangers. What is left is none of these: its own, not here, or not to be told.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from scipy.stats import false_discovery_control
 from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.repair.displaced import chances_displaced, places
 from inlier.repair.odds import Odds, in_parts
 from inlier.rows.null_pairs import may_be_re_paired
 
@@ -105,28 +110,35 @@ def find_names(
     right = np.flatnonzero(~tried)
     if not rows.size or not candidates.size or not right.size:
         return Names.nobody(rows)
-    strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
-    if not strangers.size:
+    strangers = _Strangers.of(odds, labels, rows, candidates, right, rng)
+    if not strangers.gone.size:
         return Names.nobody(rows)
     is_pair = has[0] & has[1]
     n_candidates = _candidates_of_each(labels, rows, candidates)
-    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), float(n_candidates.mean()))
+    log_ratio = _LogRatio.of(odds.own[is_pair], sure[is_pair], np.concatenate([strangers.gone, strangers.there]))
+    evidence = _Evidence(log_ratio, float(n_candidates.mean()))
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
     evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
-    edges = edges.weighed_by(evidence)
-    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
+    pairs = rows[is_pair[rows]]
+    own_places = places(odds, pairs, pairs, has)
+    displaced, own_rank = np.ones(odds.n), np.zeros(odds.n, dtype=np.int64)
+    displaced[pairs] = chances_displaced(odds, pairs, own_places, has, rng)
+    own_rank[pairs] = np.rint(np.mean(own_places, axis=0))
+    edges = edges.weighed_by(evidence, displaced)
+    by_chance = evidence(strangers.gone, rng.permutation(strangers.gone))
+    by_chance = np.sort(by_chance + np.log(displaced[strangers.tried] * displaced[rng.choice(rows, by_chance.size)]))
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
     p = np.where(partner >= 0, np.minimum(n_candidates * (above + 1) / by_chance.size, 1.0), 1.0)
-    own_rank, best_fit = _compared_with_all(odds, rows, has[1])
+    here = _share_here(odds, edges, displaced, right, (is_pair, sure), rng)
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
         rows,
         partner,
         np.where(partner >= 0, _q_values(p), 1.0),
-        *edges.likeliest(evidence.m),
-        own_rank,
-        (np.searchsorted(of_partners, best_fit, "right") + 1) / (right.size + 1),
+        *edges.likeliest(evidence.m, displaced, here),
+        own_rank[rows],
+        (np.searchsorted(of_partners, _best_fit(odds, rows, has[1]), "right") + 1) / (right.size + 1),
     )
 
 
@@ -145,22 +157,34 @@ def _q_values(p: FloatArray) -> FloatArray:
     return q_values
 
 
-def _odds_of_strangers(
-    odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
-) -> FloatArray:
-    """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
-    found = []
-    for side, some in enumerate((rows, candidates)):
-        size = some.size * right.size
-        at = np.arange(size) if size <= _STRANGERS else rng.randint(size, size=_STRANGERS)
-        one, other = some[at // right.size], right[at % right.size]
-        i, j = (one, other) if side == 0 else (other, one)
-        apart = may_be_re_paired(labels, i, j)
-        i, j = i[apart], j[apart]
-        beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
-        beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
-        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
-    return np.concatenate(found)
+@dataclass(frozen=True, eq=False)
+class _Strangers:
+    """Tried x with y of accepted pairs, and x of these with tried y."""
+
+    gone: FloatArray  # their odds, as if the partner of what was accepted were gone
+    there: FloatArray  # as it is
+    tried: Array  # which row was tried
+
+    @staticmethod
+    def of(
+        odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
+    ) -> _Strangers:
+        """All of them, or some."""
+        gone, there, tried = [], [], []
+        for side, some in enumerate((rows, candidates)):
+            size = some.size * right.size
+            at = np.arange(size) if size <= _STRANGERS else rng.randint(size, size=_STRANGERS)
+            one, other = some[at // right.size], right[at % right.size]
+            i, j = (one, other) if side == 0 else (other, one)
+            apart = may_be_re_paired(labels, i, j)
+            i, j = i[apart], j[apart]
+            beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
+            beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
+            scores = odds.pair_scores(i, j)
+            gone.append(scores - np.maximum(beside_x, beside_y))
+            there.append(scores - np.maximum(odds.beside_x[i], odds.beside_y[j]))
+            tried.append(one[apart])
+        return _Strangers(np.concatenate(gone), np.concatenate(there), np.concatenate(tried))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,11 +258,11 @@ class _Edges:
         back[both] = odds.pairs(j[both], i[both])
         possible = onward > -np.inf
         i, j, onward, back = (of[possible] for of in (i, j, onward, back))
-        return _Edges(rows, i, j, onward, back, onward).weighed_by(evidence)
+        return _Edges(rows, i, j, onward, back, onward).weighed_by(evidence, np.ones(odds.n))
 
-    def weighed_by(self, evidence: _Evidence) -> _Edges:
+    def weighed_by(self, evidence: _Evidence, displaced: FloatArray) -> _Edges:
         """The same with this evidence, of each row the best first."""
-        t = evidence(self.onward, self.back)
+        t = evidence(self.onward, self.back) + np.log(displaced[self.row] * displaced[self.column])
         order = np.lexsort((-t, self.row))
         of_each = (of[order] for of in (self.row, self.column, self.onward, self.back, t))
         return _Edges(self.rows, *of_each)
@@ -274,16 +298,12 @@ class _Edges:
         best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
         return partner[self.rows], best[self.rows]
 
-    def likeliest(self, m: float) -> tuple[Array, FloatArray]:
+    def likeliest(self, m: float, displaced: FloatArray, here: float) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
-        place = np.searchsorted(self.rows, self.row)
-        likelihood = np.exp(np.minimum(self.evidence, 50.0)) / m
+        place, of_row = np.searchsorted(self.rows, self.row), displaced[self.row]
+        likelihood = np.exp(np.minimum(self.evidence, 50.0)) / of_row / (m * displaced[self.rows].mean())
         total = np.bincount(place, likelihood, minlength=self.rows.size)
-        here = 0.5
-        for _ in range(_ROUNDS):  # as if one more had its partner here, and one more had not
-            found = float(np.sum(here * total / (1 - here + here * total)))
-            here = (found + 1) / (self.rows.size + 2)
-        chance = here * likelihood / (1 - here + here * total)[place]
+        chance = of_row * here * likelihood / (1 - here + here * total)[place]
         rank = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
         told = (rank < N_CANDIDATES) & (chance >= _WORTH_TELLING)
         candidates, chances = np.full((self.rows.size, N_CANDIDATES), -1), np.zeros((self.rows.size, N_CANDIDATES))
@@ -312,19 +332,55 @@ def _best(block: FloatArray, axis: int) -> Array:
     return np.take(np.argpartition(-block, k - 1, axis=axis), np.arange(k), axis=axis)
 
 
-def _compared_with_all(odds: Odds, rows: Array, has_y: Mask) -> tuple[Array, FloatArray]:
-    """Place of each row's own partner, on average over both sides, and how well the best other y fits its x.
+def _best_fit(odds: Odds, rows: Array, has_y: Mask) -> FloatArray:
+    """How well the best y but its own fits each x.
 
-    The place is 0 where it has none. The y of an accepted pair is no candidate, but may be the partner all the same,
-    where a look-alike was accepted.
+    The y of an accepted pair is no candidate, but may be the partner all the same, where a look-alike was accepted.
     """
-    every, ranks, best = np.flatnonzero(has_y), np.zeros(rows.size), np.full(rows.size, -np.inf)
+    every, best = np.flatnonzero(has_y), np.full(rows.size, -np.inf)
     for part in in_parts(np.arange(rows.size), odds.n):
         some = rows[part]
-        own, of_x = odds.own[some], odds.block(some, every)
-        better = (of_x > own[:, None]).sum(axis=1) + (odds.block(every, some) > own).sum(axis=0)
-        ranks[part] = np.where(has_y[some], 1 + better / 2, 0)
         fit = odds.scores(some, every) - odds.beside_x[some].astype(np.float32)[:, None]
         fit[some[:, None] == every] = -np.inf
         best[part] = fit.max(axis=1)
-    return np.rint(ranks).astype(np.int64), best
+    return best
+
+
+def _share_here(
+    odds: Odds,
+    edges: _Edges,
+    displaced: FloatArray,
+    right: Array,
+    pairs: tuple[Mask, FloatArray],
+    rng: np.random.RandomState,
+) -> float:
+    """Share of displaced rows whose partner is a candidate, told by the odds of the best of each.
+
+    If it were not, that would be the best of so many strangers; if it were, that or the partner, as good as pairs are.
+    """
+    rows, (is_pair, sure) = edges.rows, pairs
+    best = np.full(odds.n, -np.inf)
+    np.maximum.at(best, edges.row, edges.onward)
+    some = rng.permutation(right)[: np.unique(edges.column).size]
+    gone = np.empty(rows.size)
+    for part in in_parts(np.arange(rows.size), some.size):
+        beside = np.maximum(odds.beside_x[rows[part], None], odds.others_of_y[some]).astype(np.float32)
+        gone[part] = (odds.scores(rows[part], some) - beside).max(axis=1)
+    weights, own = displaced[rows], np.flatnonzero(is_pair)
+    here = np.maximum(odds.own[own], rng.choice(gone, own.size, p=weights / weights.sum()))
+    at = np.unique(np.concatenate([here, best[rows]]))
+    seen, if_gone, if_here = (
+        _above(at, values, of) for values, of in ((best[rows], weights), (gone, weights), (here, sure[own]))
+    )
+    told = int(np.argmax(if_here - if_gone))
+    share = (seen[told] - if_gone[told]) / max(if_here[told] - if_gone[told], 1e-9)
+    one = 1 / (weights.sum() + 2)  # as if one more had its partner here, and one more had not
+    return float(np.clip(share, one, 1 - one))
+
+
+def _above(at: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Share of the values, by weight, that are as high."""
+    order = np.argsort(values)
+    above = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+    found: FloatArray = above[np.searchsorted(values[order], at)] / max(weights.sum(), 1e-9)
+    return found
