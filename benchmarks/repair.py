@@ -12,8 +12,9 @@
 
 Rows are displaced in tables in many ways: exchanged in pairs; in chains of five, each row with the y of the one before,
 the first with a y that is nobody's; in one ring; 3 % or 20 % at random, or inside strata, which are given or not; and
-mixed: exchanges, rings of three, losses and near-copies. One who is told which rows are wrong ("told") names by the
-same rule: what is missed then is not missed by the fit. The peer is an own re-implementation of the idea of lineup
+mixed: exchanges, rings of three, losses and near-copies. "Accepted" are the wrong rows that the fit has taken for real,
+which is not the fault of names; "unclear" and "right" rows that are not clear, and those of them that are with their
+partner. The peer is an own re-implementation of the idea of lineup
 (Broman and others, 2015): of the columns of Y that are predicted best, by the x of nearest neighbours, the correlation
 of each row with all rows; a row is flagged if its own partner is not the best, and the best is its partner if the two
 choose each other. It gives no error rate. At the end the chances of candidates, beside how often they are right.
@@ -34,8 +35,8 @@ from tables import REAL_TABLES, filled, real_tables
 
 ASIDE = ("digits_fac_fou", "liver_gene_clinic")  # nothing was chosen by these
 LONGEST = 5  # rows of a chain
-COUNTS = ("wrong", *("named", "falsely"), *("lost", "falsely"), *("copies", "falsely"), *("unclear", "right"))
-COUNTS += ("told", "falsely", "lineup", "falsely")
+COUNTS = ("wrong", "accepted", "named", "falsely", "lost", "falsely", "copies", "falsely", "unclear", "right")
+COUNTS += ("lineup", "falsely")
 BINS = np.array([0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0])  # of chances
 
 
@@ -196,10 +197,9 @@ def _names(X, Y, way, strata, groups, alpha, seed):
     matcher = quiet(CalibratedMatcher(alpha=alpha, random_state=seed).fit, x, y, **given)
     found, own, peer = quiet(matcher.repair), np.arange(len(x)), lineup(x, y)
     lost, copies, unclear = (found.kind == kind for kind in ("lost", "copy", "not clear"))
-    matcher.q_values_ = np.where(truth == own, 0.0, 1.0)
-    told = quiet(matcher.repair)
     counts = [
         (truth != own).sum(),
+        (matcher.inlier_mask_ & (truth != own)).sum(),
         *named_and_falsely(found, truth),
         lost.sum(),
         (lost & (truth >= 0)).sum(),
@@ -207,7 +207,6 @@ def _names(X, Y, way, strata, groups, alpha, seed):
         (copies & ~is_copy).sum(),
         unclear.sum(),
         (unclear & (truth == own)).sum(),
-        *named_and_falsely(told, truth),
         (peer != own).sum(),
         ((peer != own) & (peer != truth)).sum(),
     ]
@@ -232,7 +231,7 @@ def show_chances(of_bins):
 
 
 def _row(counts):
-    return " ".join(f"{value:7.0f}" for value in counts) + f" {counts[2] / max(counts[1], 1):12.3f}"
+    return " ".join(f"{value:7.0f}" for value in counts) + f" {counts[3] / max(counts[2], 1):12.3f}"
 
 
 def real(alpha):

@@ -219,7 +219,7 @@ class _Edges:
         return partner[self.rows], best[self.rows]
 
     def beside_rivals(self, partner: Array, q_values: FloatArray) -> FloatArray:
-        """q-values of names, at least as large as the share of what speaks for others among those named with them."""
+        """q-values of names, at least what speaks for others beside those that have no more of it, on average."""
         weight = np.exp(np.minimum(self.evidence, 300.0))
         name = np.full(max(self.column.max(initial=-1), self.rows[-1]) + 1, -1)
         name[self.rows] = partner
@@ -232,10 +232,10 @@ class _Edges:
         exchanged = np.flatnonzero((name >= 0) & (name[name] == np.arange(name.size)))
         other[exchanged] = np.maximum(other[exchanged], other[name[exchanged]])
         some = np.flatnonzero(partner >= 0)
-        some = some[np.argsort(np.maximum(q_values, other[self.rows])[some], kind="stable")]
+        some = some[np.argsort(other[self.rows[some]], kind="stable")]
         among = np.cumsum(other[self.rows[some]]) / np.arange(1, some.size + 1)
-        found = np.ones(q_values.size)
-        found[some] = np.minimum.accumulate(np.maximum(np.maximum.accumulate(q_values[some]), among)[::-1])[::-1]
+        found = q_values.copy()
+        found[some] = np.maximum(q_values[some], among)
         return found
 
     def likeliest(self, m: float, displaced: FloatArray, here: float) -> tuple[Array, FloatArray]:
