@@ -30,8 +30,8 @@ may look nearly as good. The name has the part exp(t_ij) / sum_k exp(t_ik) of wh
 
     a_i (h / m) a_j exp(t_ij) / (1 - h + (h / m) sum_k a_k exp(t_ik)),      a_j as parts of their mean.
 
-e is what makes the tried rows likeliest; h is told where the best candidates of displaced rows differ most from the
-best of as many strangers. What is left is none of these: its own, not here, or not to be told.
+and e and h are what makes the tried rows likeliest. What is left is none of these: its own, not here, or not to be
+told.
 """
 
 from __future__ import annotations
@@ -129,13 +129,12 @@ def find_names(
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
     p = np.where(partner >= 0, np.minimum(n_candidates * (above + 1) / by_chance.size, 1.0), 1.0)
-    here = _share_here(odds, edges, displaced, right, (is_pair, sure), rng)
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
         rows,
         partner,
         edges.beside_rivals(partner, np.where(partner >= 0, _q_values(p), 1.0)),
-        *edges.likeliest(evidence.m, displaced, here),
+        *edges.likeliest(evidence.m, displaced),
         own_rank[rows],
         (np.searchsorted(of_partners, _best_fit(odds, rows, has[1]), "right") + 1) / (right.size + 1),
     )
@@ -238,11 +237,15 @@ class _Edges:
         found[some] = np.maximum(q_values[some], among)
         return found
 
-    def likeliest(self, m: float, displaced: FloatArray, here: float) -> tuple[Array, FloatArray]:
+    def likeliest(self, m: float, displaced: FloatArray) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
         place, of_row = np.searchsorted(self.rows, self.row), displaced[self.row]
         likelihood = np.exp(np.minimum(self.evidence, 50.0)) / of_row / (m * displaced[self.rows].mean())
         total = np.bincount(place, likelihood, minlength=self.rows.size)
+        weights, here = displaced[self.rows], 0.5
+        for _ in range(_ROUNDS):  # as if one more had its partner here, and one more had not
+            found = float(np.sum(weights * here * total / (1 - here + here * total)))
+            here = (found + 1) / (weights.sum() + 2)
         chance = of_row * here * likelihood / (1 - here + here * total)[place]
         rank = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
         told = (rank < N_CANDIDATES) & (chance >= _WORTH_TELLING)
@@ -284,43 +287,3 @@ def _best_fit(odds: Odds, rows: Array, has_y: Mask) -> FloatArray:
         fit[some[:, None] == every] = -np.inf
         best[part] = fit.max(axis=1)
     return best
-
-
-def _share_here(
-    odds: Odds,
-    edges: _Edges,
-    displaced: FloatArray,
-    right: Array,
-    pairs: tuple[Mask, FloatArray],
-    rng: np.random.RandomState,
-) -> float:
-    """Share of displaced rows whose partner is a candidate, told by the odds of the best of each.
-
-    If it were not, that would be the best of so many strangers; if it were, that or the partner, as good as pairs are.
-    """
-    rows, (is_pair, sure) = edges.rows, pairs
-    best = np.full(odds.n, -np.inf)
-    np.maximum.at(best, edges.row, edges.onward)
-    some = rng.permutation(right)[: np.unique(edges.column).size]
-    gone = np.empty(rows.size)
-    for part in in_parts(np.arange(rows.size), some.size):
-        beside = np.maximum(odds.beside_x[rows[part], None], odds.others_of_y[some]).astype(np.float32)
-        gone[part] = (odds.scores(rows[part], some) - beside).max(axis=1)
-    weights, own = displaced[rows], np.flatnonzero(is_pair)
-    here = np.maximum(odds.own[own], rng.choice(gone, own.size, p=weights / weights.sum()))
-    at = np.unique(np.concatenate([here, best[rows]]))
-    seen, if_gone, if_here = (
-        _above(at, values, of) for values, of in ((best[rows], weights), (gone, weights), (here, sure[own]))
-    )
-    told = int(np.argmax(if_here - if_gone))
-    share = (seen[told] - if_gone[told]) / max(if_here[told] - if_gone[told], 1e-9)
-    one = 1 / (weights.sum() + 2)  # as if one more had its partner here, and one more had not
-    return float(np.clip(share, one, 1 - one))
-
-
-def _above(at: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Share of the values, by weight, that are as high."""
-    order = np.argsort(values)
-    above = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
-    found: FloatArray = above[np.searchsorted(values[order], at)] / max(weights.sum(), 1e-9)
-    return found
