@@ -227,11 +227,12 @@ def _outcome(
     surest[rows[named]] = names.q_values[named]
     np.minimum.at(surest, partner[rows[named]], names.q_values[named])
     chance_wrong = np.where(kind == KEPT, q, np.where(surest <= alpha, 1 - surest, np.nan))
+    candidates, chances = names.with_named(named)
     told = kind[rows] != KEPT
     rows = rows[told]
     q[rows] = names.q_values[told]
-    candidates, chances = np.full((q.size, N_CANDIDATES), -1), np.zeros((q.size, N_CANDIDATES))
-    candidates[rows], chances[rows] = numbers[names.candidates[told]], names.chances[told]
+    candidates_of, chances_of = np.full((q.size, N_CANDIDATES), -1), np.zeros((q.size, N_CANDIDATES))
+    candidates_of[rows], chances_of[rows] = numbers[candidates[told]], chances[told]
     own_rank = np.zeros(q.size, dtype=np.int64)
     own_rank[rows] = names.own_rank[told]
     return Repair(
@@ -239,8 +240,8 @@ def _outcome(
         partner=as_given(partner)[:n_x],
         q_values=q[:n_x],
         chance_wrong=np.where(np.arange(n_x) < stacked.n_pairs, chance_wrong[:n_x], np.nan),
-        candidates=as_given(candidates)[:n_x],
-        chances=chances[:n_x],
+        candidates=as_given(candidates_of)[:n_x],
+        chances=chances_of[:n_x],
         own_rank=own_rank[:n_x],
         copy_of=copies[:n_x],
         gaps=np.append(gaps, np.zeros(stacked.n_x, dtype=np.int64)),

@@ -91,6 +91,15 @@ class Names:
         several = np.full((rows.size, N_CANDIDATES), -1)
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
+    def with_named(self, named: Mask) -> tuple[Array, FloatArray]:
+        """Candidates and chances, in which a partner that is named has at least the chance of names at its rate."""
+        candidates, chances = self.candidates.copy(), self.chances.copy()
+        candidates[named, 0] = self.partner[named]
+        chances[named, 0] = np.maximum(chances[named, 0], 1 - self.q_values[named])
+        left = 1 - chances[named, :1]
+        chances[named, 1:] *= np.minimum(left / np.maximum(chances[named, 1:].sum(axis=1, keepdims=True), 1e-9), 1.0)
+        return candidates, chances
+
     def belongs_to_another(self, n: int) -> Mask:
         """Of which of n rows the y is likely the partner of another row: it repeats nobody's."""
         found = np.zeros(n, dtype=bool)
