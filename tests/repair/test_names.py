@@ -147,6 +147,22 @@ def test_a_row_of_several_that_fit_alike_has_several_candidates():
     assert 0.2 < found.chances[0, 1] <= found.chances[0, 0] < 0.8
 
 
+def test_who_has_a_rival_that_fits_alike_is_not_named():
+    """Far better than any stranger, and still one of two: by strangers alone all of them would be named."""
+    rows = np.arange(16)
+    truth = moved(rows)
+    scores = scores_of(truth, spread=0.1)
+    twin = truth[rows ^ 1]  # two rows each, the y of which fit both x
+    scores[rows, twin] = scores[rows, truth[rows]]
+    found, _ = named(scores, mask(rows))
+    assert (found.q_values > 0.2).all()
+    scores[rows[:8], twin[:8]] = 0.0  # of these the partner alone fits
+    found, _ = named(scores, mask(rows))
+    assert (found.q_values[:8] < 0.05).all()
+    assert (found.q_values[8:] <= 0.05).sum() <= 1
+    assert (found.partner[:8] == truth[:8]).all()
+
+
 def test_odds_that_nobody_else_has_are_no_trouble():
     truth, rows = moved((1, 2), (3, 4)), np.arange(1, 5)
     scores = scores_of(truth)

@@ -242,9 +242,10 @@ class _Edges:
         some = np.flatnonzero(partner >= 0)
         some = some[np.argsort(other[self.rows[some]], kind="stable")]
         among = np.cumsum(other[self.rows[some]]) / np.arange(1, some.size + 1)
-        found = q_values.copy()
-        found[some] = np.maximum(q_values[some], among)
-        return found
+        found = np.ones(name.size)
+        found[self.rows[some]] = np.maximum(q_values[some], among)
+        found[exchanged] = np.maximum(found[exchanged], found[name[exchanged]])
+        return found[self.rows]
 
     def likeliest(self, m: float, displaced: FloatArray) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
