@@ -37,14 +37,14 @@ def chances_displaced(
 ) -> FloatArray:
     """Chance that each of these pairs is none, by the places of the two for each other."""
     strata = np.zeros(odds.n, dtype=np.int64) if odds.strata is None else odds.strata
-    times = min(_RE_PAIRINGS // max(rows.size, 1) + 1, _MOST_EACH)
-    i, j = np.concatenate([_re_paired(rows, strata, rng) for _ in range(times)], axis=1)
+    some, times = rng.permutation(rows)[:_RE_PAIRINGS], min(_RE_PAIRINGS // max(rows.size, 1) + 1, _MOST_EACH)
+    i, j = np.concatenate([_re_paired(some, strata, rng) for _ in range(times)], axis=1)
     if not i.size:
         return np.ones(rows.size)
     size = np.bincount(strata).astype(np.float64)
     own, null = (
-        np.log(of_x * of_y / size[strata[some]] ** 2)
-        for some, (of_x, of_y) in ((rows, own_places), (i, places(odds, i, j, has)))
+        np.log(of_x * of_y / size[strata[of]] ** 2)
+        for of, (of_x, of_y) in ((rows, own_places), (i, places(odds, i, j, has)))
     )
     null.sort()
     below = (np.searchsorted(null, own, "right") + 1) / (null.size + 1)
