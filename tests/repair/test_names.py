@@ -83,7 +83,7 @@ def test_who_stands_out_is_named():
     assert (found.own_rank[displaced] > 5).all()
     assert (found.chances[displaced, 0] > 0.9).all()
     assert (found.chances[~displaced] < 0.2).all()
-    assert np.array_equal(np.flatnonzero(found.belongs_to_another(N)), found.rows[displaced])
+    assert np.array_equal(np.flatnonzero(found.belongs_to_another(tried)), found.rows[displaced])
     assert found.chance_here[displaced].min() > 0.01
 
 

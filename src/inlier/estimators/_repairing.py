@@ -91,8 +91,9 @@ def repair_pairs(
         tables, labels = rows_and_labels(learned, stacked, rest, looked_at)
         odds = _odds(learned, stacked, looked_at, tables, labels, 1 - q[looked_at], rng)
         names = find_names(odds, labels, tried, has, np.clip(1 - q[looked_at], 0.0, 1.0), rng)
-        may_repeat = (q[looked_at] > alpha) & has[0] & has[1] & ~names.belongs_to_another(looked_at.size)
-        copy_of = nearly_equal(tables, np.flatnonzero(may_repeat), ~tried)
+        refused = q[looked_at] > alpha
+        may_repeat = refused & has[0] & has[1] & ~names.belongs_to_another(refused)
+        copy_of = nearly_equal(tables, np.flatnonzero(may_repeat), ~refused)
     return _outcome(q, alpha, stacked, looked_at, names, copy_of, gaps)
 
 

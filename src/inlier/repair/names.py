@@ -100,10 +100,10 @@ class Names:
         chances[named, 1:] *= np.minimum(left / np.maximum(chances[named, 1:].sum(axis=1, keepdims=True), 1e-9), 1.0)
         return candidates, chances
 
-    def belongs_to_another(self, n: int) -> Mask:
-        """Of which of n rows the y is likely the partner of another row: it repeats nobody's."""
-        found = np.zeros(n, dtype=bool)
-        found[self.candidates[self.chances[:, 0] > _LIKELY, 0]] = True
+    def belongs_to_another(self, refused: Mask) -> Mask:
+        """Of which rows the y is likely the partner of a refused row: it repeats nobody's."""
+        found = np.zeros(refused.size, dtype=bool)
+        found[self.candidates[refused[self.rows] & (self.chances[:, 0] > _LIKELY), 0]] = True
         return found
 
 
