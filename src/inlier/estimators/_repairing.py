@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import false_discovery_control
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
 from inlier._checks import warn
@@ -81,17 +82,18 @@ def repair_pairs(
         raise ParameterError("unpaired", f"{reason} For more, see find_partners.")
     gaps = np.zeros(n, dtype=np.int64) if learned.compared is None else learned.compared.gaps
     stacked = Stacked(n) if rest is None else Stacked(n, *map(len, rest))
-    q = np.append(q_values, np.ones(stacked.n_x + stacked.n_y))
-    looked_at = _rows_to_look_at(q, alpha, stacked, rng)
-    tried = q[looked_at] > alpha
+    q, wrong = (np.append(of, np.ones(stacked.n_x + stacked.n_y)) for of in (q_values, _one_by_one(q_values)))
+    looked_at = _rows_to_look_at(wrong > alpha, stacked, rng)
+    tried = wrong[looked_at] > alpha
     has = stacked.have_x_and_y(looked_at)
     names, copy_of = Names.nobody(np.flatnonzero(tried & has[0])), np.full(looked_at.size, -1)
     if detection_p_value <= _DETECTED and tried.any() and not tried.all():
         tables, labels = rows_and_labels(learned, stacked, rest, looked_at)
         odds = _odds(learned, stacked, looked_at, tables, labels, 1 - q[looked_at], rng)
         names = find_names(odds, labels, tried, has, np.clip(1 - q[looked_at], 0.0, 1.0), rng)
-        may_repeat = tried & has[0] & has[1] & ~names.belongs_to_another(looked_at.size)
-        copy_of = nearly_equal(tables, np.flatnonzero(may_repeat), ~tried)
+        refused = q[looked_at] > alpha
+        may_repeat = refused & has[0] & has[1] & ~names.belongs_to_another(refused)
+        copy_of = nearly_equal(tables, np.flatnonzero(may_repeat), ~refused)
     return _outcome(q, alpha, stacked, looked_at, names, copy_of, gaps)
 
 
@@ -111,14 +113,26 @@ def with_nobody_for(repair: Repair, stacked: Stacked) -> Repair:
     return replace(repair, **columns, **several, n_unpaired=(stacked.n_x, stacked.n_y))
 
 
-def _rows_to_look_at(q: FloatArray, alpha: float, stacked: Stacked, rng: np.random.RandomState) -> Array:
+def _one_by_one(q_values: FloatArray) -> FloatArray:
+    """Chance of each pair to be wrong: of the k surest q_k k are, so of the last of them by how much that grows.
+
+    A share alpha of those that are accepted may be wrong, and they are the last of them.
+    """
+    order, k = np.argsort(q_values, kind="stable"), np.arange(1, q_values.size + 1)
+    more = np.diff(k * q_values[order], prepend=0.0)
+    found = np.empty(q_values.size)
+    found[order] = IsotonicRegression(y_max=1.0).fit_transform(k, more)
+    return found
+
+
+def _rows_to_look_at(is_tried: Mask, stacked: Stacked, rng: np.random.RandomState) -> Array:
     """Rows that are tried, and enough of the others; nobody where they are too many."""
     if stacked.n_pairs <= _ALL_LOOKED_AT:
         return np.arange(stacked.n_all)
-    tried, accepted = np.flatnonzero(q > alpha), np.flatnonzero(q <= alpha)
+    tried, accepted = np.flatnonzero(is_tried), np.flatnonzero(~is_tried)
     if tried.size > _MOST_TRIED:
         warn(
-            f"{tried.size:,} rows were not accepted, and up to {_MOST_TRIED:,} are compared with each other: nobody's "
+            f"{tried.size:,} rows are not sure, and up to {_MOST_TRIED:,} are compared with each other: nobody's "
             f"partner was looked for. Repair the table in parts; find_partners takes any number of rows."
         )
         return np.empty(0, dtype=np.int64)
@@ -201,7 +215,7 @@ def _outcome(
     copies[looked_at] = numbers[copy_of]
     given_away = np.zeros(q.size, dtype=bool)
     given_away[partner[rows[named]]] = True
-    kind = np.where(q <= alpha, KEPT, NOT_CLEAR).astype(object)
+    kind = np.where((q <= alpha) & ~given_away, KEPT, NOT_CLEAR).astype(object)
     some = rows[given_away[rows]]  # their y belong to others; if their partners are here, they should fit well
     if some.size:
         p_here = np.where(named, 1.0, names.chance_here)[given_away[rows]]
@@ -214,18 +228,21 @@ def _outcome(
     surest[rows[named]] = names.q_values[named]
     np.minimum.at(surest, partner[rows[named]], names.q_values[named])
     chance_wrong = np.where(kind == KEPT, q, np.where(surest <= alpha, 1 - surest, np.nan))
-    q[rows] = names.q_values
-    candidates, chances = np.full((q.size, N_CANDIDATES), -1), np.zeros((q.size, N_CANDIDATES))
-    candidates[rows], chances[rows] = numbers[names.candidates], names.chances
+    candidates, chances = names.with_named(named)
+    told = kind[rows] != KEPT
+    rows = rows[told]
+    q[rows] = names.q_values[told]
+    candidates_of, chances_of = np.full((q.size, N_CANDIDATES), -1), np.zeros((q.size, N_CANDIDATES))
+    candidates_of[rows], chances_of[rows] = numbers[candidates[told]], chances[told]
     own_rank = np.zeros(q.size, dtype=np.int64)
-    own_rank[rows] = names.own_rank
+    own_rank[rows] = names.own_rank[told]
     return Repair(
         kind=kind[:n_x].astype(str),
         partner=as_given(partner)[:n_x],
         q_values=q[:n_x],
         chance_wrong=np.where(np.arange(n_x) < stacked.n_pairs, chance_wrong[:n_x], np.nan),
-        candidates=as_given(candidates)[:n_x],
-        chances=chances[:n_x],
+        candidates=as_given(candidates_of)[:n_x],
+        chances=chances_of[:n_x],
         own_rank=own_rank[:n_x],
         copy_of=copies[:n_x],
         gaps=np.append(gaps, np.zeros(stacked.n_x, dtype=np.int64)),

@@ -72,7 +72,7 @@ def put_in_step(
         search = _Search.of(Tables.of(matcher, rest, rest_groups, rng, of_pairs), plates, SLIPS_AT / len(orders))
         found = search.found()
         undone = None if found is None else search.undone(found)
-        if undone is not None and _n_accepted(undone.matcher) >= _n_accepted(matcher):  # what is put right is seen
+        if undone is not None and _n_accepted(undone.matcher) > _n_accepted(matcher):  # what is put right is seen
             return undone, {}
         said = said or {"slips": search.sorted_alone(), "unseen_shift": search.unseen()}
     return None, said
@@ -133,10 +133,13 @@ class _Search:
     def starts(self) -> Iterator[tuple[Crossed | None, int | None]]:
         """Judges of the fit; simpler ones; of rows that are right if the table is shifted or turned, or gappy.
 
-        With the lags from which they have learned, beyond which nothing is looked for at first.
+        With the lags from which they have learned, beyond which nothing is looked for at first. Where the fit has
+        accepted most rows, no other start has as many right pairs to learn from.
         """
         tables, lanes = self.tables, self.lanes
         yield tables.judged_by(tables.matcher, tables.as_given), None
+        if 2 * _n_accepted(tables.matcher) > lanes.n_x:
+            return
         yield tables.judged_soon(tables.as_given), None
         for lane in agreeing_lanes(tables.X, tables.Y, lanes):
             yield tables.judged_soon(Pairing.of(lanes.columns(lane, np.arange(lanes.n_x)), lanes.n_y)), None

@@ -16,14 +16,22 @@ too. With p0(t) of them at t or above, m p0(t) is a bound on the chance that one
 over all tried rows these chances give q-values (Benjamini and Hochberg). The two ways of an exchange are strangers of
 different rows, so the way back is drawn anew.
 
+*The own pairs.* A name takes x_i and y_j from their own partners, so both must be displaced. With a_i and a_j for the
+chances that they are (`inlier.repair.displaced`), log a_i + log a_j is added to the evidence, that of strangers too.
+
 A name has the largest evidence for its x and for its y, and fits better than both own pairs. The two names of an
 exchange have the smaller evidence of both: they are given together or not at all.
 
-*Chances.* With a share h of tried rows whose partner is among the candidates, it is y_j with the chance
+*Rivals.* Strangers say how often somebody else looks as good in general; in the row at hand, or in the column, others
+may look nearly as good. The name has the part exp(t_ij) / sum_k exp(t_ik) of what speaks for anyone. What is missing to
+1 is the share of wrong names by that count, and of both counts the larger one is believed.
 
-    (h / m) exp(t_ij) / (1 - h + (h / m) sum_k exp(t_ik)),
+*Chances.* With a share h of displaced rows whose partner is among the candidates, it is y_j with the chance
 
-and e and h are what makes the tried rows likeliest. What is left is none of these: not here, or not to be told.
+    a_i (h / m) a_j exp(t_ij) / (1 - h + (h / m) sum_k a_k exp(t_ik)),      a_j as parts of their mean.
+
+and e and h are what makes the tried rows likeliest. What is left is none of these: its own, not here, or not to be
+told.
 """
 
 from __future__ import annotations
@@ -32,20 +40,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit
 from scipy.stats import false_discovery_control
-from sklearn.isotonic import IsotonicRegression
 
 from inlier._typing import Array, FloatArray, Mask
+from inlier.repair.displaced import chances_displaced, places
+from inlier.repair.evidence import Evidence, LogRatio, Strangers
 from inlier.repair.odds import Odds, in_parts
 from inlier.rows.null_pairs import may_be_re_paired
 
 N_CANDIDATES = 3  # that are told of each row
 _LOOKED_AT = 8  # candidates of each row, and rows for each candidate, whose way back is looked at
-_STRANGERS = 500_000  # pairs of tried rows with what belongs to others, at most, either way
-_LOWEST = -60.0  # odds below which nothing is told apart
-_TABLE = 500  # steps that odds are told apart in
-_SLOPE = 1e-3  # of lambda, where it does not rise: keeps candidates in the order of their odds
 _ROUNDS = 50
 _RARELY = 0.05  # share of exchanges, and of others, that there may always be
 _WORTH_TELLING = 1e-3  # chance of a candidate
@@ -87,10 +91,19 @@ class Names:
         several = np.full((rows.size, N_CANDIDATES), -1)
         return Names(rows, none, ones, several, np.zeros(several.shape), 0 * none, ones)
 
-    def belongs_to_another(self, n: int) -> Mask:
-        """Of which of n rows the y is likely the partner of another row: it repeats nobody's."""
-        found = np.zeros(n, dtype=bool)
-        found[self.candidates[self.chances[:, 0] > _LIKELY, 0]] = True
+    def with_named(self, named: Mask) -> tuple[Array, FloatArray]:
+        """Candidates and chances, in which a partner that is named has at least the chance of names at its rate."""
+        candidates, chances = self.candidates.copy(), self.chances.copy()
+        candidates[named, 0] = self.partner[named]
+        chances[named, 0] = np.maximum(chances[named, 0], 1 - self.q_values[named])
+        left = 1 - chances[named, :1]
+        chances[named, 1:] *= np.minimum(left / np.maximum(chances[named, 1:].sum(axis=1, keepdims=True), 1e-9), 1.0)
+        return candidates, chances
+
+    def belongs_to_another(self, refused: Mask) -> Mask:
+        """Of which rows the y is likely the partner of a refused row: it repeats nobody's."""
+        found = np.zeros(refused.size, dtype=bool)
+        found[self.candidates[refused[self.rows] & (self.chances[:, 0] > _LIKELY), 0]] = True
         return found
 
 
@@ -105,28 +118,34 @@ def find_names(
     right = np.flatnonzero(~tried)
     if not rows.size or not candidates.size or not right.size:
         return Names.nobody(rows)
-    strangers = _odds_of_strangers(odds, labels, rows, candidates, right, rng)
-    if not strangers.size:
+    strangers = Strangers.of(odds, labels, rows, candidates, right, rng)
+    if not strangers.gone.size:
         return Names.nobody(rows)
     is_pair = has[0] & has[1]
     n_candidates = _candidates_of_each(labels, rows, candidates)
-    evidence = _Evidence(_LogRatio.of(odds.own[is_pair], sure[is_pair], strangers), float(n_candidates.mean()))
+    log_ratio = LogRatio.of(odds.own[is_pair], sure[is_pair], np.concatenate([strangers.gone, strangers.there]))
+    evidence = Evidence(log_ratio, float(n_candidates.mean()))
     edges = _Edges.of(odds, labels, rows, candidates, is_pair, evidence)
     evidence = replace(evidence, exchanged=edges.share_exchanged(evidence))
-    edges = edges.weighed_by(evidence)
-    by_chance = np.sort(evidence(strangers, rng.permutation(strangers)))
+    pairs = rows[is_pair[rows]]
+    own_places = places(odds, pairs, pairs, has)
+    displaced, own_rank = np.ones(odds.n), np.zeros(odds.n, dtype=np.int64)
+    displaced[pairs] = chances_displaced(odds, pairs, own_places, has, rng)
+    own_rank[pairs] = np.rint(np.mean(own_places, axis=0))
+    edges = edges.weighed_by(evidence, displaced)
+    by_chance = evidence(strangers.gone, rng.permutation(strangers.gone))
+    by_chance = np.sort(by_chance + np.log(displaced[strangers.tried] * displaced[rng.choice(rows, by_chance.size)]))
     partner, best = edges.names(odds, is_pair)
     above = by_chance.size - np.searchsorted(by_chance, best)
     p = np.where(partner >= 0, np.minimum(n_candidates * (above + 1) / by_chance.size, 1.0), 1.0)
-    own_rank, best_fit = _compared_with_all(odds, rows, has[1])
     of_partners = np.sort(odds.own_scores[right] - odds.beside_x[right])
     return Names(
         rows,
         partner,
-        np.where(partner >= 0, _q_values(p), 1.0),
-        *edges.likeliest(evidence.m),
-        own_rank,
-        (np.searchsorted(of_partners, best_fit, "right") + 1) / (right.size + 1),
+        edges.beside_rivals(partner, np.where(partner >= 0, _q_values(p), 1.0)),
+        *edges.likeliest(evidence.m, displaced),
+        own_rank[rows],
+        (np.searchsorted(of_partners, _best_fit(odds, rows, has[1]), "right") + 1) / (right.size + 1),
     )
 
 
@@ -145,73 +164,6 @@ def _q_values(p: FloatArray) -> FloatArray:
     return q_values
 
 
-def _odds_of_strangers(
-    odds: Odds, labels: Array, rows: Array, candidates: Array, right: Array, rng: np.random.RandomState
-) -> FloatArray:
-    """Odds of tried x with y of accepted pairs, and of x of these with tried y, as if their own partner were gone."""
-    found = []
-    for side, some in enumerate((rows, candidates)):
-        size = some.size * right.size
-        at = np.arange(size) if size <= _STRANGERS else rng.randint(size, size=_STRANGERS)
-        one, other = some[at // right.size], right[at % right.size]
-        i, j = (one, other) if side == 0 else (other, one)
-        apart = may_be_re_paired(labels, i, j)
-        i, j = i[apart], j[apart]
-        beside_x = (odds.beside_x if side == 0 else odds.others_of_x)[i]
-        beside_y = (odds.beside_y if side == 1 else odds.others_of_y)[j]
-        found.append(odds.pair_scores(i, j) - np.maximum(beside_x, beside_y))
-    return np.concatenate(found)
-
-
-@dataclass(frozen=True, eq=False)
-class _LogRatio:
-    """lambda: how much more often pairs have odds r than strangers do, in logarithms; rising, kept as a table."""
-
-    highest: float
-    values: FloatArray
-
-    @staticmethod
-    def of(pairs: FloatArray, weights: FloatArray, strangers: FloatArray) -> _LogRatio:
-        """Estimate it: the best rising ratio, as if one more of the strangers were on top."""
-        highest = max(float(pairs.max()), float(strangers.max()))
-        table = _LogRatio(highest, np.empty(0))
-        of_pairs = np.bincount(table.place(pairs), weights, minlength=_TABLE) / max(weights.sum(), 1e-9)
-        of_strangers = np.bincount(table.place(strangers), minlength=_TABLE) / strangers.size
-        of_strangers[-1] += 1 / strangers.size
-        met = np.flatnonzero(of_pairs + of_strangers)
-        weight = (of_pairs + of_strangers)[met]
-        rising = IsotonicRegression(y_min=1e-9, y_max=1 - 1e-9, out_of_bounds="clip")
-        rising.fit(met, of_pairs[met] / weight, sample_weight=weight)
-        return _LogRatio(highest, logit(rising.predict(np.arange(_TABLE))))
-
-    def place(self, odds: FloatArray) -> Array:
-        """Where odds stand in the table."""
-        width = max(self.highest - _LOWEST, 1e-9)
-        return np.clip((np.maximum(odds, _LOWEST) - _LOWEST) / width * _TABLE, 0, _TABLE - 1).astype(np.int64)
-
-    def __call__(self, odds: FloatArray) -> FloatArray:
-        return self.values[self.place(odds)] + _SLOPE * np.clip(odds, _LOWEST, -_LOWEST)
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """t, from the odds of x_i with y_j and of x_j with y_i, which are -inf where there is no way back."""
-
-    log_ratio: _LogRatio
-    m: float
-    exchanged: float = 0.5  # share of exchanges among displaced rows
-
-    def returned(self, back: FloatArray) -> FloatArray:
-        """m P: how much more often than by chance the way back is one to the partner."""
-        found: FloatArray = self.m * np.where(back > -np.inf, expit(self.log_ratio(back) - np.log(self.m)), 0.0)
-        return found
-
-    def __call__(self, onward: FloatArray, back: FloatArray) -> FloatArray:
-        exchange = self.exchanged
-        evidence: FloatArray = self.log_ratio(onward) + np.log(1 - exchange + exchange * self.returned(back))
-        return evidence
-
-
 @dataclass(frozen=True, eq=False)
 class _Edges:
     """Candidates that are looked at, sorted by row and from the best: x of ``row`` with y of ``column``."""
@@ -224,7 +176,7 @@ class _Edges:
     evidence: FloatArray
 
     @staticmethod
-    def of(odds: Odds, labels: Array, rows: Array, candidates: Array, is_pair: Mask, evidence: _Evidence) -> _Edges:
+    def of(odds: Odds, labels: Array, rows: Array, candidates: Array, is_pair: Mask, evidence: Evidence) -> _Edges:
         """The candidates that fit each x best, and the x that fit each candidate best, with what speaks for them."""
         found = np.unique(np.concatenate(list(_best_both_ways(odds, rows, candidates)), axis=1), axis=1)
         i, j = found[:, (found[0] != found[1])]
@@ -234,16 +186,16 @@ class _Edges:
         back[both] = odds.pairs(j[both], i[both])
         possible = onward > -np.inf
         i, j, onward, back = (of[possible] for of in (i, j, onward, back))
-        return _Edges(rows, i, j, onward, back, onward).weighed_by(evidence)
+        return _Edges(rows, i, j, onward, back, onward).weighed_by(evidence, np.ones(odds.n))
 
-    def weighed_by(self, evidence: _Evidence) -> _Edges:
+    def weighed_by(self, evidence: Evidence, displaced: FloatArray) -> _Edges:
         """The same with this evidence, of each row the best first."""
-        t = evidence(self.onward, self.back)
+        t = evidence(self.onward, self.back) + np.log(displaced[self.row] * displaced[self.column])
         order = np.lexsort((-t, self.row))
         of_each = (of[order] for of in (self.row, self.column, self.onward, self.back, t))
         return _Edges(self.rows, *of_each)
 
-    def share_exchanged(self, evidence: _Evidence) -> float:
+    def share_exchanged(self, evidence: Evidence) -> float:
         """Share of exchanges among displaced rows that makes the tried rows likeliest."""
         place, m = np.searchsorted(self.rows, self.row), evidence.m
         onward = np.exp(np.minimum(evidence.log_ratio(self.onward), 50.0)) / m
@@ -274,16 +226,37 @@ class _Edges:
         best[exchanged] = np.minimum(best[exchanged], best[partner[exchanged]])
         return partner[self.rows], best[self.rows]
 
-    def likeliest(self, m: float) -> tuple[Array, FloatArray]:
+    def beside_rivals(self, partner: Array, q_values: FloatArray) -> FloatArray:
+        """q-values of names, at least what speaks for others beside those that have no more of it, on average."""
+        weight = np.exp(np.minimum(self.evidence, 300.0))
+        name = np.full(max(self.column.max(initial=-1), self.rows[-1]) + 1, -1)
+        name[self.rows] = partner
+        is_name = name[self.row] == self.column
+        other = np.ones(name.size)
+        of_name = weight / np.maximum(
+            np.bincount(self.row, weight)[self.row], np.bincount(self.column, weight)[self.column]
+        )
+        other[self.row[is_name]] = 1 - of_name[is_name]
+        exchanged = np.flatnonzero((name >= 0) & (name[name] == np.arange(name.size)))
+        other[exchanged] = np.maximum(other[exchanged], other[name[exchanged]])
+        some = np.flatnonzero(partner >= 0)
+        some = some[np.argsort(other[self.rows[some]], kind="stable")]
+        among = np.cumsum(other[self.rows[some]]) / np.arange(1, some.size + 1)
+        found = np.ones(name.size)
+        found[self.rows[some]] = np.maximum(q_values[some], among)
+        found[exchanged] = np.maximum(found[exchanged], found[name[exchanged]])
+        return found[self.rows]
+
+    def likeliest(self, m: float, displaced: FloatArray) -> tuple[Array, FloatArray]:
         """The likeliest partners of each row, and the chance of each."""
-        place = np.searchsorted(self.rows, self.row)
-        likelihood = np.exp(np.minimum(self.evidence, 50.0)) / m
+        place, of_row = np.searchsorted(self.rows, self.row), displaced[self.row]
+        likelihood = np.exp(np.minimum(self.evidence, 50.0)) / of_row / (m * displaced[self.rows].mean())
         total = np.bincount(place, likelihood, minlength=self.rows.size)
-        here = 0.5
+        weights, here = displaced[self.rows], 0.5
         for _ in range(_ROUNDS):  # as if one more had its partner here, and one more had not
-            found = float(np.sum(here * total / (1 - here + here * total)))
-            here = (found + 1) / (self.rows.size + 2)
-        chance = here * likelihood / (1 - here + here * total)[place]
+            found = float(np.sum(weights * here * total / (1 - here + here * total)))
+            here = (found + 1) / (weights.sum() + 2)
+        chance = of_row * here * likelihood / (1 - here + here * total)[place]
         rank = np.arange(self.row.size) - np.searchsorted(self.row, self.row)
         told = (rank < N_CANDIDATES) & (chance >= _WORTH_TELLING)
         candidates, chances = np.full((self.rows.size, N_CANDIDATES), -1), np.zeros((self.rows.size, N_CANDIDATES))
@@ -312,19 +285,15 @@ def _best(block: FloatArray, axis: int) -> Array:
     return np.take(np.argpartition(-block, k - 1, axis=axis), np.arange(k), axis=axis)
 
 
-def _compared_with_all(odds: Odds, rows: Array, has_y: Mask) -> tuple[Array, FloatArray]:
-    """Place of each row's own partner, on average over both sides, and how well the best other y fits its x.
+def _best_fit(odds: Odds, rows: Array, has_y: Mask) -> FloatArray:
+    """How well the best y but its own fits each x.
 
-    The place is 0 where it has none. The y of an accepted pair is no candidate, but may be the partner all the same,
-    where a look-alike was accepted.
+    The y of an accepted pair is no candidate, but may be the partner all the same, where a look-alike was accepted.
     """
-    every, ranks, best = np.flatnonzero(has_y), np.zeros(rows.size), np.full(rows.size, -np.inf)
+    every, best = np.flatnonzero(has_y), np.full(rows.size, -np.inf)
     for part in in_parts(np.arange(rows.size), odds.n):
         some = rows[part]
-        own, of_x = odds.own[some], odds.block(some, every)
-        better = (of_x > own[:, None]).sum(axis=1) + (odds.block(every, some) > own).sum(axis=0)
-        ranks[part] = np.where(has_y[some], 1 + better / 2, 0)
         fit = odds.scores(some, every) - odds.beside_x[some].astype(np.float32)[:, None]
         fit[some[:, None] == every] = -np.inf
         best[part] = fit.max(axis=1)
-    return np.rint(ranks).astype(np.int64), best
+    return best

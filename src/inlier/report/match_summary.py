@@ -88,6 +88,10 @@ class MatchSummary:
             sentences.append(self._about_the_others())
         if self.repair is not None:
             sentences.append(self.repair.answer)
+            taken = int((self.result.inlier_mask & self.repair.suspects[: self.n_pairs]).sum())
+            if taken and not self.repair.slips:
+                which = "One of these rows is" if taken == 1 else f"{taken:,} of these rows are"
+                sentences.append(f"{which} among the {self.n_inliers:,} pairs called real, and said to be wrong now.")
         sentences += self.findings
         sentences += [sentence for sentence in (self.out_of_reach, self._what_alpha_would_do()) if sentence]
         return sentences
