@@ -4,7 +4,8 @@ A map that starts from the row sums needs real pairs that are a good part of all
 Where it leaves doubts, a regression is tried, which takes all pairs for real, and in many dimensions a ridge; where
 real pairs are fewer than dimensions, pairs whose inner products agree, and rows that are each other's nearest, whoever
 they were paired with. Each model says how pairs that it has not seen stand beside their re-pairings; the most
-significant one is taken. Of very many pairs a part is learned from; more, if the rest does not confirm what was learned.
+significant one is taken. Of very many pairs a part is learned from; more, if the rest does not confirm what was
+learned.
 """
 
 from __future__ import annotations
