@@ -15,9 +15,10 @@ gain. So of rows i that are nearer to the partner of some j, and would rather ha
 that of i, or farther: the same cliff, of *swaps*.
 
 After a motion all columns are lengths and few pairs may have been chosen, so both explanations count whole, and the
-ties of x alone and of both sides are asked about. Right pairs of any noise, on any surface or grid, pass
-(`tests/consensus/test_near_ties.py`). A motion that was fitted to chosen pairs blurs the cliff, and a noise of a third
-of the spacing looks the same. So it is also told where pairs *could* be chosen: u is about a half, and hardly above 1.
+ties of x alone and of both sides are asked about. A motion that was fitted to chosen pairs blurs the cliff, so it is
+looked for where the motion must have been that chose them (`choosing`). Where nearly all pairs end up near each other,
+those that were not accepted are asked, too. Right pairs of any noise, on any surface or grid, pass
+(`benchmarks/near_ties.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from scipy.spatial import cKDTree
 from scipy.stats import binom
 from sklearn.neighbors import NearestNeighbors
 
-from inlier._typing import FloatArray
+from inlier._typing import FloatArray, Mask
+from inlier.consensus.choosing import choosing_move
 
 _STRETCH = 2.0  # over the dimension: of log u
 _NEIGHBOURS = 10  # that tell the dimension
@@ -37,7 +39,8 @@ _LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
 _DEALS, _NEARBY = 3, 12  # how often what is between partners is dealt anew, among so many rows
 _ALIKE = 1 / 3  # mean cosine of what is between neighbours and their partners, above which no two would change anyhow
-_LIKE_STRANGERS, _FEW_BEYOND = (0.3, 0.8), 0.2  # median u, and share above 1, of pairs that could be chosen
+_FEWEST = 6  # pairs that are asked
+_NEAR, _NEARLY_ALL = 2, 0.85  # stretches within which a pair is near, and share of pairs from which on all are asked
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
 
@@ -47,7 +50,6 @@ class NearTies(NamedTuple):
     won: float  # own is the nearer
     lost: float
     chance: float  # of so few lost, for pairs that were not chosen
-    could_be: bool = False  # chosen, whatever the chance: own partners are as near as the nearest of strangers would be
 
 
 class _Counts(NamedTuple):
@@ -131,15 +133,32 @@ def _swaps(x: FloatArray, own: FloatArray, power: int, rng: np.random.RandomStat
     return len(apart) - sum(apart), sum(apart)
 
 
-def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatArray, everyone: FloatArray) -> NearTies:
+def near_ties_of_motion(
+    images: FloatArray, own: FloatArray, accepted: Mask, all_images: FloatArray, everyone: FloatArray
+) -> NearTies:
     """Of pairs that a motion brings together: the less likely ties, of images alone and of both sides."""
     stretch = _STRETCH / images.shape[1]
-    of_images, of_own = _log_distances(images, own, everyone, 1), _log_distances(own, images, all_images, 1)
-    here, there = (_counts(to, others[:, 0], stretch) for to, others in (of_images, of_own))
-    found = [counts.ties(min(counts.if_smooth, counts.if_dealt)) for counts in (here, here.and_of(there))]
-    u = of_images[0] - of_images[1][:, 0]
-    could_be = bool(_LIKE_STRANGERS[0] < np.exp(np.median(u)) < _LIKE_STRANGERS[1] and np.mean(u > 0) < _FEW_BEYOND)
-    return min(found, key=lambda ties: ties.chance)._replace(could_be=could_be)
+    of_all = _log_distances(images, own, everyone, 1)
+    is_near = of_all[0] - of_all[1][:, 0] < _NEAR * stretch
+    asked = accepted | is_near if np.mean(is_near) >= _NEARLY_ALL else accepted
+    if np.count_nonzero(asked) < _FEWEST:
+        return NearTies(0, 0, 1.0)
+    counts = _counts(of_all[0][asked], of_all[1][asked, 0], stretch)
+    if counts.won <= counts.lost:
+        return NearTies(counts.won, counts.lost, 1.0)
+    images, own, found = images[asked], own[asked], []
+    for is_mutual in (False, True):
+        move = choosing_move(images, own, all_images, everyone, is_mutual=is_mutual)
+        counts = _ties_within(move(images), own, everyone, stretch)
+        if is_mutual:
+            counts = counts.and_of(_ties_within(own, move(images), move(all_images), stretch))
+        found.append(counts.ties(min(counts.if_smooth, counts.if_dealt)))
+    return min(found, key=lambda ties: ties.chance)
+
+
+def _ties_within(x: FloatArray, own: FloatArray, everyone: FloatArray, stretch: float) -> _Counts:
+    to_own, others = _log_distances(x, own, everyone, 1)
+    return _counts(to_own, others[:, 0], stretch)
 
 
 def _log_distances(
