@@ -31,7 +31,7 @@ Pairs = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # X, Y, and where X be
 SHAPES = ("blob", "sphere", "terrain", "room", "grid", "drive")
 SHARES, NOISES = (1.0, 0.5, 0.2), (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 OF_EXTENT = 0.05  # what is right
-ANSWERS = ("silent", "warned", "chosen", "not sure", "wrong")  # the third: refused, as chosen; the fourth: for something else
+ANSWERS = ("silent", "warned", "chosen", "not sure", "wrong")  # two kinds of refusals: as chosen, for something else
 
 
 def shape(rng: np.random.Generator, name: str, n: int) -> np.ndarray:

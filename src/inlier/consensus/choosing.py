@@ -1,8 +1,8 @@
 """Pairs that were chosen because they are near: after which motion, near the one that was fitted to them?
 
-A motion that is fitted to chosen pairs is not the one that chose them, and after it some lose their ties. So it is moved
-a little, to where as many as possible win: each row i with another point z that is nearer than its own y is beyond the
-plane half-way between the two, by
+A motion that is fitted to chosen pairs is not the one that chose them, and after it some lose their ties. So it is
+moved a little, to where as many as possible win: each row i with another point z that is nearer than its own y is
+beyond the plane half-way between the two, by
 
     s_i = (|x_i - z|^2 - |x_i - y_i|^2) / (2 |z - y_i|) < 0,
 
