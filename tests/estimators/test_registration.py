@@ -401,7 +401,7 @@ def test_standard_errors_are_worked_out_when_asked_for_from_what_was_fitted():
 
 def test_names_of_columns_are_those_of_the_last_fit():
     pandas = pytest.importorskip("pandas", reason="frames are the user's to bring")
-    X, Y, *_ = scan(200, 0.2)
+    X, Y, *_ = scan(200, 0.2, seed=1)
     registration = Registration(random_state=0).fit(pandas.DataFrame(X, columns=["x", "y", "z"]), Y)
     assert list(registration.feature_names_in_) == ["x", "y", "z"]
     registration.fit(X, Y)
