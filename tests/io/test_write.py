@@ -177,11 +177,10 @@ def test_ply_keeps_faces_and_colours_and_turns_normals(tmp_path):
 
 
 def test_splats_are_not_moved_without_their_shapes(tmp_path):
-    others = {name: POINTS[:, 0] for name in ("opacity", "scale_0", "rot_0")}
+    others = dict.fromkeys(("opacity", "scale_0", "rot_0"), POINTS[:, 0])
     write_table(tmp_path / "a.ply", {**dict(zip("xyz", POINTS.T, strict=True)), **others})
     with pytest.raises(UnusableFileError, match="Gaussian splats"):
         write_like(read_table(tmp_path / "a.ply"), tmp_path / "b.ply", POINTS, TURN)
-
 
 
 @pytest.mark.parametrize("data", ["ascii", "binary", "binary_compressed"])

@@ -159,7 +159,7 @@ class Las(CloudCodec):
 
 def check_no_splats(path: Path, names: Iterable[str]) -> None:
     """Refuse points that have a shape of their own, which nobody turns here."""
-    if _SPLAT <= set(names):
+    if set(names) >= _SPLAT:
         raise UnusableFileError(
             f"{path} holds Gaussian splats, whose shapes would have to be turned as well. Export their centres as "
             f"points (ply with x, y and z)."
