@@ -7,9 +7,9 @@ each other, among them none at all, moved to where most matches then agree. They
 
 Which of two motions that look sure is right the finest points tell, if anything does (`FineLook`): hills that are
 nearly alike do not fit each other to within the noise; steps of one staircase do. A motion is rivalled by another that
-looks sure and that the finest points do not contradict: far fewer of them meet, or fewer in nearly all blocks of the
-surface that come near at both motions (a sign test: where a scene repeats, each motion is ahead in about half of them).
-If in nearly all blocks more meet at the other one, that is the motion.
+looks sure and that the finest points do not contradict: far fewer of them meet; or somewhat fewer, in nearly all blocks
+of the surface that come near at both motions (a sign test: where a scene repeats, each is ahead in about half of them).
+If that is said for the other one, it is the motion.
 """
 
 from __future__ import annotations
@@ -145,11 +145,15 @@ class FineLook:
         return float(np.count_nonzero(meets)) / max(int(np.count_nonzero(is_near)), 1), noise
 
     def prefers(self, one: Motion, other: Motion) -> bool:
-        """Whether more points meet at one motion than at the other, in clearly more than half of the blocks."""
-        points, meets, is_near, noise = self._at(one)
+        """Whether more points meet at one motion than at the other, in all and in clearly more than half of the blocks.
+
+        To within the larger noise of the two: where points are listed twice, the smaller may be none.
+        """
+        noise = max(self.share(motion)[1] for motion in (one, other))
+        points, meets, is_near, _ = self._at(one, noise)
         _, meets_there, is_near_there, _ = self._at(other, noise)
         both = is_near & is_near_there
-        if not both.any():
+        if np.count_nonzero(meets_there[both]) >= _AS_FINE * np.count_nonzero(meets[both]):
             return False
         _, owner = np.unique(cell_numbers(points[both], _BLOCK * self.grids[-1].side), return_inverse=True)
         ahead = np.bincount(owner, meets[both].astype(float) - meets_there[both])
