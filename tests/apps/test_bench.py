@@ -122,7 +122,6 @@ def test_warming_up_says_what_it_did(warmed):
     assert all(Path(folder).is_dir() for folder in warmed["folders"])
 
 
-@pytest.mark.filterwarnings("ignore:The pairs may have been chosen")  # said of some right pairs, too
 @pytest.mark.parametrize("d", [3, 6])
 def test_after_it_nothing_is_left_to_compile(warmed, d):
     before = known()

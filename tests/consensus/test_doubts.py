@@ -185,6 +185,32 @@ def test_mutual_nearest_points_are_refused_in_words():
         Registration(random_state=0).fit(X[rows], Y[there[rows]])
 
 
+def sphere(rng, n):
+    points = rng.normal(size=(n, 3))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def test_mutual_nearest_points_of_spheres_are_refused_though_the_fit_brings_them_nearer_still():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, Y = sphere(rng, 400), sphere(rng, 500)
+        moved = X + rng.choice([-0.1, 0.1], 3)
+        there = cKDTree(Y).query(moved)[1]
+        rows = np.flatnonzero(cKDTree(moved).query(Y)[1][there] == np.arange(400))
+        with pytest.raises(NoConsensusError, match="because they are near each other"):
+            Registration(random_state=seed).fit(X[rows], Y[there[rows]])
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.03, 0.1])
+def test_right_pairs_on_a_sphere_are_found_without_a_word(noise):
+    """With a noise of a third of the spacing they look like mutual nearest points, but for who is nearest."""
+    rng = np.random.default_rng(0)
+    X = sphere(rng, 400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Registration(random_state=0).fit(X, X @ turn(0).T + noise * rng.normal(size=X.shape)).success_
+
+
 # ---- another scale
 
 
@@ -200,15 +226,3 @@ def test_another_scale_is_told(scale, is_told):
     assert found.success_
     told = [str(warning.message) for warning in said if "model='similarity'" in str(warning.message)]
     assert [float(words.split()[4]) for words in told] == ([pytest.approx(scale, abs=0.003)] if is_told else [])
-
-
-def test_a_noise_of_a_third_of_the_spacing_is_said_to_leave_the_question_open():
-    """On a sphere right pairs with so much noise and mutual nearest points of two spheres look alike."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    with pytest.warns(UserWarning, match="Nothing in them tells"):
-        assert Registration(random_state=0).fit(X, X @ turn(0).T + 0.03 * rng.normal(size=X.shape)).success_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Registration(random_state=0).fit(X, X @ turn(0).T + 0.003 * rng.normal(size=X.shape)).success_

@@ -24,7 +24,6 @@ def problem(seed=0):
 REAL = np.arange(N_REAL + N_NEAR + N_WRONG) < N_REAL
 
 
-@pytest.mark.filterwarnings("ignore:The pairs may have been chosen")  # said of some right pairs, too
 @pytest.mark.parametrize("seed", range(3))
 def test_tight_pairs_are_real_and_near_misses_are_not(seed):
     found = Registration(random_state=seed).fit(*problem(seed))

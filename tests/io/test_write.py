@@ -176,6 +176,13 @@ def test_ply_keeps_faces_and_colours_and_turns_normals(tmp_path):
     np.testing.assert_allclose(read_table(tmp_path / "b.ply").values, moved(POINTS), atol=1e-4)
 
 
+def test_splats_are_not_moved_without_their_shapes(tmp_path):
+    others = dict.fromkeys(("opacity", "scale_0", "rot_0"), POINTS[:, 0])
+    write_table(tmp_path / "a.ply", {**dict(zip("xyz", POINTS.T, strict=True)), **others})
+    with pytest.raises(UnusableFileError, match="Gaussian splats"):
+        write_like(read_table(tmp_path / "a.ply"), tmp_path / "b.ply", POINTS, TURN)
+
+
 @pytest.mark.parametrize("data", ["ascii", "binary", "binary_compressed"])
 def test_pcd_keeps_every_field_and_its_encoding(tmp_path, data):
     from pypcd4 import Encoding, PointCloud

@@ -9,10 +9,7 @@ from scipy.stats import binom, norm
 
 from inlier import Registration
 
-pytestmark = [
-    pytest.mark.seeds,
-    pytest.mark.filterwarnings("ignore:The pairs may have been chosen"),  # said of some right pairs, too
-]
+pytestmark = pytest.mark.seeds
 
 NEVER = 1e-6  # chance that one test fails though all is right
 NOISE = 0.01

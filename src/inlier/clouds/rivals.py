@@ -7,7 +7,9 @@ each other, among them none at all, moved to where most matches then agree. They
 
 Which of two motions that look sure is right the finest points tell, if anything does (`FineLook`): hills that are
 nearly alike do not fit each other to within the noise; steps of one staircase do. A motion is rivalled by another that
-looks sure and that the finest points do not contradict.
+looks sure and that the finest points do not contradict: far fewer of them meet; or somewhat fewer, in nearly all blocks
+of the surface that come near at both motions (a sign test: where a scene repeats, each is ahead in about half of them).
+If that is said for the other one, it is the motion.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from itertools import permutations, product
 
 import numpy as np
 from scipy.spatial import cKDTree
+from scipy.stats import binom
 
-from inlier._typing import FloatArray
+from inlier._typing import FloatArray, Mask
 from inlier.clouds.refinement import Motion, Nearest, contact, equations, polish
 from inlier.clouds.second_opinion import Opinion
 from inlier.clouds.suggestions import Level
-from inlier.clouds.surfaces import Grid
+from inlier.clouds.surfaces import Grid, cell_numbers
 
 _PEAKS = 3  # shifts after each turn, where most matches agree
 _VOTE = 2.0  # sides of a cell: shifts that are the same
@@ -35,6 +38,8 @@ _MOST_RIVALS = 6  # that are looked at so closely, the strongest
 _AS_FINE, _NEARLY_AS_FINE = 0.95, 0.7  # of the share that meets at the motion found: a rival with less is contradicted
 _AS_MANY = 0.5  # of the matches that support the motion found: then it takes a clearer no
 _PER_MEDIAN = 4.5  # three standard deviations, in medians of the absolute residual
+_BLOCK = 12.0  # sides of the finest cells: points within err alike
+_CLEARLY = 0.001  # chance of being ahead in so many blocks, from which on a motion is
 
 
 def decoys(level: Level, motion: Motion) -> list[Motion]:
@@ -96,22 +101,34 @@ def _proper_turns() -> list[FloatArray]:
 _TURNS = _proper_turns()
 
 
+def settled(opinions: list[Opinion], look: FineLook, log_sure: float) -> tuple[list[Opinion], Opinion | None]:
+    """The opinions, the one that the finest points clearly prefer to the first before it, and what rivals that."""
+    rival = rival_of(opinions, look, log_sure)
+    if rival is None or not look.prefers(rival.motion, opinions[0].motion):
+        return opinions, rival
+    opinions = [rival, *(one for one in opinions if one is not rival)]
+    return opinions, rival_of(opinions, look, log_sure)
+
+
 def rival_of(opinions: list[Opinion], look: FineLook, log_sure: float) -> Opinion | None:
     """The strongest other motion that would be sure by itself and that the finest points do not speak against."""
+    first = opinions[0]
     others = [one for one in opinions[1:] if one.log_p_value <= log_sure][:_MOST_RIVALS]
     if not others:
         return None
-    share, noise = look.share(opinions[0].motion)
+    share, noise = look.share(first.motion)
     for one in others:
-        has_as_many = one.n_supporting >= _AS_MANY * opinions[0].n_supporting
-        if look.share(one.motion, noise)[0] >= (_NEARLY_AS_FINE if has_as_many else _AS_FINE) * share:
+        has_as_many = one.n_supporting >= _AS_MANY * first.n_supporting
+        is_as_fine = look.share(one.motion, noise)[0] >= (_NEARLY_AS_FINE if has_as_many else _AS_FINE) * share
+        if is_as_fine and not look.prefers(first.motion, one.motion):
             return one
     return None
 
 
-def set_aside(opinions: list[Opinion]) -> Opinion | None:
-    """A motion that leaves a freedom, and has more in its favour than the first: it may be the right one."""
-    stronger = [one for one in opinions[1:] if one.undetermined is not None and one.strength > opinions[0].strength]
+def set_aside(opinions: list[Opinion], log_sure: float) -> Opinion | None:
+    """A motion that leaves a freedom, has more in its favour than the first, and would be sure: it may be right."""
+    free = [one for one in opinions[1:] if one.undetermined is not None and one.log_p_if_held <= log_sure]
+    stronger = [one for one in free if one.strength > opinions[0].strength]
     return max(stronger, key=lambda one: one.strength, default=None)
 
 
@@ -124,15 +141,39 @@ class FineLook:
 
     def share(self, motion: Motion, noise: float | None = None) -> tuple[float, float]:
         """Share of the near points that meet to within the noise (its own, if it is not given), and that noise."""
+        _, meets, is_near, noise = self._at(motion, noise, _FIRST_LOOK)
+        return float(np.count_nonzero(meets)) / max(int(np.count_nonzero(is_near)), 1), noise
+
+    def prefers(self, one: Motion, other: Motion) -> bool:
+        """Whether more points meet at one motion than at the other, in all and in clearly more than half of the blocks.
+
+        To within the larger noise of the two: where points are listed twice, the smaller may be none.
+        """
+        noise = max(self.share(motion)[1] for motion in (one, other))
+        points, meets, is_near, _ = self._at(one, noise)
+        _, meets_there, is_near_there, _ = self._at(other, noise)
+        both = is_near & is_near_there
+        if np.count_nonzero(meets_there[both]) >= _AS_FINE * np.count_nonzero(meets[both]):
+            return False
+        _, owner = np.unique(cell_numbers(points[both], _BLOCK * self.grids[-1].side), return_inverse=True)
+        ahead = np.bincount(owner, meets[both].astype(float) - meets_there[both])
+        n_ahead, n_behind = (int(np.count_nonzero(side * ahead > 0)) for side in (1, -1))
+        return bool(binom.sf(n_ahead - 1, n_ahead + n_behind, 0.5) <= _CLEARLY)
+
+    def _at(
+        self, motion: Motion, noise: float | None = None, most: int | None = None
+    ) -> tuple[FloatArray, Mask, Mask, float]:
+        """The finest points (so many, evenly spaced), which of them meet, which come near, and the noise."""
         refined, surfaces, _ = polish(self.grids, motion, free_scale=self.free_scale)
-        bound = _WIDE * self.grids[-1].side
-        every = max(1, len(surfaces[0].points) // _FIRST_LOOK)
+        points, bound = surfaces[0].points, _WIDE * self.grids[-1].side
+        every = 1 if most is None else max(1, len(points) // most)
         touching = contact(*surfaces, refined, Nearest(surfaces[1].tree, bound), every)
+        distance, _ = surfaces[1].tree.query(touching.moved, distance_upper_bound=bound)
+        meets, is_near = np.zeros(len(distance), dtype=bool), np.isfinite(distance)
         there = equations(surfaces[1], touching, bound)
         if there is None:
-            return 0.0, np.inf
+            return points[::every], meets, np.zeros_like(meets), np.inf
         residual = np.abs(there.offset)
         noise = _PER_MEDIAN * float(np.median(residual)) if noise is None else noise
-        distance, _ = surfaces[1].tree.query(touching.moved, distance_upper_bound=bound)
-        n_near = int(np.count_nonzero(np.isfinite(distance)))
-        return float(np.count_nonzero(residual <= noise)) / max(n_near, 1), noise
+        meets[touching.rows] = residual <= noise
+        return points[::every], meets, is_near, noise

@@ -96,8 +96,11 @@ class Opinion:
     @property
     def log_p_value(self) -> float:
         """Logarithm of the chance of such a strength for clouds of different places; 0 where a freedom is left."""
-        if self.undetermined is not None:
-            return 0.0
+        return self.log_p_if_held if self.undetermined is None else 0.0
+
+    @property
+    def log_p_if_held(self) -> float:
+        """The same if no freedom were left."""
         excess = self.strength_with_lead - _TAIL_START
         return min(0.0, float(np.log(_TAIL_SHARE * self.n_scales) - excess / _TAIL_LENGTH))
 

@@ -15,13 +15,15 @@ gain. So of rows i that are nearer to the partner of some j, and would rather ha
 that of i, or farther: the same cliff, of *swaps*.
 
 After a motion all columns are lengths and few pairs may have been chosen, so both explanations count whole, and the
-ties of x alone and of both sides are asked about. Right pairs of any noise, on any surface or grid, pass
-(`tests/consensus/test_near_ties.py`). A motion that was fitted to chosen pairs blurs the cliff, and a noise of a third
-of the spacing looks the same. So it is also told where pairs *could* be chosen: u is about a half, and hardly above 1.
+ties of x alone and of both sides are asked about. A motion that was fitted to chosen pairs blurs the cliff, so it is
+looked for where the motion must have been that chose them (`choosing`). Where nearly all pairs end up near each other,
+those that were not accepted are asked, too. Right pairs of any noise, on any surface or grid, pass
+(`benchmarks/near_ties.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,15 +31,18 @@ from scipy.spatial import cKDTree
 from scipy.stats import binom
 from sklearn.neighbors import NearestNeighbors
 
-from inlier._typing import FloatArray
+from inlier._typing import Array, FloatArray, Mask
+from inlier.consensus.choosing import choosing_move
 
 _STRETCH = 2.0  # over the dimension: of log u
 _NEIGHBOURS = 10  # that tell the dimension
 _LOW = 8  # columns up to which a tree is faster
 _STEEPENING = 0.5
 _DEALS, _NEARBY = 3, 12  # how often what is between partners is dealt anew, among so many rows
+_DEALT, _MOST_DEALS = 1_000, 10  # so many rows in all, where they are few
 _ALIKE = 1 / 3  # mean cosine of what is between neighbours and their partners, above which no two would change anyhow
-_LIKE_STRANGERS, _FEW_BEYOND = (0.3, 0.8), 0.2  # median u, and share above 1, of pairs that could be chosen
+_FEWEST, _ENOUGH = 6, 400  # pairs that are asked, and of which a motion is looked for that chose them
+_NEAR, _NEARLY_ALL = 2, 0.85  # stretches within which a pair is near, and share of pairs from which on all are asked
 _SAME = 1e-9  # difference of log u that is none: such ties are won and lost by half
 
 
@@ -47,7 +52,6 @@ class NearTies(NamedTuple):
     won: float  # own is the nearer
     lost: float
     chance: float  # of so few lost, for pairs that were not chosen
-    could_be: bool = False  # chosen, whatever the chance: own partners are as near as the nearest of strangers would be
 
 
 class _Counts(NamedTuple):
@@ -131,15 +135,58 @@ def _swaps(x: FloatArray, own: FloatArray, power: int, rng: np.random.RandomStat
     return len(apart) - sum(apart), sum(apart)
 
 
-def near_ties_of_motion(images: FloatArray, own: FloatArray, all_images: FloatArray, everyone: FloatArray) -> NearTies:
+def near_ties_of_motion(
+    images: FloatArray, own: FloatArray, accepted: Mask, all_images: FloatArray, everyone: FloatArray
+) -> NearTies:
     """Of pairs that a motion brings together: the less likely ties, of images alone and of both sides."""
     stretch = _STRETCH / images.shape[1]
-    of_images, of_own = _log_distances(images, own, everyone, 1), _log_distances(own, images, all_images, 1)
-    here, there = (_counts(to, others[:, 0], stretch) for to, others in (of_images, of_own))
-    found = [counts.ties(min(counts.if_smooth, counts.if_dealt)) for counts in (here, here.and_of(there))]
-    u = of_images[0] - of_images[1][:, 0]
-    could_be = bool(_LIKE_STRANGERS[0] < np.exp(np.median(u)) < _LIKE_STRANGERS[1] and np.mean(u > 0) < _FEW_BEYOND)
-    return min(found, key=lambda ties: ties.chance)._replace(could_be=could_be)
+    of_all = _log_distances(images, own, everyone, 1)
+    is_near = of_all[0] - of_all[1][:, 0] < _NEAR * stretch
+    asked = accepted | is_near if np.mean(is_near) >= _NEARLY_ALL else accepted
+    if np.count_nonzero(asked) < _FEWEST:
+        return NearTies(0, 0, 1.0)
+    counts = _counts(of_all[0][asked], of_all[1][asked, 0], stretch)
+    if counts.won <= counts.lost:
+        return NearTies(counts.won, counts.lost, 1.0)
+    images, own, found = images[asked], own[asked], []
+    once = np.unique(own, axis=0, return_index=True)[1]
+    beside = everyone[cKDTree(own).query(everyone)[0] > 0]
+    some = slice(None, None, max(1, len(images) // _ENOUGH))
+    for is_mutual in (False, True):
+        move = choosing_move(images[some], own[some], all_images, everyone, is_mutual=is_mutual)
+        sides = _Sides(move(images), own, move(all_images), once, beside, stretch, is_mutual)
+        counts = sides.counts()
+        found.append(counts.ties(min(counts.if_smooth, counts.if_dealt)))
+    return min(found, key=lambda ties: ties.chance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Images and their own, both among everyone there is on their side."""
+
+    images: FloatArray
+    own: FloatArray
+    all_images: FloatArray
+    once: Array  # rows of own, each point once
+    beside: FloatArray  # everyone else
+    stretch: float
+    is_mutual: bool  # whether ties of both sides count
+
+    def counts(self) -> _Counts:
+        """Ties as they are, and as they would be if what is between partners is dealt anew among pairs nearby."""
+        between, rng = self.own - self.images, np.random.RandomState(0)
+        n_deals = min(max(_DEALS, _DEALT // len(between)), _MOST_DEALS)
+        dealt = [self._ties(self.images + between[_dealt_nearby(self.images, rng)]) for _ in range(n_deals)]
+        return _Counts(*self._ties(self.own), *np.mean(dealt, axis=0)[1:])
+
+    def _ties(self, own: FloatArray) -> FloatArray:
+        """How many pairs have log u in each stretch."""
+        ties = self._of(self.images, own, np.vstack([own[self.once], self.beside]))
+        return ties + self._of(own, self.images, self.all_images) if self.is_mutual else ties
+
+    def _of(self, x: FloatArray, own: FloatArray, everyone: FloatArray) -> FloatArray:
+        to_own, others = _log_distances(x, own, everyone, 1)
+        return _between(np.sort(to_own - others[:, 0]), self.stretch)
 
 
 def _log_distances(
@@ -160,12 +207,18 @@ def _log_distances(
 
 def _counts(to_own: FloatArray, to_other: FloatArray, stretch: float) -> _Counts:
     """The counts for stretches so wide."""
+    before, won, lost = _between(np.sort(to_own - to_other), stretch)
     at = np.arange(-2, 2) * stretch
-    above = _above(np.sort(to_own - to_other), at)
-    before, won, lost = above[:-1] - above[1:]
     dealt = _above(np.sort(to_own), to_other[:, None] + at).sum(axis=0)
     _, dealt_won, dealt_lost = (dealt[:-1] - dealt[1:]) / len(to_own)
     return _Counts(before, won, lost, dealt_won, dealt_lost)
+
+
+def _between(rising: FloatArray, stretch: float) -> FloatArray:
+    """How many values lie in the two stretches below 0 and in the one above."""
+    above = _above(rising, np.arange(-2, 2) * stretch)
+    between: FloatArray = above[:-1] - above[1:]
+    return between
 
 
 def _above(rising: FloatArray, at: FloatArray) -> FloatArray:

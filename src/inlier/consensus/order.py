@@ -16,7 +16,7 @@ from inlier._typing import FloatArray
 from inlier.consensus.pairs import ColumnPairs
 
 _LEVEL = 4.0  # standard errors by which steps from row to row are shorter than steps between any rows
-_SHARES = (1 / 50, -1 / 10)  # of the rows, by which one table is shifted against the other
+_SHARE = 1 / 50  # of the rows, by which one table is shifted against the other
 _FEWEST = 50  # rows, for an order to be told
 
 
@@ -35,7 +35,7 @@ def _follows_on(points: FloatArray) -> bool:
 def kept_in_order(pairs: ColumnPairs, apart: float, most: int, rng: np.random.Generator) -> Iterator[ColumnPairs]:
     """Some of the rows, in random order, with partners that are farther off than that: shifted, and backwards."""
     rows = np.arange(pairs.n_pairs)
-    for others in (rows[::-1], *(rows + round(share * rows.size) for share in _SHARES)):
+    for others in (rows[::-1], rows + round(_SHARE * rows.size)):
         own = rows[(others >= 0) & (others < rows.size)]
         others = others[own]
         moved = np.sum((pairs.y[:, others] - pairs.y[:, own]) ** 2, axis=0) > apart**2

@@ -21,13 +21,12 @@ from inlier.transforms import Transformation
 
 GENEROUS = 1.5  # noise bounds: pairs beyond may not be there by chance, but do not agree as the others do
 _TOO_FEW = 0.5  # of the pairs that agree beyond chance
-_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 6, 200_000  # accepted pairs whose near ties are counted, and points y
+_ASKED, _FEWEST_ASKED, _MOST_IN_A_TREE = 2_000, 6, 200_000  # pairs whose near ties are counted, and points y
 _OF_ONE_SCALE = ("rotation", "orthogonal", "rigid")  # models
 _FEWEST_SCALED, _EXPLAINED = 20, 1 / 3  # pairs, and share of their squared residuals that another scale explains
 _OTHER_SCALE = 1e-4  # that it differs by from 1
-_MOST_OF_A_CHOICE = 0.85  # share of pairs that agree, if a motion chose them
 NO_TIES = NearTies(0.0, 0.0, 1.0)
-CHOSEN, PERHAPS_CHOSEN = 0.001, 0.05  # chance of so few ties lost, from which on nothing is claimed, or it is said
+CHOSEN, PERHAPS_CHOSEN = 0.001, 0.02  # chance of so few ties lost, from which on nothing is claimed, or it is said
 _LOW = 8  # columns up to which the nearest others are near
 _NEAR_ANYWAY = 0.3  # share of wrong pairs within the bound: that some are near says nothing
 _CURE = (
@@ -233,17 +232,15 @@ def _better_scale(motion: Transformation, X: Array, Y: Array) -> float | None:
 
 
 def ties_of(motion: Transformation, X: Array, Y: Array, accepted: Mask) -> NearTies:
-    """Near ties of accepted pairs between their own y and the nearest other."""
-    rows = np.flatnonzero(accepted)
+    """Near ties of pairs between their own y and the nearest other: of those accepted, of all where these are few."""
+    rows = np.arange(len(X)) if len(X) <= _ASKED else np.flatnonzero(accepted)
     rows = rows[:: max(1, rows.size // _ASKED)]
-    if rows.size < _FEWEST_ASKED or X.shape[1] > _LOW or len(Y) > _MOST_IN_A_TREE:
+    if np.count_nonzero(accepted) < _FEWEST_ASKED or X.shape[1] > _LOW or len(Y) > _MOST_IN_A_TREE:
         return NO_TIES
     all_images, everyone = motion(_different(X)), _different(Y)
     if min(len(all_images), len(everyone)) < _FEWEST_ASKED:
         return NO_TIES
-    ties = near_ties_of_motion(motion(X[rows]), Y[rows], all_images, everyone)
-    nearly_all = int(np.count_nonzero(accepted)) >= _MOST_OF_A_CHOICE * len(X)
-    return ties._replace(could_be=ties.could_be and nearly_all)
+    return near_ties_of_motion(motion(X[rows]), Y[rows], accepted[rows], all_images, everyone)
 
 
 def _different(points: Array) -> Array:
@@ -255,7 +252,7 @@ def chosen(ties: NearTies) -> str:
     """Say that pairs support whatever motion chose them."""
     return (
         f"The pairs seem to have been chosen because they are near each other after this motion, or one like it: of "
-        f"those whose own y and the nearest other are about equally near, {ties.won:.0f} are with the nearer and "
+        f"those whose own y and the nearest other are about equally near then, {ties.won:.0f} are with the nearer and "
         f"{ties.lost:.0f} with the farther one (a chance of {ties.chance:.1g} for pairs that were not). Such pairs "
         f"support the motion that chose them, right or wrong. Match by something else than position."
     )
@@ -265,9 +262,9 @@ def warn_of_choice(ties: NearTies) -> None:
     """Say that pairs may have been chosen, where their ties are not clear."""
     warn(
         f"The pairs may have been chosen because they are near each other after some motion, and would support it, "
-        f"right or wrong: they are about as near as the nearest of unrelated points would be, and of those whose own y "
-        f"and the nearest other are about equally near {ties.won:.0f} are with the nearer and {ties.lost:.0f} with the "
-        f"farther one. Nothing in them tells for sure.",
+        f"right or wrong: of those whose own y and the nearest other are about equally near after one like this, "
+        f"{ties.won:.0f} are with the nearer and {ties.lost:.0f} with the farther one (a chance of {ties.chance:.1g} "
+        f"for pairs that were not).",
         DependenceWarning,
     )
 

@@ -6,6 +6,7 @@ motions that matches suggest, refined on the surfaces -> the strongest -> is it 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +21,7 @@ from inlier.clouds.errors import errors_of
 from inlier.clouds.judging import Judgement, judged
 from inlier.clouds.octaves import Clock, Finding, search
 from inlier.clouds.refinement import Motion, polish
-from inlier.clouds.rivals import FineLook, rival_of, set_aside
+from inlier.clouds.rivals import FineLook, rival_of, set_aside, settled
 from inlier.clouds.second_opinion import Opinion, opinion_on
 from inlier.clouds.suggestions import likely_scales, size_of
 from inlier.clouds.surfaces import thin_both
@@ -204,7 +205,8 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
                 judgement = judged(self._as_motion(claim), finding)
                 finding = judgement.finding
             with clock("judge"):
-                self._rival, self._aside = self._doubts(finding)
+                opinions, self._rival, self._aside = self._doubts(finding, is_claim=claim is not None)
+                finding = replace(finding, opinions=opinions)
             self._answer(finding, judgement)
             if self.success_:
                 with clock("refine"):
@@ -259,13 +261,17 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
         self._scale *= finding.scale
         return source, target, finding
 
-    def _doubts(self, finding: Finding) -> tuple[Opinion | None, Opinion | None]:
-        """What rivals the first motion, if that looks sure; and what was set aside though more speaks for it."""
+    def _doubts(self, finding: Finding, *, is_claim: bool) -> tuple[list[Opinion], Opinion | None, Opinion | None]:
+        """The opinions, what rivals the first, if that looks sure, and what was set aside though more speaks for it."""
         log_sure, opinions = float(np.log(_SURE)), finding.opinions
         if not opinions or opinions[0].log_p_value > log_sure:
-            return None, None
+            return opinions, None, None
         look = FineLook((finding.views.coarser, finding.views.grid), self.model == "similarity")
-        return rival_of(opinions, look, log_sure), set_aside(opinions)
+        if is_claim:  # which stays the one that is judged
+            rival = rival_of(opinions, look, log_sure)
+        else:
+            opinions, rival = settled(opinions, look, log_sure)
+        return opinions, rival, set_aside(opinions, log_sure)
 
     def _answer(self, finding: Finding, judgement: Judgement | None) -> None:
         """Say what was found, as far as the search has come, or what is claimed."""

@@ -232,7 +232,7 @@ class Registration(NewPairs):
             is_chosen = ties.chance <= CHOSEN
             if is_chosen:
                 verdict = Verdict.of_failure(len(X), found, certainty, max(certainty.p_value, ties.chance))
-            elif ties.chance <= PERHAPS_CHOSEN or ties.could_be:
+            elif ties.chance <= PERHAPS_CHOSEN:
                 warn_of_choice(ties)
             if not verdict.success_ and self.raise_on_failure:
                 why = chosen(ties) if is_chosen else why_not(found, certainty, len(X), copies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from math import prod
@@ -17,6 +18,7 @@ from inlier.io.formats import XYZ, CloudCodec, load
 from inlier.io.limits import check_unpacked_size, most_unpacked_bytes, survives
 from inlier.io.table import Content, Request
 
+_SPLAT = {"scale_0", "rot_0", "opacity"}  # columns of a file of Gaussian splats
 _HEAD_BYTES = 65536
 _MOST_FIELDS = 65536  # numbers of a point
 _PER_LIST = 128  # bytes that a row with a list takes once it is read
@@ -60,6 +62,7 @@ class Ply(CloudCodec):
     def rewrite(self, source: Path, path: Path, points: FloatArray, rotation: FloatArray | None) -> None:
         """Keep faces, colours and comments."""
         ply = load("plyfile", "ply").PlyData.read(str(source), mmap=False)
+        check_no_splats(source, ply["vertex"].data.dtype.names)
         _replace(ply["vertex"].data, points, ("nx", "ny", "nz"), rotation)
         ply.write(str(path))
 
@@ -152,6 +155,15 @@ class Las(CloudCodec):
         cloud.points.offsets = cloud.header.offsets = offsets
         cloud.x, cloud.y, cloud.z = points.T
         cloud.write(str(path))
+
+
+def check_no_splats(path: Path, names: Iterable[str]) -> None:
+    """Refuse points that have a shape of their own, which nobody turns here."""
+    if set(names) >= _SPLAT:
+        raise UnusableFileError(
+            f"{path} holds Gaussian splats, whose shapes would have to be turned as well. Export their centres as "
+            f"points (ply with x, y and z)."
+        )
 
 
 def _check_whole(path: Path, announced: int, there: int) -> None:

@@ -14,13 +14,13 @@ from inlier._typing import Array, FloatArray
 from inlier.estimators._cloud_input import points_of, read_cloud
 from inlier.exceptions import ParameterError, UnusableFileError
 from inlier.io import Kind, format_of, read_image, read_points, read_table
+from inlier.io._cloud_files import check_no_splats
 from inlier.rows import as_table
 
 COLOURS, NORMALS = ("red", "green", "blue"), ("nx", "ny", "nz")
 _ALSO = (*COLOURS, "intensity")
 _OTHER_NAMES = dict(zip(("normal_x", "normal_y", "normal_z"), NORMALS, strict=True))
 _MILLIMETRES = 1_000.0  # in a metre: what depth cameras count in
-_SPLAT = {"scale_0", "rot_0", "opacity"}  # columns of a file of Gaussian splats
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +55,8 @@ class Scan:
                 )
             return seen_at(read_image(path), self.depth)
         values: FloatArray = read_table(self.given).values
-        if path.suffix.lower() == ".ply" and set(read_points(path)) >= _SPLAT:
-            raise UnusableFileError(
-                f"{path} holds Gaussian splats, whose shapes would have to be turned as well. Export their centres as "
-                f"points (ply with x, y and z)."
-            )
+        if path.suffix.lower() == ".ply":
+            check_no_splats(path, read_points(path))
         return values
 
     def columns(self) -> dict[str, FloatArray]:
