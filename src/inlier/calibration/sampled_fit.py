@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 
 from inlier._typing import Array, FloatArray
-from inlier.calibration.cross_fit import RE_PAIRINGS, WIDE, CrossFit, Fold
-from inlier.calibration.models.learner import PairScorer, PreparedPairs, choose_learner, in_float64, re_paired_scores
+from inlier.calibration.cross_fit import RE_PAIRINGS, CrossFit, Fold
+from inlier.calibration.models.learner import (
+    WIDE,
+    PairScorer,
+    PreparedPairs,
+    choose_learner,
+    in_float64,
+    re_paired_scores,
+)
 from inlier.calibration.p_values import NullFraction, estimate_null_fraction, p_values
 from inlier.progress import track
 from inlier.rows import Extremes, PairedRows

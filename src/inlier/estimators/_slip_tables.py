@@ -16,9 +16,9 @@ from sklearn.base import clone
 
 from inlier._typing import Array, FloatArray
 from inlier.calibration.checks.copied_columns import without_columns
-from inlier.calibration.cross_fit import WIDE, CrossFit, Fold, LeftOut
+from inlier.calibration.cross_fit import CrossFit, Fold, LeftOut
 from inlier.calibration.folds import deal_folds, rows_together, training_without, units_of
-from inlier.calibration.models.learner import KINDS, PreparedPairs, prepared_rows
+from inlier.calibration.models.learner import KINDS, WIDE, PreparedPairs, prepared_rows
 from inlier.estimators._learned import Learned
 from inlier.estimators._repairing import Stacked, judges_among, odds_of_rows
 from inlier.repair.odds import Odds
