@@ -21,7 +21,7 @@ from inlier.consensus.near_ties import NearTies, near_swaps, near_ties
 
 _Map = Callable[[FloatArray], FloatArray]
 _Seen = tuple[FloatArray, FloatArray, int]  # some rows of x, all of y, in coordinates; power of differences
-_SURE = 0.05  # bound on the chance of so few ties lost, from which on it is said; right pairs hardly come near it
+_SURE = 0.01  # bound on the chance of so few ties lost, from which on all is refused; right pairs hardly come near it
 _MOST, _PAIRINGS = 2_000, 20_000_000  # likely pairs that are looked at, and these times all rows
 _SUMS = 100_000_000  # differences of numbers, each with each: more take too long to be added up
 _FEWEST = 20
