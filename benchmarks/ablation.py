@@ -72,6 +72,7 @@ UNITS_OF, TRAINING_WITHOUT, PREPARED = cross_fit.units_of, cross_fit.training_wi
 LEFT_OUT: dict[str, Callable[[], AbstractContextManager]] = {
     "all": nullcontext,
     "map": partial(without_model, "map"),
+    "regression": partial(without_model, "regression"),
     "ridge": partial(without_model, "ridge"),
     "anchors": partial(without_model, "anchors"),
     "neighbours": partial(without_model, "neighbours"),
