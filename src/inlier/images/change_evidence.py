@@ -124,6 +124,23 @@ class Comparison:
         return within_range(rest * self.valid[..., None], self.before.clipped, self.after.clipped)
 
 
+def exposed_alike(before: View, after: View, seen: Field) -> View:
+    """Multiply each channel of ``before`` as ``after`` is exposed: by the median ratio, of light, not of pixels."""
+    known = (seen[..., None] > 0) & (np.maximum(before.clipped, after.clipped) < _CLIPPED) & (before.values > 0)
+    gains = [
+        _weighted_median(after.values[..., c][places] / before.values[..., c][places], before.values[..., c][places])
+        for c, places in enumerate(np.moveaxis(known, -1, 0))
+    ]
+    return View(before.values * np.float32(gains), before.clipped, before.step * float(np.mean(gains)))
+
+
+def _weighted_median(values: Field, weights: Field) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    middle = float(values[order[np.searchsorted(total, total[-1] / 2)]]) if total.size else 0.0
+    return middle or 1.0
+
+
 def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -> Comparison:
     """Find how one photo's colours follow from the other's; ``rng`` draws the pixels that the map is fitted to."""
     smoothing = _ANTIALIAS * max(valid.shape) / WORKING_SIZE
@@ -234,18 +251,18 @@ def global_prediction(
     """
     places = np.flatnonzero(valid.ravel() > 0)
     chosen = rng.choice(places, min(_SAMPLE, places.size), replace=False)
-    terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), y.reshape(-1, 3)[chosen]
+    terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), (y - x).reshape(-1, 3)[chosen]
     clipped = [share.reshape(-1, 3)[chosen] for share in (clipped_before, clipped_after)]
     weights: FloatArray = np.ones(len(chosen))
     ridge = _RIDGE * len(chosen) * np.eye(terms.shape[1])
-    followed = target
+    followed = within_range(target, *clipped)
     for _ in range(_ROUNDS):
         weighted = terms * weights[:, None]
         coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ followed)
         rest = within_range(target - terms @ coefficients, *clipped)
         followed = terms @ coefficients + rest
         weights = _falling(np.abs(rest).sum(axis=1), _GLOBAL_TOLERANCE)
-    return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
+    return x + (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
 
 
 def local_residual(

@@ -21,7 +21,7 @@ from inlier.images.accidents import (
     unchanged_pairs,
 )
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
-from inlier.images.change_evidence import View, compare, edge_evidence, surface_evidence, with_gaps_filled
+from inlier.images.change_evidence import View, compare, edge_evidence, exposed_alike, surface_evidence, with_gaps_filled
 from inlier.images.rasters import Field, Frame, Photo, comparable, gaussian, resample, shrunk
 from inlier.images.regions import MOST_LISTED, Region, describe, each_with_a_peak, enlarged, outline, without_specks
 
@@ -271,7 +271,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
             "Hardly a pixel is shown by both photos: check that they show one scene and are not transparent, or pass "
             "--no-align (align=False)."
         )
-    x = _where_seen(seen, _view(before), y)
+    x = _where_seen(seen, exposed_alike(_view(before), y, seen), y)
     pair = compare(x, y, seen, rng)
     outlines = edge_evidence(pair, rng)
     edges = _smooth(outlines)
