@@ -166,7 +166,7 @@ def align_photos(before: Any, after: Any, random_state: int = 0) -> Alignment:
 
 def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
     """The same for photos that were made comparable."""
-    x, y = _even_brightness(before), _even_brightness(after)
+    x, y = (_even_brightness(photo, WORKING_SIZE) for photo in (before, after))
     scale = after.there.shape[0] / y.shape[0]
     larger_x, larger_y = (_even_brightness(photo, _FINE_SIZE) for photo in (before, after))
     shift = _scaled(_translation(larger_x, larger_y), y.shape[0] / larger_y.shape[0])
@@ -185,7 +185,7 @@ def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
 
 def as_they_are(before: Frame, after: Frame) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (_even_brightness(photo) for photo in (before, after))
+    x, y = (_even_brightness(photo, WORKING_SIZE) for photo in (before, after))
     agreement = _agreement(x, y)
     return Alignment(STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
 
@@ -203,7 +203,7 @@ def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Fi
     return agreement > _OVER_DECOYS * highest
 
 
-def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
+def _even_brightness(photo: Frame, longest: int) -> Field:
     """Brightness with mean 0 and spread 1 around each pixel; 0 where the photo is transparent."""
     grey: Field = shrunk(photo.colours, longest).mean(axis=-1)
     there, nearby = np.ones_like(grey), np.ones_like(grey)

@@ -22,7 +22,7 @@ from inlier.images.accidents import (
 )
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
 from inlier.images.change_evidence import View, compare, edge_evidence, exposed_alike, surface_evidence, with_gaps_filled
-from inlier.images.rasters import Field, Frame, Photo, comparable, gaussian, resample, shrunk
+from inlier.images.rasters import WORKING_SIZE, Field, Frame, Photo, comparable, gaussian, resample, shrunk
 from inlier.images.regions import MOST_LISTED, Region, describe, each_with_a_peak, enlarged, outline, without_specks
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
@@ -294,7 +294,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
 
 
 def _view(photo: Frame) -> View:
-    return View(shrunk(photo.colours), shrunk(photo.clipped), photo.step)
+    return View(shrunk(photo.colours, WORKING_SIZE), shrunk(photo.clipped, WORKING_SIZE), photo.step)
 
 
 def _where_seen(seen: Field, view: View, other: View) -> View:
