@@ -104,6 +104,8 @@ class Changes:
             return "The photos do not show the same scene."
         if self.identical:
             return "The photos are identical: no pixel differs."
+        if self.verdict == UNCHANGED and self.alignment.agrees_little:
+            return "No region stands out; but the photos agree too little to say that nothing has changed."
         if self.verdict == UNCHANGED:
             return "Nothing has changed that noise and light do not explain."
         count, share = len(self.regions), f"{_percent(self.changed_share)} of the photo"
