@@ -21,7 +21,14 @@ from inlier.images.accidents import (
     unchanged_pairs,
 )
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
-from inlier.images.change_evidence import View, compare, edge_evidence, exposed_alike, surface_evidence, with_gaps_filled
+from inlier.images.change_evidence import (
+    View,
+    compare,
+    edge_evidence,
+    exposed_alike,
+    surface_evidence,
+    with_gaps_filled,
+)
 from inlier.images.rasters import WORKING_SIZE, Field, Frame, Photo, comparable, gaussian, resample, shrunk
 from inlier.images.regions import MOST_LISTED, Region, describe, each_with_a_peak, enlarged, outline, without_specks
 
