@@ -1,9 +1,10 @@
 """The evidence that a pixel has changed: residuals to the change of light, in units of their noise, at several scales.
 
-Colours are logarithms, log(c + value): other light adds a constant, a cast shadow adds another. First one map for the
-whole photo, a polynomial in the three colours; then, around each pixel, an affine map of what is left, fitted to the
-pixels nearby. Both are fitted with weights that drop the pixels which do not follow, so that a new object does not
-explain itself. What remains, the residual, is what light does not explain.
+One photo's colours are first multiplied as the other's are exposed. Then they are logarithms, log(c + value): other
+light adds a constant, a cast shadow adds another. First one map for the whole photo, a polynomial in the three colours;
+then, around each pixel, an affine map of what is left, fitted to the pixels nearby. Both are fitted with weights that
+drop the pixels which do not follow, so that a new object does not explain itself; where hardly a pixel tells, the map
+changes nothing. What remains, the residual, is what light does not explain.
 
 At each scale the residual of an unchanged pixel has a covariance (light that varies makes brightness less sure than
 hue), and it is larger where there is texture (photos never match to a fraction of a pixel) and in the dark (logarithms
@@ -53,7 +54,7 @@ DARKNESS = 0.1  # c: values below it are mostly noise
 _SAMPLE = 8000  # pixels for the ten coefficients of a colour, and for a covariance
 _ROUNDS = 6  # weights and covariances have settled
 _GLOBAL_TOLERANCE = 1.5  # residuals, in robust standard deviations, that still count
-_RIDGE = 1e-4  # share of the sample that holds a coefficient which no colour in the photo determines
+_RIDGE = 1e-4  # share of the sample that holds at 0 a coefficient which no colour in the photo determines
 _LOCAL_ROUNDS = 3  # as above; the maps start from the global one
 _LOCAL_TOLERANCE = 4.0  # wider: the global map has dropped what is far off
 _LOCAL_RIDGE = 0.003  # variance of log colour below which a window does not bend the map
@@ -245,7 +246,7 @@ def log_colour(photo: Field) -> Field:
 def global_prediction(
     x: Field, y: Field, valid: Field, clipped_before: Field, clipped_after: Field, rng: np.random.Generator
 ) -> Field:
-    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights.
+    """Predict log colours y from x: add a quadratic polynomial to x, fitted to a sample with falling weights.
 
     Clipped values count as far as they contradict the map: what overexposure explains is taken to follow it.
     """
