@@ -12,10 +12,9 @@ are some times as noisy as the twins, as they are where they differ in ways that
 a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
 generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
-scale falls with the start. What is no more than noise at one scale, power 1, is no evidence: the tail starts no lower.
-Photos without noise differ by rounding all the same: that power, in units of the noise, is the least of which the scale
-is taken. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg) bound the share
-of accidents among what is reported.
+scale falls with the start. But it is no less than what the twins show, the mean of their highest fifth beyond the
+start: a drawing on an empty page has few high peaks among many that are nothing. A peak's p-value is that tail;
+q-values over all peaks of the photo (Benjamini and Hochberg) bound the share of accidents among what is reported.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks: the tail is of the highest, and hardly any of the lowest are of changes
 _SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
-_OF_NOISE = float(np.log(2))  # log(1 + power) where one scale differs by as much as noise
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
+_TINY = 1e-9  # against division by zero
 
 
 def unchanged_pairs(
@@ -51,12 +50,6 @@ def unchanged_pairs(
     noise = noise_between(before.values, after.values, pair.seen)
     for photo in (before, after):
         yield photo, _twin(photo, noise, pair.light, rng)
-
-
-def evidence_of_rounding(before: View, after: View, pair: Comparison) -> float:
-    """Evidence where one scale differs by as much as rounding; where there is no other noise, log(1 + 1)."""
-    noise = noise_between(before.values, after.values, pair.seen)
-    return float(np.log1p(pair.rounding / max(noise**2, pair.rounding)))
 
 
 def noise_between(before: Field, after: Field, seen: Field) -> float:
@@ -126,14 +119,13 @@ def find_peaks(evidence: Field, valid: Field) -> FloatArray:
     return np.append(peaks, np.zeros(max(1, level)))
 
 
-def fit_tail(by_accident: FloatArray, peaks: FloatArray, least: float) -> AccidentTail:
-    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are.
-
-    ``least`` is the evidence of rounding.
-    """
+def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
+    """Fit the tail to peaks of unchanged pairs; its start is moved as the photos' own lower peaks are."""
     moved = float(np.quantile(peaks, _TAIL_SHARE) - np.quantile(by_accident, _TAIL_SHARE))
-    start = max(least, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved)
-    return AccidentTail(max(start, _OF_NOISE), min(_SCALE, _SCALE_OF_START * start))
+    high = float(np.quantile(by_accident, 1 - _TAIL_SHARE))
+    start = max(high + moved, 0.0)
+    beyond = float(np.maximum(by_accident - high, 0).mean()) / _TAIL_SHARE
+    return AccidentTail(start, max(min(_SCALE, _SCALE_OF_START * start), beyond, _TINY))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

@@ -13,7 +13,6 @@ from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.images.accidents import (
     AccidentTail,
-    evidence_of_rounding,
     find_peaks,
     fit_tail,
     is_peak,
@@ -288,7 +287,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
     by_accident = []
     for photo, twin in unchanged_pairs(x, y, pair, rng):
         by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
-    tail = fit_tail(np.concatenate(by_accident), peaks, evidence_of_rounding(x, y, pair))
+    tail = fit_tail(np.concatenate(by_accident), peaks)
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
     surfaces = surface_evidence(pair, rng)
