@@ -12,9 +12,9 @@ are some times as noisy as the twins, as they are where they differ in ways that
 a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
 generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
-scale falls with the start. But it is no less than what the twins show, the mean of their highest fifth beyond the
-start: a drawing on an empty page has few high peaks among many that are nothing. A peak's p-value is that tail;
-q-values over all peaks of the photo (Benjamini and Hochberg) bound the share of accidents among what is reported.
+scale falls with the start, but to no less than what the twins' own highest fifth has beyond it, in the mean: a drawing
+on an empty page has few high peaks among many that are nothing. A peak's p-value is that tail; q-values over all peaks
+of the photo (Benjamini and Hochberg) bound the share of accidents among what is reported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 # the tail
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks: the tail is of the highest, and hardly any of the lowest are of changes
-_SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
+_SCALE = 0.6  # of the tail at most, in units of the evidence: a photo's own twins are too few to tell it
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
 _TINY = 1e-9  # against division by zero
 
@@ -125,7 +125,7 @@ def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
     high = float(np.quantile(by_accident, 1 - _TAIL_SHARE))
     start = max(high + moved, 0.0)
     beyond = float(np.maximum(by_accident - high, 0).mean()) / _TAIL_SHARE
-    return AccidentTail(start, max(min(_SCALE, _SCALE_OF_START * start), beyond, _TINY))
+    return AccidentTail(start, min(_SCALE, max(_SCALE_OF_START * start, beyond, _TINY)))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

@@ -92,8 +92,8 @@ class Comparison:
 
     @property
     def rounding(self) -> float:
-        """Variance of the difference of two values that are rounded: no noise is less, and neighbours share it."""
-        return (self.before.step**2 + self.after.step**2) / 12
+        """By how much rounding alone may make two values differ, and all their neighbours alike."""
+        return (self.before.step + self.after.step) / 2
 
     @property
     def unit(self) -> float:
@@ -316,8 +316,8 @@ def standardised_power(
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
     ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with
-    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. To it the variance of ``rounding`` is
-    added, which photos without noise have, and which the pixels nearby share where these are plain.
+    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. What ``rounding`` alone may make is no
+    evidence, and to the noise its variance is added, a sixth of its square, which photos without noise have.
     """
     height, width = residual.shape[:2]
     places = np.flatnonzero(seen.ravel() > 0)
@@ -328,7 +328,8 @@ def standardised_power(
     variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
     even = rows / np.sqrt(variance)[:, None]
     standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
-    in_steps = np.square(rows).mean(axis=1) / (np.float32(rounding) * darkness.ravel())
+    steps = np.abs(rows) / (np.float32(rounding) * np.sqrt(darkness.ravel()))[:, None]
+    in_steps = 6 * np.square(np.maximum(steps - 1, 0)).mean(axis=1)
     both: Field = standardised * in_steps / (standardised + in_steps + np.float32(_TINY))
     return both.reshape(height, width)
 
