@@ -132,7 +132,7 @@ def exposed_alike(before: View, after: View, seen: Field) -> View:
         _weighted_median(after.values[..., c][places] / before.values[..., c][places], before.values[..., c][places])
         for c, places in enumerate(np.moveaxis(known, -1, 0))
     ]
-    return View(before.values * np.float32(gains), before.clipped, before.step * float(np.mean(gains)))
+    return View(before.values * np.array(gains, np.float32), before.clipped, before.step * float(np.mean(gains)))
 
 
 def _weighted_median(values: Field, weights: Field) -> float:
@@ -263,7 +263,8 @@ def global_prediction(
         rest = within_range(target - terms @ coefficients, *clipped)
         followed = terms @ coefficients + rest
         weights = _falling(np.abs(rest).sum(axis=1), _GLOBAL_TOLERANCE)
-    return x + (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
+    change: Field = (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
+    return x + change
 
 
 def local_residual(
