@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inlier.images.accidents import find_peaks, fit_tail, noise_between, q_values, unchanged_pairs
-from inlier.images.change_evidence import compare
+from inlier.images.accidents import find_peaks, fit_tail, q_values, unchanged_pairs
+from inlier.images.change_evidence import compare, noise_between
 
 from .conftest import view
 

@@ -45,7 +45,7 @@ def test_noise_that_grows_with_texture_is_evened_out(rng):
     texture = np.repeat(np.linspace(0, 4, 200, dtype=np.float32)[None], 150, axis=0)
     residual = (rng.standard_normal((150, 200, 3)) * np.sqrt(0.1 + texture)[..., None]).astype(np.float32)
     level = np.ones_like(texture)
-    power = standardised_power(residual, texture, level, level, 1e-9, rng)
+    power = standardised_power(residual, texture, level, level, (1e-9, 0.0), rng)
     by_column = np.median(power, axis=0)
     assert by_column[:20].mean() == pytest.approx(by_column[-20:].mean(), rel=0.25)
     assert np.median(power) == pytest.approx(0.9, abs=0.25)

@@ -47,20 +47,8 @@ def unchanged_pairs(
     before: View, after: View, pair: Comparison, rng: np.random.Generator
 ) -> Iterator[tuple[View, View]]:
     """Yield each photo with its twin, in light that varies as much as between the photos."""
-    noise = noise_between(before.values, after.values, pair.seen)
     for photo in (before, after):
-        yield photo, _twin(photo, noise, pair.light, rng)
-
-
-def noise_between(before: Field, after: Field, seen: Field) -> float:
-    """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
-    grain = (after - before) - gaussian(after - before, 1.0)
-    impulse = np.pad(np.ones((1, 1), np.float32), 7)
-    kept = float(np.linalg.norm(impulse - gaussian(impulse, 1.0)))  # of white noise, by the same filter
-    texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
-    texture = np.where(seen > 0, texture, np.inf)
-    plain = texture <= np.median(texture[seen > 0])
-    return _spread(grain[plain]) / kept
+        yield photo, _twin(photo, pair.noise, pair.light, rng)
 
 
 def _twin(photo: View, noise: float, light: float, rng: np.random.Generator) -> View:
@@ -80,11 +68,6 @@ def _cloud(height: int, width: int, reach: float, rng: np.random.Generator) -> F
     coarse = (max(2, round(side / reach * 4)) for side in (height, width))
     field = resample(gaussian(rng.standard_normal(tuple(coarse)).astype(np.float32), 4.0), height, width)
     return gaussian((field - field.mean()) / (field.std() + np.float32(1e-6)), 2.0)
-
-
-def _spread(values: Field) -> float:
-    """Standard deviation, by the median: changed places do not count."""
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,6 +80,7 @@ class Comparison:
     """Two aligned photos at working size, in log colours, and how the second follows from the first by light.
 
     ``valid`` is 1 where both show the scene, 0 elsewhere; ``seen`` also is 0 where a channel of either is clipped.
+    ``noise`` is the standard deviation of their difference where nothing else differs.
     """
 
     before: View
@@ -89,11 +90,17 @@ class Comparison:
     x: Field
     y: Field
     prediction: Field
+    noise: float
 
     @property
-    def rounding(self) -> float:
-        """By how much rounding alone may make two values differ, and all their neighbours alike."""
+    def step(self) -> float:
+        """By how much rounding may make two values differ."""
         return (self.before.step + self.after.step) / 2
+
+    @property
+    def shared(self) -> float:
+        """How much of that neighbours share: of values with noise of n steps, besides rounding, exp(-2 pi^2 n^2)."""
+        return float(np.exp(-(np.pi**2) * max(self.noise**2 / self.step**2 - 1 / 6, 0)))
 
     @property
     def unit(self) -> float:
@@ -145,6 +152,7 @@ def _weighted_median(values: Field, weights: Field) -> float:
 def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -> Comparison:
     """Find how one photo's colours follow from the other's; ``rng`` draws the pixels that the map is fitted to."""
     smoothing = _ANTIALIAS * max(valid.shape) / WORKING_SIZE
+    raw = before.values, after.values
     before, after = (
         View(gaussian(view.values, smoothing), gaussian(view.clipped, smoothing), view.step) for view in (before, after)
     )
@@ -152,7 +160,24 @@ def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -
     x, y = log_colour(before.values), log_colour(after.values)
     seen = valid * (np.maximum(before.clipped, after.clipped).max(axis=-1) < _CLIPPED)
     prediction = global_prediction(x, y, valid, before.clipped, after.clipped, rng)
-    return Comparison(before, after, valid, seen if seen.any() else valid, x, y, prediction)
+    seen = seen if seen.any() else valid
+    return Comparison(before, after, valid, seen, x, y, prediction, noise_between(*raw, seen))
+
+
+def noise_between(before: Field, after: Field, seen: Field) -> float:
+    """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
+    grain = (after - before) - gaussian(after - before, 1.0)
+    impulse = np.pad(np.ones((1, 1), np.float32), 7)
+    kept = float(np.linalg.norm(impulse - gaussian(impulse, 1.0)))  # of white noise, by the same filter
+    texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
+    texture = np.where(seen > 0, texture, np.inf)
+    plain = texture <= np.median(texture[seen > 0])
+    return _spread(grain[plain]) / kept
+
+
+def _spread(values: Field) -> float:
+    """Standard deviation, by the median: changed places do not count."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
@@ -213,7 +238,7 @@ def over_scales(
         texture = gradient_power(expected) / np.float32(step**2)
         darkness = np.square(1 / (light + np.float32(DARKNESS)))
         seen = resample(pair.seen, *grid)
-        power = standardised_power(smooth, texture, darkness, seen, pair.rounding, rng)
+        power = standardised_power(smooth, texture, darkness, seen, (pair.step, pair.shared), rng)
         total += resample(np.log1p(power), height, width)
     return total
 
@@ -312,13 +337,19 @@ def _falling(distance: FloatArray | Field, tolerance: float) -> FloatArray:
 
 
 def standardised_power(
-    residual: Field, texture: Field, darkness: Field, seen: Field, rounding: float, rng: np.random.Generator
+    residual: Field,
+    texture: Field,
+    darkness: Field,
+    seen: Field,
+    rounding: tuple[float, float],
+    rng: np.random.Generator,
 ) -> Field:
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
     ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with
-    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. What ``rounding`` alone may make is no
-    evidence, and to the noise its variance is added, a sixth of its square, which photos without noise have.
+    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. The variance of ``rounding`` is added
+    to it, a sixth of a step squared, which photos without noise have; the share of a step that neighbours share is no
+    evidence.
     """
     height, width = residual.shape[:2]
     places = np.flatnonzero(seen.ravel() > 0)
@@ -329,8 +360,9 @@ def standardised_power(
     variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
     even = rows / np.sqrt(variance)[:, None]
     standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
-    steps = np.abs(rows) / (np.float32(rounding) * np.sqrt(darkness.ravel()))[:, None]
-    in_steps = 6 * np.square(np.maximum(steps - 1, 0)).mean(axis=1)
+    step, shared = (np.float32(number) for number in rounding)
+    steps = np.abs(rows) / (step * np.sqrt(darkness.ravel()))[:, None]
+    in_steps = 6 * np.square(np.maximum(steps - shared, 0)).mean(axis=1)
     both: Field = standardised * in_steps / (standardised + in_steps + np.float32(_TINY))
     return both.reshape(height, width)
 
