@@ -72,7 +72,7 @@ def test_the_tail_is_exponential_and_starts_where_the_photos_own_lower_peaks_say
 def test_a_few_high_peaks_of_twins_among_many_that_are_nothing_are_believed():
     drawing = np.append(np.zeros(180), np.linspace(0.5, 2, 20))
     tail = fit_tail(drawing, np.zeros(100))
-    assert tail.start == 0
+    assert tail.start == pytest.approx(np.log(2))  # no more than noise
     assert tail.p_values(np.array([2.0])) > 1 / 200  # one of them is as high
     assert tail.p_values(np.array([9.0])) < 1e-5
 

@@ -13,7 +13,8 @@ a number. So the start moves by as much as the photos' own lower peaks are above
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
 generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
 scale falls with the start, but to no less than what the twins' own highest fifth has beyond it, in the mean: a drawing
-on an empty page has few high peaks among many that are nothing. A peak's p-value is that tail; q-values over all peaks
+on an empty page has few high peaks among many that are nothing. What is no more than noise at one scale, power 1, is no
+evidence: the tail starts no lower. A peak's p-value is that tail; q-values over all peaks
 of the photo (Benjamini and Hochberg) bound the share of accidents among what is reported.
 """
 
@@ -40,6 +41,7 @@ _PLACE = 0.05  # of the longer side: the highest evidence within such a square i
 _TAIL_SHARE = 0.2  # of the peaks: the tail is of the highest, and hardly any of the lowest are of changes
 _SCALE = 0.6  # of the tail at most, in units of the evidence: a photo's own twins are too few to tell it
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
+_OF_NOISE = float(np.log(2))  # log(1 + power) where one scale differs by as much as noise
 _TINY = 1e-9  # against division by zero
 
 
@@ -108,7 +110,7 @@ def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
     high = float(np.quantile(by_accident, 1 - _TAIL_SHARE))
     start = max(high + moved, 0.0)
     beyond = float(np.maximum(by_accident - high, 0).mean()) / _TAIL_SHARE
-    return AccidentTail(start, min(_SCALE, max(_SCALE_OF_START * start, beyond, _TINY)))
+    return AccidentTail(max(start, _OF_NOISE), min(_SCALE, max(_SCALE_OF_START * start, beyond, _TINY)))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:
