@@ -5,7 +5,6 @@
     python benchmarks/constants.py --list                        # the constants that can be varied
     python benchmarks/constants.py consensus.search              # those whose name contains a word
     python benchmarks/constants.py --draws 30 _CAUTION _ENOUGH   # more draws, for two of them
-    python benchmarks/constants.py --photos --draws 2 accident   # those of photos
 
 A constant is a name in capitals at the top of a module of ROOMS that stands for numbers; a single number can be varied.
 It is halved and doubled in a copy of the package, as text, so that every module that uses it sees the change, compiled
@@ -15,9 +14,7 @@ no change at all means that the constant decides nothing here, not that it never
 value that it had then. Figures: registrations that are right of those drawn with few
 real pairs, motions that are claimed in pure noise, false discoveries and recall of calibrated matches, and processor
 times of easy fits, beside fixed work of NumPy (changes below a quarter are not told: they may be noise). One constant
-takes about a minute, two or three if a compiled loop uses it. Photos have figures of their own: changed pairs that are
-found, unchanged ones that are reported, average precision and overlap of the masks, of made pairs, hard ones and drawn
-boards of the development half, with even seeds.
+takes about a minute, two or three if a compiled loop uses it. Those of photos are varied by `photo_constants.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +41,6 @@ from time import process_time
 
 from traces import is_number
 
-PHOTO_ROOMS = ("images",)
 ROOMS = ("estimators", "repair", "calibration", "clouds", "consensus", "overlap", "rows", "transforms")
 CHECKOUT = Path(__file__).parents[1]
 MEASURED, PAGE = CHECKOUT / "benchmarks" / "results" / "constants.json", CHECKOUT / "docs" / "constants.md"
@@ -58,7 +54,9 @@ ON_THE_PAGE = {  # rooms that decide what is answered; and on which data constan
     "made clumps (what they do together: `python benchmarks/peers.py negatives`); `evidence` on the `fgr_*` problems "
     "of `reg3d` and every other one of `matches`.",
     "clouds": "Set on every second pair of a set of scans, and on pairs of clouds of different places.",
-    "images": "Set on the development half of the photos of `benchmarks/photo_pairs.py`, even seeds, and the kitchen.",
+    "images": "Set on the development half of the photos of `benchmarks/photo_pairs.py`, even seeds, and the kitchen. "
+    "What halving and doubling them changes, by `benchmarks/photo_constants.py`, is in "
+    "[photo_constants.txt](../benchmarks/results/photo_constants.txt).",
 }
 NOT_ON_THE_PAGE = re.compile(
     r"^images\.pictures\.|(AT_ONCE|TINY|TILE|WORD|BITS|BYTES|HALF)$"
@@ -183,13 +181,11 @@ def _comment_of(node: ast.stmt, comments: dict[int, tuple[str, bool]]) -> str:
 # ---- figures, worked out in a process of their own
 
 
-def figures_here(draws: int, photos: bool) -> dict[str, float]:
+def figures_here(draws: int) -> dict[str, float]:
     """Work out all figures with the package that this process imports."""
     import warnings
 
     warnings.simplefilter("ignore")
-    if photos:
-        return photo_figures(draws)
     return {**registration_figures(draws), **calibration_figures(draws), **times()}
 
 
@@ -231,28 +227,6 @@ def calibration_figures(draws: int) -> dict[str, float]:
         figures[f"false, d = {d}"] = round(float(wrong / max(accepted, 1)), 3)
         figures[f"recall, d = {d}"] = round(float((accepted - wrong) / real), 3)
     return figures
-
-
-def photo_figures(draws: int) -> dict[str, float]:
-    """Verdicts, ranking and masks: so many changed pairs of each kind, and as many unchanged ones."""
-    import numpy as np
-
-    from images import Verdicts
-    from photo_pairs import DEVELOPMENT, board_pairs, hard_pairs, made_pairs, photos_of
-
-    photos, verdicts = photos_of(DEVELOPMENT), Verdicts()
-    for changed, seed in ((True, 0), (False, 2)):
-        for pairs in (made_pairs(photos, draws, seed, changed), hard_pairs(photos, draws, seed, changed)):
-            for pair in pairs:
-                verdicts.add(pair)
-        for pair in board_pairs(draws, seed, changed):
-            verdicts.add(pair)
-    return {
-        "pairs found": sum(verdicts.found),
-        "unchanged reported": sum(verdicts.reported),
-        "average precision": round(float(np.mean(verdicts.precision)), 3),
-        "mask IoU": round(float(np.mean(verdicts.overlap)), 3),
-    }
 
 
 def times() -> dict[str, float]:
@@ -442,14 +416,13 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="constants whose module and name contain one of these; default: all")
     parser.add_argument("--src", type=Path, help="folder that holds the package; default: this installation")
     parser.add_argument("--draws", type=int, default=10, help="of each registration problem, half of them of the rest")
-    parser.add_argument("--photos", action="store_true", help="constants and figures of photos")
     parser.add_argument("--jobs", type=int, default=1, help="constants that are varied at a time")
     parser.add_argument("--list", action="store_true", help="only name them")
     parser.add_argument("--page", action="store_true", help="write docs/constants.md, and vary nothing")
     parser.add_argument("--figures-here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.figures_here:
-        print(json.dumps(figures_here(options.draws, options.photos)))
+        print(json.dumps(figures_here(options.draws)))
         return
     package = options.src / "inlier" if options.src else Path(find_spec("inlier").submodule_search_locations[0])
     if options.page:
@@ -457,7 +430,7 @@ def main() -> None:
         return
     chosen = [
         constant
-        for constant in find_constants(package, PHOTO_ROOMS if options.photos else ROOMS)
+        for constant in find_constants(package, ROOMS)
         if not options.words or any(word in constant.full_name for word in options.words)
     ]
     if options.list:
@@ -465,7 +438,7 @@ def main() -> None:
             print(f"{constant.full_name} = {constant.text}")
         print(f"{len(chosen)} constants")
         return
-    measure(package, chosen, ["--draws", str(options.draws), *(["--photos"] if options.photos else [])], options.jobs)
+    measure(package, chosen, ["--draws", str(options.draws)], options.jobs)
 
 
 if __name__ == "__main__":

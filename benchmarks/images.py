@@ -256,15 +256,7 @@ def main() -> None:
         "--only", choices=("real", "made", "boards", "hard", "held", "satellites", "time"), help="one part of it"
     )
     parser.add_argument("--photos", type=Path, help="a folder of other photos to make pairs of; nothing else is run")
-    parser.add_argument("--vary", nargs="*", metavar="WORD", help="halve and double constants, or those so named")
-    parser.add_argument("--factors", nargs="*", type=float, default=[0.5, 2], help="that --vary multiplies with")
-    parser.add_argument("--size", type=int, default=240, help="pixels of the longer side of the pairs for --vary")
     arguments = parser.parse_args()
-    if arguments.vary is not None:
-        from photo_constants import vary
-
-        vary(arguments.vary, arguments.factors, arguments.size)
-        return
     count = arguments.count
     warnings.simplefilter("ignore")
     columns = ("recall", "precis.", "av.prec.", "mask IoU")

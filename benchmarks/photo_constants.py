@@ -1,23 +1,24 @@
 """What halving and doubling each constant of the photos does to what is found; or setting it to nothing.
 
-    python benchmarks/images.py --vary [words of names] [--factors 0 0.5 2] [--size 240]
+    python benchmarks/photo_constants.py [words of names] [--factors 0 0.5 2] [--size 320] [--count 3] [--jobs 4]
 
 A constant is a number, or numbers, with a name in capitals at the top of a module of ``inlier.images``. It is changed
 in the running package, in every module that knows it. Figures: pairs with a change in which a region meets it, pairs
 without one in which a region is reported, mean average precision, and mean intersection over union of the masks. The
-pairs are those of the development half,
-with even seeds, shrunk, so that a figure takes seconds: made ones, hard ones, ones held in the hand, boards, and
-pictures against themselves.
+pairs are those of the development half, with even seeds, shrunk: made ones, hard ones, ones held in the hand, boards,
+two rooms, and pictures against themselves at other gains and with noise.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import pkgutil
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,7 @@ from sklearn.metrics import average_precision_score
 
 import inlier.images
 from inlier.images import detect_changes
-from photo_pairs import DEVELOPMENT, PhotoPair, board_pairs, hard_pairs, held_pairs, made_pairs, photos_of
+from photo_pairs import DEVELOPMENT, PhotoPair, board_pairs, hard_pairs, held_pairs, made_pairs, photos_of, real_pairs
 from same_photos import clothes, pictures
 
 _OTHERS = ("pictures", "diff_command")  # of the page and the command line
@@ -80,15 +81,15 @@ def _holds_words(value: Any) -> bool:
     return isinstance(value, tuple) and any(isinstance(one, str) for one in value)
 
 
-def small_pairs(size: int) -> Iterator[PhotoPair]:
-    """Pairs of every kind, with ``size`` pixels along their longer side."""
+def small_pairs(size: int, count: int) -> Iterator[PhotoPair]:
+    """So many pairs of every kind, and as many without a change, with ``size`` pixels along their longer side."""
     photos = photos_of(DEVELOPMENT)
-    for kind in (made_pairs, hard_pairs, held_pairs):
-        yield from (_shrunk(pair, size) for pair in kind(photos, 1, 0))
-    yield from (_shrunk(pair, size) for pair in board_pairs(1, 0))
-    yield from (_shrunk(pair, size) for pair in hard_pairs(photos, 1, 2, False))
-    yield from (_shrunk(pair, size) for pair in held_pairs(photos, 1, 2, False))
-    for number, picture in enumerate(islice(pictures("development"), 3, None, 20)):
+    for changed, seed in ((True, 0), (False, 2)):
+        for kind in (made_pairs, hard_pairs, held_pairs):
+            yield from (_shrunk(pair, size) for pair in kind(photos, count, seed, changed))
+        yield from (_shrunk(pair, size) for pair in board_pairs(count, seed, changed))
+    yield from (_shrunk(pair, size) for pair in real_pairs(DEVELOPMENT))
+    for number, picture in enumerate(pictures("development")[:: max(1, 12 // count)]):
         rng = np.random.default_rng([0, number])
         ways = [way for way in clothes(picture, rng) if not way[0].startswith(("itself", "saved"))]
         kind, first, second, _ = ways[number % len(ways)]
@@ -108,6 +109,7 @@ def _shrunk(pair: PhotoPair, size: int) -> PhotoPair:
 
 def figures(pairs: list[PhotoPair]) -> dict[str, float]:
     """What is found in all pairs."""
+    warnings.simplefilter("ignore")
     found, reported, precision, overlap = 0, 0, [], []
     for pair in pairs:
         changes = detect_changes(pair.before, pair.after)
@@ -120,18 +122,29 @@ def figures(pairs: list[PhotoPair]) -> dict[str, float]:
     return {"found": found, "reported": reported, "av.prec.": np.mean(precision), "IoU": np.mean(overlap)}
 
 
-def vary(words: list[str], factors: list[float], size: int) -> None:
+def main() -> None:
     """Print a row per constant, a column per factor."""
-    pairs = list(small_pairs(size))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        as_it_is = figures(pairs)
-        print(f"{len(pairs)} pairs, {size} pixels; as it is: {_said(as_it_is)}", flush=True)
-        for constant in constants():
-            if words and not any(word in constant.name for word in words):
-                continue
-            told = [_difference(constant, factor, pairs, as_it_is) for factor in factors]
-            print(f"{constant.name:36}" + "".join(f"{one:44}" for one in told).rstrip(), flush=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="constants whose module and name contain one of these; default: all")
+    parser.add_argument("--factors", nargs="*", type=float, default=[0.5, 2], help="that constants are multiplied with")
+    parser.add_argument("--size", type=int, default=320, help="pixels of the longer side of the pairs")
+    parser.add_argument("--count", type=int, default=3, help="pairs of each kind")
+    parser.add_argument("--jobs", type=int, default=1, help="constants that are varied at a time")
+    options = parser.parse_args()
+    chosen = [one for one in constants() if not options.words or any(word in one.name for word in options.words)]
+    pairs = list(small_pairs(options.size, options.count))
+    as_it_is = figures(pairs)
+    print(f"{len(pairs)} pairs, {options.size} pixels; as it is: {_said(as_it_is)}", flush=True)
+    with ProcessPoolExecutor(options.jobs) as workers:
+        row = partial(_row, pairs=pairs, factors=options.factors, as_it_is=as_it_is)
+        for told in workers.map(row, [constant.name for constant in chosen]):
+            print(told, flush=True)
+
+
+def _row(name: str, pairs: list[PhotoPair], factors: list[float], as_it_is: dict[str, float]) -> str:
+    constant = next(one for one in constants() if one.name == name)
+    told = [_difference(constant, factor, pairs, as_it_is) for factor in factors]
+    return f"{name:36}" + "".join(f"{one:60}" for one in told).rstrip()
 
 
 def _difference(constant: Constant, factor: float, pairs: list[PhotoPair], as_it_is: dict[str, float]) -> str:
@@ -155,3 +168,7 @@ def _said(now: dict[str, float], before: dict[str, float] | None = None) -> str:
         if abs(difference) >= (1 if name in _AS_COUNTS else 5e-4):
             parts.append(f"{name} {difference:+.0f}" if name in _AS_COUNTS else f"{name} {difference:+.3f}")
     return ", ".join(parts) or "no change"
+
+
+if __name__ == "__main__":
+    main()

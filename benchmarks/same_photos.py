@@ -1,6 +1,6 @@
 """Photos against themselves: saved again, brighter, darker, with noise, and with a patch pasted in.
 
-python benchmarks/same_photos.py [--half development] [--words moon coins] [--every] [--keep FILE]
+python benchmarks/same_photos.py [--half development] [--words moon coins] [--every] [--jobs 4]
 
 Sixty pictures: those that come with scikit-image, matplotlib and scikit-learn, the photos kept beside the project, and
 deeper ones, of 10, 12 and 16 bits, that are means of blocks of those. Each is written to files and read again. Nothing
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -197,8 +198,14 @@ def with_patch(values: np.ndarray, top: int, rng: np.random.Generator) -> tuple[
     return changed, truth
 
 
-def judgements(picture: Picture, number: int, seed: int, folder: Path) -> Iterator[dict]:
+def judgements(picture: Picture, number: int, seed: int) -> list[dict]:
     """What is said of a picture and itself in all clothes; every third, in turn, with a patch: others say the same."""
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        return list(_judgements(picture, number, seed, Path(folder)))
+
+
+def _judgements(picture: Picture, number: int, seed: int, folder: Path) -> Iterator[dict]:
     rng = np.random.default_rng([seed, number])
     for way, (kind, first, second, saved_as) in enumerate(clothes(picture, rng)):
         before = _saved(first(picture.values), "png", folder, "before")
@@ -219,22 +226,13 @@ def main() -> None:
     parser.add_argument("--words", nargs="*", default=[], help="pictures whose name contains one of these")
     parser.add_argument("--every", action="store_true", help="name each picture that is misjudged")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="a file to which each picture's results are added, to go on later")
+    parser.add_argument("--jobs", type=int, default=1, help="pictures that are judged at a time")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
     chosen = [p for p in pictures(options.half) if not options.words or any(w in p.name for w in options.words)]
     print(f"{len(chosen)} pictures, seed {options.seed}", flush=True)
-    kept = options.keep.read_text().splitlines() if options.keep and options.keep.exists() else []
-    told = [record for line in kept for record in json.loads(line)]
-    done = {record["picture"] for record in told}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, picture in enumerate(chosen):
-            if picture.name in done:
-                continue
-            told += (new := list(judgements(picture, number, options.seed, Path(folder))))
-            if options.keep:
-                with options.keep.open("a") as file:
-                    file.write(json.dumps(new) + "\n")
+    with ProcessPoolExecutor(options.jobs) as workers:
+        judged = workers.map(partial(judgements, seed=options.seed), chosen, range(len(chosen)))
+        told = [record for records in judged for record in records]
     _print_table(told, options.every)
 
 

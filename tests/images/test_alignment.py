@@ -110,6 +110,17 @@ def test_photos_of_different_scenes_are_not_trusted():
     assert not align_photos(load_sky(), np.asarray(blurred)).same_scene
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_photos_that_show_hardly_anything_are_not_moved(seed):
+    """Nobody can tell whether they show one scene; a shift by which noise fits noise would mean nothing."""
+    random = np.random.default_rng(seed)
+    before, after = (120 + 2 * random.standard_normal((240, 320)) for _ in range(2))
+    before[40:110, 60:70] = after[150:160, 120:260] = 160
+    alignment = align_photos(*(np.repeat(np.round(v)[..., None], 3, 2).astype(np.uint8) for v in (before, after)))
+    assert alignment.same_scene
+    assert not alignment.moved
+
+
 def board(rng, side=640):
     """Thin parallel traces: they fit onto each other at wrong shifts too."""
     field = np.zeros((side, side))

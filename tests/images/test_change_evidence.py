@@ -8,6 +8,7 @@ import pytest
 from inlier.images.change_evidence import (
     compare,
     edge_evidence,
+    exposed_alike,
     global_prediction,
     local_residual,
     log_colour,
@@ -44,7 +45,7 @@ def test_noise_that_grows_with_texture_is_evened_out(rng):
     texture = np.repeat(np.linspace(0, 4, 200, dtype=np.float32)[None], 150, axis=0)
     residual = (rng.standard_normal((150, 200, 3)) * np.sqrt(0.1 + texture)[..., None]).astype(np.float32)
     level = np.ones_like(texture)
-    power = standardised_power(residual, texture, level, level, 1e-9, rng)
+    power = standardised_power(residual, texture, level, level, (1e-9, 0.0), rng)
     by_column = np.median(power, axis=0)
     assert by_column[:20].mean() == pytest.approx(by_column[-20:].mean(), rel=0.25)
     assert np.median(power) == pytest.approx(0.9, abs=0.25)
@@ -109,7 +110,7 @@ def test_what_rounding_explains_is_no_evidence(rng):
     seen = np.ones((150, 200), np.float32)
     evidence = edge_evidence(compare(*rounded, seen, rng), rng)
     finer = edge_evidence(compare(*(view(one.values, bits=16) for one in rounded), seen, rng), rng)
-    assert evidence.max() < 1.5 < finer.max()
+    assert evidence.max() < 0.1 < 1.5 < finer.max()
 
 
 def test_clipped_values_bend_no_map_and_a_dark_thing_on_white_is_seen(rng):
@@ -122,3 +123,18 @@ def test_clipped_values_bend_no_map_and_a_dark_thing_on_white_is_seen(rng):
     same, other = (compare(view(before), view(values), seen, rng).residual(0.1) for values in (after, dark))
     assert np.abs(same[45:75, 45:75]).max() == 0
     assert other[55:65, 55:65].max() < -0.3
+
+
+@pytest.mark.parametrize("gain", [0.9, 1.1, 0.5])
+def test_a_gain_leaves_hardly_anything_in_colours_that_few_pixels_have(rng, gain):
+    """Most of the photo has one grey, which says nothing of how light and dark follow; and whites clip."""
+    levels = np.full((150, 200), 110) + rng.integers(-2, 3, (150, 200))
+    for level in (3, 30, 60, 180, 225, 250):
+        row, column = rng.integers(10, 130), rng.integers(10, 180)
+        levels[row : row + 8, column : column + 8] = level
+    before = view(levels[..., None] * np.ones(3) / 255)
+    after = view(np.clip(np.round(gain * before.values * 255), 0, 255) / 255)
+    seen = np.ones(levels.shape, np.float32)
+    pair = compare(exposed_alike(before, after, seen), after, seen, rng)
+    steps = np.abs(pair.residual(0.1)) * (pair.after.values + 0.1) * 255
+    assert steps.max() < 6  # of 255; 50 and more if the map of light is drawn to nothing where no pixel tells

@@ -170,6 +170,7 @@ def test_photos_with_nothing_in_common_are_not_called_unchanged():
     promised = detect_changes(before, after, align=False, same_scene=True)
     assert promised.verdict != "different scenes"
     assert not promised.alignment.same_scene
+    assert promised.sentence.startswith("No region stands out; but the photos agree too little")
     assert "because you say" in promised.notes[-1]
 
 

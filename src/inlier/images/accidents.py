@@ -12,10 +12,10 @@ are some times as noisy as the twins, as they are where they differ in ways that
 a number. So the start moves by as much as the photos' own lower peaks are above those of the twins, or below. And if
 power has a Pareto tail, evidence has an exponential one, P(peak > z) = share exp(-(z - start) / scale), that is a
 generalised Pareto distribution of shape 0. Of little power the logarithm, log(1 + power), is that power itself: the
-scale falls with the start. What is no more than noise at one scale, power 1, is no evidence: the tail starts no lower.
-Photos without noise differ by rounding all the same: that power, in units of the noise, is the least of which the scale
-is taken. A peak's p-value is that tail; q-values over all peaks of the photo (Benjamini and Hochberg) bound the share
-of accidents among what is reported.
+scale falls with the start, but to no less than what the twins' own highest fifth has beyond it, in the mean: a drawing
+on an empty page has few high peaks among many that are nothing. What is no more than noise at one scale, power 1, is no
+evidence: the tail starts no lower. A peak's p-value is that tail; q-values over all peaks
+of the photo (Benjamini and Hochberg) bound the share of accidents among what is reported.
 """
 
 from __future__ import annotations
@@ -39,35 +39,18 @@ _SOFTNESS = (2.0, 25.0)  # working pixels over which a shade ends
 # the tail
 _PLACE = 0.05  # of the longer side: the highest evidence within such a square is a peak
 _TAIL_SHARE = 0.2  # of the peaks: the tail is of the highest, and hardly any of the lowest are of changes
-_SCALE = 0.6  # of the tail, in units of the evidence: a photo's own twins are too few to tell it
-_OF_NOISE = float(np.log(2))  # log(1 + power) where one scale differs by as much as noise
+_SCALE = 0.6  # of the tail at most, in units of the evidence: a photo's own twins are too few to tell it
 _SCALE_OF_START = 0.7  # the scale where there is little evidence, as a share of the start
+_OF_NOISE = float(np.log(2))  # log(1 + power) where one scale differs by as much as noise
+_TINY = 1e-9  # against division by zero
 
 
 def unchanged_pairs(
     before: View, after: View, pair: Comparison, rng: np.random.Generator
 ) -> Iterator[tuple[View, View]]:
     """Yield each photo with its twin, in light that varies as much as between the photos."""
-    noise = noise_between(before.values, after.values, pair.seen)
     for photo in (before, after):
-        yield photo, _twin(photo, noise, pair.light, rng)
-
-
-def evidence_of_rounding(before: View, after: View, pair: Comparison) -> float:
-    """Evidence where one scale differs by as much as rounding; where there is no other noise, log(1 + 1)."""
-    noise = noise_between(before.values, after.values, pair.seen)
-    return float(np.log1p(pair.rounding / max(noise**2, pair.rounding)))
-
-
-def noise_between(before: Field, after: Field, seen: Field) -> float:
-    """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
-    grain = (after - before) - gaussian(after - before, 1.0)
-    impulse = np.pad(np.ones((1, 1), np.float32), 7)
-    kept = float(np.linalg.norm(impulse - gaussian(impulse, 1.0)))  # of white noise, by the same filter
-    texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
-    texture = np.where(seen > 0, texture, np.inf)
-    plain = texture <= np.median(texture[seen > 0])
-    return _spread(grain[plain]) / kept
+        yield photo, _twin(photo, pair.noise, pair.light, rng)
 
 
 def _twin(photo: View, noise: float, light: float, rng: np.random.Generator) -> View:
@@ -87,11 +70,6 @@ def _cloud(height: int, width: int, reach: float, rng: np.random.Generator) -> F
     coarse = (max(2, round(side / reach * 4)) for side in (height, width))
     field = resample(gaussian(rng.standard_normal(tuple(coarse)).astype(np.float32), 4.0), height, width)
     return gaussian((field - field.mean()) / (field.std() + np.float32(1e-6)), 2.0)
-
-
-def _spread(values: Field) -> float:
-    """Standard deviation, by the median: changed places do not count."""
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +104,13 @@ def find_peaks(evidence: Field, valid: Field) -> FloatArray:
     return np.append(peaks, np.zeros(max(1, level)))
 
 
-def fit_tail(by_accident: FloatArray, peaks: FloatArray, least: float) -> AccidentTail:
-    """Fit where the tail starts to peaks of unchanged pairs, moved as the photos' own lower peaks are.
-
-    ``least`` is the evidence of rounding.
-    """
+def fit_tail(by_accident: FloatArray, peaks: FloatArray) -> AccidentTail:
+    """Fit the tail to peaks of unchanged pairs; its start is moved as the photos' own lower peaks are."""
     moved = float(np.quantile(peaks, _TAIL_SHARE) - np.quantile(by_accident, _TAIL_SHARE))
-    start = max(least, float(np.quantile(by_accident, 1 - _TAIL_SHARE)) + moved)
-    return AccidentTail(max(start, _OF_NOISE), min(_SCALE, _SCALE_OF_START * start))
+    high = float(np.quantile(by_accident, 1 - _TAIL_SHARE))
+    start = max(high + moved, 0.0)
+    beyond = float(np.maximum(by_accident - high, 0).mean()) / _TAIL_SHARE
+    return AccidentTail(max(start, _OF_NOISE), min(_SCALE, max(_SCALE_OF_START * start, beyond, _TINY)))
 
 
 def q_values(p_values: FloatArray) -> FloatArray:

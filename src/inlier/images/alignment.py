@@ -166,7 +166,7 @@ def align_photos(before: Any, after: Any, random_state: int = 0) -> Alignment:
 
 def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
     """The same for photos that were made comparable."""
-    x, y = _even_brightness(before), _even_brightness(after)
+    x, y = (_even_brightness(photo, WORKING_SIZE) for photo in (before, after))
     scale = after.there.shape[0] / y.shape[0]
     larger_x, larger_y = (_even_brightness(photo, _FINE_SIZE) for photo in (before, after))
     shift = _scaled(_translation(larger_x, larger_y), y.shape[0] / larger_y.shape[0])
@@ -175,8 +175,8 @@ def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
         with suppress(NoFeaturesError):
             start = _scaled(map_by_features(before.picture, after.picture, _FINE_SIZE, random_state), 1 / scale)
             best = max(best, replace(_refine(x, y, start), method="features"), key=_by_agreement)
-    if not _same_scene(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
-        return Alignment(STAY, best.agreement, "none", same_scene=False)  # a movement would mean nothing
+    if not _agree(best.agreement, x, y, lambda decoy: _refine(decoy, y, _translation(decoy, y)).agreement):
+        return Alignment(STAY, best.agreement, "none", _are_plain(x, y))  # a movement would mean nothing
     if best.moved and larger_y.shape > y.shape:
         finer = larger_y.shape[0] / y.shape[0]
         best = _settled(larger_x, larger_y, best.scaled(finer)).scaled(1 / finer)
@@ -185,25 +185,31 @@ def aligned(before: Frame, after: Frame, random_state: int) -> Alignment:
 
 def as_they_are(before: Frame, after: Frame) -> Alignment:
     """No movement, and how well the photos agree without one."""
-    x, y = (_even_brightness(photo) for photo in (before, after))
+    x, y = (_even_brightness(photo, WORKING_SIZE) for photo in (before, after))
     agreement = _agreement(x, y)
-    return Alignment(STAY, agreement, "none", _same_scene(agreement, x, y, lambda decoy: _agreement(decoy, y)))
+    agree = _agree(agreement, x, y, lambda decoy: _agreement(decoy, y))
+    return Alignment(STAY, agreement, "none", agree or _are_plain(x, y))
 
 
 def _by_agreement(found: Alignment) -> float:
     return found.agreement
 
 
-def _same_scene(agreement: float, x: Field, y: Field, agreement_of: Callable[[Field], float]) -> bool:
-    """Compare the agreement with that of decoys: no camera sees a scene mirrored. Of plain photos nobody can tell."""
-    if agreement >= _SAME_VIEW or min(x.std(), y.std()) < _PLAIN:
+def _are_plain(x: Field, y: Field) -> bool:
+    """Whether nobody can tell if the photos show one scene."""
+    return bool(min(x.std(), y.std()) < _PLAIN)
+
+
+def _agree(agreement: float, x: Field, y: Field, agreement_of: Callable[[Field], float]) -> bool:
+    """Compare the agreement with that of decoys: no camera sees a scene mirrored."""
+    if agreement >= _SAME_VIEW:
         return True
     decoys = (x[:, ::-1], x[::-1], x[::-1, ::-1])
     highest = max(_BY_CHANCE, *(agreement_of(np.ascontiguousarray(decoy)) for decoy in decoys))
     return agreement > _OVER_DECOYS * highest
 
 
-def _even_brightness(photo: Frame, longest: int = WORKING_SIZE) -> Field:
+def _even_brightness(photo: Frame, longest: int) -> Field:
     """Brightness with mean 0 and spread 1 around each pixel; 0 where the photo is transparent."""
     grey: Field = shrunk(photo.colours, longest).mean(axis=-1)
     there, nearby = np.ones_like(grey), np.ones_like(grey)

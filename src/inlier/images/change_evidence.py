@@ -1,9 +1,10 @@
 """The evidence that a pixel has changed: residuals to the change of light, in units of their noise, at several scales.
 
-Colours are logarithms, log(c + value): other light adds a constant, a cast shadow adds another. First one map for the
-whole photo, a polynomial in the three colours; then, around each pixel, an affine map of what is left, fitted to the
-pixels nearby. Both are fitted with weights that drop the pixels which do not follow, so that a new object does not
-explain itself. What remains, the residual, is what light does not explain.
+One photo's colours are first multiplied as the other's are exposed. Then they are logarithms, log(c + value): other
+light adds a constant, a cast shadow adds another. First one map for the whole photo, a polynomial in the three colours;
+then, around each pixel, an affine map of what is left, fitted to the pixels nearby. Both are fitted with weights that
+drop the pixels which do not follow, so that a new object does not explain itself; where hardly a pixel tells, the map
+changes nothing. What remains, the residual, is what light does not explain.
 
 At each scale the residual of an unchanged pixel has a covariance (light that varies makes brightness less sure than
 hue), and it is larger where there is texture (photos never match to a fraction of a pixel) and in the dark (logarithms
@@ -53,7 +54,7 @@ DARKNESS = 0.1  # c: values below it are mostly noise
 _SAMPLE = 8000  # pixels for the ten coefficients of a colour, and for a covariance
 _ROUNDS = 6  # weights and covariances have settled
 _GLOBAL_TOLERANCE = 1.5  # residuals, in robust standard deviations, that still count
-_RIDGE = 1e-4  # share of the sample that holds a coefficient which no colour in the photo determines
+_RIDGE = 1e-4  # share of the sample that holds at 0 a coefficient which no colour in the photo determines
 _LOCAL_ROUNDS = 3  # as above; the maps start from the global one
 _LOCAL_TOLERANCE = 4.0  # wider: the global map has dropped what is far off
 _LOCAL_RIDGE = 0.003  # variance of log colour below which a window does not bend the map
@@ -79,6 +80,7 @@ class Comparison:
     """Two aligned photos at working size, in log colours, and how the second follows from the first by light.
 
     ``valid`` is 1 where both show the scene, 0 elsewhere; ``seen`` also is 0 where a channel of either is clipped.
+    ``noise`` is the standard deviation of their difference where nothing else differs.
     """
 
     before: View
@@ -88,11 +90,17 @@ class Comparison:
     x: Field
     y: Field
     prediction: Field
+    noise: float
 
     @property
-    def rounding(self) -> float:
-        """Variance of the difference of two values that are rounded: no noise is less, and neighbours share it."""
-        return (self.before.step**2 + self.after.step**2) / 12
+    def step(self) -> float:
+        """By how much rounding may make two values differ."""
+        return (self.before.step + self.after.step) / 2
+
+    @property
+    def shared(self) -> float:
+        """How much of that neighbours share: of values with noise of n steps, besides rounding, exp(-2 pi^2 n^2)."""
+        return float(np.exp(-(np.pi**2) * max(self.noise**2 / self.step**2 - 1 / 6, 0)))
 
     @property
     def unit(self) -> float:
@@ -124,9 +132,27 @@ class Comparison:
         return within_range(rest * self.valid[..., None], self.before.clipped, self.after.clipped)
 
 
+def exposed_alike(before: View, after: View, seen: Field) -> View:
+    """Multiply each channel of ``before`` as ``after`` is exposed: by the median ratio, of light, not of pixels."""
+    known = (seen[..., None] > 0) & (np.maximum(before.clipped, after.clipped) < _CLIPPED) & (before.values > 0)
+    gains = [
+        _weighted_median(after.values[..., c][places] / before.values[..., c][places], before.values[..., c][places])
+        for c, places in enumerate(np.moveaxis(known, -1, 0))
+    ]
+    return View(before.values * np.array(gains, np.float32), before.clipped, before.step * float(np.mean(gains)))
+
+
+def _weighted_median(values: Field, weights: Field) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    middle = float(values[order[np.searchsorted(total, total[-1] / 2)]]) if total.size else 0.0
+    return middle or 1.0
+
+
 def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -> Comparison:
     """Find how one photo's colours follow from the other's; ``rng`` draws the pixels that the map is fitted to."""
     smoothing = _ANTIALIAS * max(valid.shape) / WORKING_SIZE
+    raw = before.values, after.values
     before, after = (
         View(gaussian(view.values, smoothing), gaussian(view.clipped, smoothing), view.step) for view in (before, after)
     )
@@ -134,7 +160,24 @@ def compare(before: View, after: View, valid: Field, rng: np.random.Generator) -
     x, y = log_colour(before.values), log_colour(after.values)
     seen = valid * (np.maximum(before.clipped, after.clipped).max(axis=-1) < _CLIPPED)
     prediction = global_prediction(x, y, valid, before.clipped, after.clipped, rng)
-    return Comparison(before, after, valid, seen if seen.any() else valid, x, y, prediction)
+    seen = seen if seen.any() else valid
+    return Comparison(before, after, valid, seen, x, y, prediction, noise_between(*raw, seen))
+
+
+def noise_between(before: Field, after: Field, seen: Field) -> float:
+    """Standard deviation of the noise of the difference, read off its fine grain where the seen photos are plain."""
+    grain = (after - before) - gaussian(after - before, 1.0)
+    impulse = np.pad(np.ones((1, 1), np.float32), 7)
+    kept = float(np.linalg.norm(impulse - gaussian(impulse, 1.0)))  # of white noise, by the same filter
+    texture = gradient_power(gaussian(before, 1.0)) + gradient_power(gaussian(after, 1.0))
+    texture = np.where(seen > 0, texture, np.inf)
+    plain = texture <= np.median(texture[seen > 0])
+    return _spread(grain[plain]) / kept
+
+
+def _spread(values: Field) -> float:
+    """Standard deviation, by the median: changed places do not count."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 def edge_evidence(pair: Comparison, rng: np.random.Generator) -> Field:
@@ -195,7 +238,7 @@ def over_scales(
         texture = gradient_power(expected) / np.float32(step**2)
         darkness = np.square(1 / (light + np.float32(DARKNESS)))
         seen = resample(pair.seen, *grid)
-        power = standardised_power(smooth, texture, darkness, seen, pair.rounding, rng)
+        power = standardised_power(smooth, texture, darkness, seen, (pair.step, pair.shared), rng)
         total += resample(np.log1p(power), height, width)
     return total
 
@@ -228,24 +271,25 @@ def log_colour(photo: Field) -> Field:
 def global_prediction(
     x: Field, y: Field, valid: Field, clipped_before: Field, clipped_after: Field, rng: np.random.Generator
 ) -> Field:
-    """Predict log colours y from x by a quadratic polynomial, fitted to a sample with falling weights.
+    """Predict log colours y from x: add a quadratic polynomial to x, fitted to a sample with falling weights.
 
     Clipped values count as far as they contradict the map: what overexposure explains is taken to follow it.
     """
     places = np.flatnonzero(valid.ravel() > 0)
     chosen = rng.choice(places, min(_SAMPLE, places.size), replace=False)
-    terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), y.reshape(-1, 3)[chosen]
+    terms, target = _quadratic(x.reshape(-1, 3)[chosen].astype(np.float64)), (y - x).reshape(-1, 3)[chosen]
     clipped = [share.reshape(-1, 3)[chosen] for share in (clipped_before, clipped_after)]
     weights: FloatArray = np.ones(len(chosen))
     ridge = _RIDGE * len(chosen) * np.eye(terms.shape[1])
-    followed = target
+    followed = within_range(target, *clipped)
     for _ in range(_ROUNDS):
         weighted = terms * weights[:, None]
         coefficients = np.linalg.solve(terms.T @ weighted + ridge, weighted.T @ followed)
         rest = within_range(target - terms @ coefficients, *clipped)
         followed = terms @ coefficients + rest
         weights = _falling(np.abs(rest).sum(axis=1), _GLOBAL_TOLERANCE)
-    return (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
+    change: Field = (_quadratic(x.reshape(-1, 3)) @ coefficients.astype(np.float32)).reshape(x.shape)
+    return x + change
 
 
 def local_residual(
@@ -293,13 +337,19 @@ def _falling(distance: FloatArray | Field, tolerance: float) -> FloatArray:
 
 
 def standardised_power(
-    residual: Field, texture: Field, darkness: Field, seen: Field, rounding: float, rng: np.random.Generator
+    residual: Field,
+    texture: Field,
+    darkness: Field,
+    seen: Field,
+    rounding: tuple[float, float],
+    rng: np.random.Generator,
 ) -> Field:
     """Mean square of the residual's three coordinates, near 1 where nothing has changed.
 
     ``residual`` is smoothed to one scale. The noise, read off a sample of pixels that are ``seen``, may grow with
-    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. To it the variance of ``rounding`` is
-    added, which photos without noise have, and which the pixels nearby share where these are plain.
+    ``texture``, the squared gradient, and with ``darkness``, 1 / (c + value)^2. The variance of ``rounding`` is added
+    to it, a sixth of a step squared, which photos without noise have; the share of a step that neighbours share is no
+    evidence.
     """
     height, width = residual.shape[:2]
     places = np.flatnonzero(seen.ravel() > 0)
@@ -310,7 +360,9 @@ def standardised_power(
     variance = causes @ _causes_of_variance(power[sample], causes[sample]).astype(np.float32) + np.float32(_TINY)
     even = rows / np.sqrt(variance)[:, None]
     standardised: Field = _mahalanobis(even, _robust_covariance(even[sample])) / np.float32(3)
-    in_steps = np.square(rows).mean(axis=1) / (np.float32(rounding) * darkness.ravel())
+    step, shared = (np.float32(number) for number in rounding)
+    steps = np.abs(rows) / (step * np.sqrt(darkness.ravel()))[:, None]
+    in_steps = 6 * np.square(np.maximum(steps - shared, 0)).mean(axis=1)
     both: Field = standardised * in_steps / (standardised + in_steps + np.float32(_TINY))
     return both.reshape(height, width)
 

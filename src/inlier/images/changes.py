@@ -13,7 +13,6 @@ from inlier._typing import FloatArray, Mask
 from inlier.estimators.paper import EigenvectorMatcher, RowSumMatcher
 from inlier.images.accidents import (
     AccidentTail,
-    evidence_of_rounding,
     find_peaks,
     fit_tail,
     is_peak,
@@ -21,8 +20,15 @@ from inlier.images.accidents import (
     unchanged_pairs,
 )
 from inlier.images.alignment import STAY, Alignment, aligned, as_they_are
-from inlier.images.change_evidence import View, compare, edge_evidence, surface_evidence, with_gaps_filled
-from inlier.images.rasters import Field, Frame, Photo, comparable, gaussian, resample, shrunk
+from inlier.images.change_evidence import (
+    View,
+    compare,
+    edge_evidence,
+    exposed_alike,
+    surface_evidence,
+    with_gaps_filled,
+)
+from inlier.images.rasters import WORKING_SIZE, Field, Frame, Photo, comparable, gaussian, resample, shrunk
 from inlier.images.regions import MOST_LISTED, Region, describe, each_with_a_peak, enlarged, outline, without_specks
 
 METHODS = ("calibrated", "row-sum", "eigenvector")
@@ -104,6 +110,8 @@ class Changes:
             return "The photos do not show the same scene."
         if self.identical:
             return "The photos are identical: no pixel differs."
+        if self.verdict == UNCHANGED and self.alignment.agrees_little:
+            return "No region stands out; but the photos agree too little to say that nothing has changed."
         if self.verdict == UNCHANGED:
             return "Nothing has changed that noise and light do not explain."
         count, share = len(self.regions), f"{_percent(self.changed_share)} of the photo"
@@ -271,7 +279,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
             "Hardly a pixel is shown by both photos: check that they show one scene and are not transparent, or pass "
             "--no-align (align=False)."
         )
-    x = _where_seen(seen, _view(before), y)
+    x = _where_seen(seen, exposed_alike(_view(before), y, seen), y)
     pair = compare(x, y, seen, rng)
     outlines = edge_evidence(pair, rng)
     edges = _smooth(outlines)
@@ -279,7 +287,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
     by_accident = []
     for photo, twin in unchanged_pairs(x, y, pair, rng):
         by_accident += [find_peaks(_smooth(edge_evidence(compare(photo, twin, seen, rng), rng)), seen)]
-    tail = fit_tail(np.concatenate(by_accident), peaks, evidence_of_rounding(x, y, pair))
+    tail = fit_tail(np.concatenate(by_accident), peaks)
     q = q_values(tail.p_values(peaks))
     least = float(peaks[q <= alpha].min(initial=np.inf))
     surfaces = surface_evidence(pair, rng)
@@ -294,7 +302,7 @@ def _calibrated(before: Frame, after: Frame, valid: Field, alpha: float, seed: i
 
 
 def _view(photo: Frame) -> View:
-    return View(shrunk(photo.colours), shrunk(photo.clipped), photo.step)
+    return View(shrunk(photo.colours, WORKING_SIZE), shrunk(photo.clipped, WORKING_SIZE), photo.step)
 
 
 def _where_seen(seen: Field, view: View, other: View) -> View:

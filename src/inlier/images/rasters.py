@@ -226,7 +226,7 @@ def resample(field: Field, height: int, width: int) -> Field:
     return by_channel(np.asarray(field, np.float32), lambda image: image.resize((width, height), kind))
 
 
-def shrunk(photo: Array, longest: int = WORKING_SIZE) -> Field:
+def shrunk(photo: Array, longest: int) -> Field:
     """Return the photo with at most so many pixels along its longer side, and values in 0 .. 1."""
     height, width = photo.shape[:2]
     factor = max(height, width) / longest
