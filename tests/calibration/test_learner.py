@@ -45,7 +45,7 @@ def learned_from(X, Y, seed=0):
         ({"n": 400, "d": 5, "n_real": 200}, "map", LinearMap),
         ({"n": 600, "d": 200, "n_real": 40}, "anchors", AnchorPairs),  # fewer real pairs than dimensions
         ({"n": 100, "d": 60, "n_real": 80, "noise": 1.0}, "ridge", RidgeMap),  # few pairs beside their dimensions
-        ({"n": 200, "d": 100, "n_real": 160, "noise": 0.3}, "ridge", RidgeMap),  # as clear as a map, for less
+        ({"n": 200, "d": 100, "n_real": 160, "noise": 0.3}, "map", LinearMap),  # which stand above all re-pairings
     ],
     ids=["map", "anchors", "ridge", "clear"],
 )

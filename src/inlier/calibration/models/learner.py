@@ -190,7 +190,11 @@ def choose_learner(data: PreparedPairs, rng: np.random.RandomState, kinds: tuple
 def _most_significant(
     data: PreparedPairs, rows: Array, rng: np.random.RandomState, kinds: tuple[str, ...]
 ) -> tuple[str, PairScorer | None]:
-    """The kind whose held-out pairs stand out most beside their re-pairings; a map, where that leaves no doubt."""
+    """The kind whose held-out pairs stand out most beside their re-pairings; a map, where that leaves no doubt.
+
+    First it counts how many parts of them are clear: one that shines in some parts and fails in others would be taken
+    for better than one that never fails.
+    """
     found = _learn_map(data, rows, rng)
     enough = min(_WELL_DETERMINED * max(data.dimensions), _A_GOOD_PART * rows.size)
     is_a_good_judge = found is not None and found.support >= enough and not data.are_few
@@ -208,14 +212,16 @@ def _most_significant(
     worth_trying = [kind for kind in kinds if is_worth_trying[kind]]
     if len(worth_trying) == 1:
         return "map", found
-    if data.shared_ridge is not None:
-        worth_trying.sort(key=lambda kind: kind != "ridge")  # is as good where it is as clear, and costs less
-    judged, best, most = _parts(rows, rng), "map", 0.0
+    few = data.shared_ridge is not None and data.n < max(data.columns)
+    if few:
+        worth_trying.sort(key=lambda kind: kind != "ridge")  # a map of more columns than pairs tells no more, and costs
+    judged, best, most = _parts(rows, rng), "map", (0.0, 0.0)
     for kind in worth_trying:
-        evidence = float(np.mean([_held_out(data, kind, *part, rng) for part in judged]))
-        if evidence > most:
-            best, most = kind, evidence
-        if evidence >= _CLEAR_PER_PAIR:
+        evidence = np.array([_held_out(data, kind, *part, rng) for part in judged])
+        found_by_it = float(np.minimum(evidence, _CLEAR_PER_PAIR).mean()), float(evidence.mean())
+        if found_by_it > most:
+            best, most = kind, found_by_it
+        if few and kind == "ridge" and most[0] >= _CLEAR_PER_PAIR:
             break
     return best, found if best == "map" else KINDS[best](data, rows, rng)
 
@@ -228,17 +234,13 @@ def _parts(rows: Array, rng: np.random.RandomState) -> list[tuple[Array, Array]]
 
 
 def _held_out(data: PreparedPairs, kind: str, own: Array, others: Array, rng: np.random.RandomState) -> float:
-    """How far some pairs stand out, each, beside their re-pairings, by what was learned from the others.
-
-    What is clear is clear: farther out, models do not differ in what they tell, and one that fails in some parts would
-    be taken for better than one that never does.
-    """
+    """How far some pairs stand out, each, beside their re-pairings, by what was learned from the others."""
     learned = KINDS[kind](data, rng.permutation(_apart(others, own, data.labels)), rng)
     if learned is None:
         return 0.0
     x, y = data.take(own)
     null = re_paired_scores(learned, x, y, data.labels[:, own], _RE_PAIRINGS, rng)
-    return min(berk_jones(Significance.of(learned.scores(x, y), null).p_values) / own.size, _CLEAR_PER_PAIR)
+    return berk_jones(Significance.of(learned.scores(x, y), null).p_values) / own.size
 
 
 def _apart(others: Array, own: Array, labels: Array) -> Array:
