@@ -226,7 +226,7 @@ def _register_clouds(
 
     check_no_pair_options(job)
     with stages(quiet=job.quiet) as stage, job.noting():
-        check_columns(tables, job.sources)
+        tables = in_space(tables, job)
         stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
         registration = CloudRegistration(random_state=seed, raise_on_failure=False, model=model)
         registration.fit(tables[0].values, tables[1].values)
@@ -477,11 +477,25 @@ def conclude(job: Job, summary: CloudSummary, written: list[tuple[str, Path]]) -
         say(f"{what}: {path}")
 
 
-def check_columns(tables: tuple[Any, Any], sources: tuple[str, str]) -> None:
-    """Refuse tables that are no points in space."""
-    for table, source in zip(tables, sources, strict=True):
-        if table.values.shape[1] != 3:
-            raise BadInput(
-                f"{source} has {table.values.shape[1]} columns; raw clouds have three coordinates. Choose them with "
-                f"--columns, or say with --paired that row i of both files belongs together."
-            )
+def in_space(tables: tuple[Table, Table], job: Job) -> tuple[Table, Table]:
+    """Both tables as points in space: columns x, y and z, where a table has these among others."""
+    first, second = (_points_of(table, source, job) for table, source in zip(tables, job.sources, strict=True))
+    return first, second
+
+
+def _points_of(table: Table, source: str, job: Job) -> Table:
+    from inlier.io.formats import XYZ
+    from inlier.io.table import listed
+
+    if table.values.shape[1] == 3:
+        return table
+    names = [name.strip().lower() for name in table.columns or ()]
+    if any(names.count(axis) != 1 for axis in XYZ):
+        raise BadInput(
+            f"{source} has {table.values.shape[1]} columns; raw clouds have three coordinates. Choose them with "
+            f"--columns, or say with --paired that row i of both files belongs together."
+        )
+    chosen = [names.index(axis) for axis in XYZ]
+    left = [name for place, name in enumerate(table.columns or ()) if place not in chosen]
+    job.notes.append(f"Points of {source} are its columns x, y and z, without {listed(left)}.")
+    return replace(table, values=table.values[:, chosen], columns=XYZ)

@@ -233,7 +233,8 @@ def _held_out(data: PreparedPairs, kind: str, own: Array, others: Array, rng: np
     What is clear is clear: farther out, models do not differ in what they tell, and one that fails in some parts would
     be taken for better than one that never does.
     """
-    learned = KINDS[kind](data, rng.permutation(_apart(others, own, data.labels)), rng)
+    apart = _apart(others, own, data.labels)
+    learned = KINDS[kind](data, rng.permutation(apart), rng) if apart.size else None
     if learned is None:
         return 0.0
     x, y = data.take(own)
