@@ -174,13 +174,18 @@ def register(
       inlier register scans/source.ply scans/target.ply --model similarity
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
+      inlier register matches.csv matches.csv --columns x1,y1,z1 --columns x2,y2,z2 --paired
       inlier register scans --merged model.ply -o poses.json
     """
     if is_many(scans, context):
         with answering():
             return register_many(context, scans)
     if len(scans) < 2:
-        raise click.UsageError("Missing argument 'TARGET'.", context)
+        raise click.UsageError(
+            f"Missing argument 'TARGET': only {scans[0]} is named. Name the other file as well; if both points of a "
+            f"match are columns of one file, name it twice: --columns x1,y1,z1 --columns x2,y2,z2 --paired.",
+            context,
+        )
     source, target = scans
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
