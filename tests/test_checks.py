@@ -76,7 +76,7 @@ def test_bad_input_is_answered_in_a_sentence(matcher, case):
 @pytest.mark.parametrize("matcher", [RowSumMatcher(), EigenvectorMatcher(whiten=True)])
 def test_a_constant_column_is_named_and_changes_nothing(matcher):
     X = np.insert(GOOD, 1, 1.0, axis=1)  # a homogeneous coordinate
-    with pytest.warns(UserWarning, match=r"1 of the 4 columns of X hold a single value, or none \(column 1\)"):
+    with pytest.warns(UserWarning, match=r"1 of the 4 columns of X holds a single value, or none \(column 1\)"):
         scores = matcher.fit(X, GOOD).scores_
     expected = matcher.fit(GOOD, GOOD).scores_
     scale = 4 / 3 if isinstance(matcher, RowSumMatcher) else 1  # the row-sum scale counts d_x = 4 dimensions

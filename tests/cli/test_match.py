@@ -92,7 +92,7 @@ def test_losses_of_the_join_are_said():
     outcome = run("x.csv", "short.csv", "--key", "id")
     assert "Note: 1 id occurs more than once in short.csv" in outcome.stderr
     assert "Note: 5 ids of x.csv are not in short.csv: s000, s001, s002, ...." in outcome.stderr
-    assert "Note: 1 of the 2 columns of short.csv hold a single value" in outcome.stderr
+    assert "Note: 1 of the 2 columns of short.csv holds a single value" in outcome.stderr
 
 
 def test_columns():

@@ -184,7 +184,7 @@ def test_notes_are_the_same(run):
     np.save("flat.npy", X)
     outcomes = [run("flat.npy", "y.npy", "--method", "row-sum", stretches=stretches) for stretches in (False, True)]
     assert outcomes[0].stderr == outcomes[1].stderr
-    assert "columns of flat.npy hold a single value" in outcomes[1].stderr
+    assert "columns of flat.npy holds a single value" in outcomes[1].stderr
 
 
 def test_ties_among_the_worst_are_told_apart_by_their_rows(run):

@@ -192,3 +192,27 @@ def test_the_json_has_what_a_pose_graph_takes(files):
     centre, moved = np.array(answer["at_centre"]["centre"]), np.array(answer["at_centre"]["moved_to"])
     matrix = np.array(answer["matrix"])
     np.testing.assert_allclose(matrix[:3, :3] @ centre + matrix[:3, 3], moved)
+
+
+def test_columns_named_x_y_and_z_are_the_points(files):
+    extra = np.random.default_rng(0).random(len(make_scans(rng=0).source))
+    points = dict(zip(("X", "Y", "Z"), make_scans(rng=0).source.T, strict=True))
+    write_table(files / "intense.csv", {"intensity": extra, **points})
+    outcome = run(files, "intense.csv", "target.ply", "--clouds", "-t", "by_name.json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "intense.csv are its columns x, y and z, without intensity." in outcome.stderr
+    motion = json.loads((files / "by_name.json").read_text())
+    np.testing.assert_allclose(motion["rotation"], make_scans(rng=0).rotation, atol=0.01)
+
+
+def test_matches_in_columns_of_one_file(files):
+    scans = make_scans(rng=0)
+    source, target = scans.source[:300], scans.source[:300] @ scans.rotation.T + scans.translation
+    columns = np.hstack([source, np.vstack([target[:200], np.roll(target[200:], 1, axis=0)])])
+    write_table(files / "matches.csv", dict(zip(("a", "b", "c", "d", "e", "f"), columns.T, strict=True)))
+    alone = run(files, "matches.csv")
+    assert alone.exit_code == 2
+    assert "name it twice: --columns x1,y1,z1 --columns x2,y2,z2 --paired" in " ".join(alone.stderr.split())
+    both = run(files, "matches.csv", "matches.csv", "--columns", "a,b,c", "--columns", "d,e,f", "--paired")
+    assert both.exit_code == 0, both.stderr
+    assert "200 of 300 pairs agree" in both.stdout

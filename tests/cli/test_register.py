@@ -296,7 +296,7 @@ def test_warnings_are_notes_in_the_words_of_the_command_line(monkeypatch):
 def test_a_note_about_a_column_names_the_file():
     write_table("flat.npy", X * [1, 1, 0])
     outcome = run("flat.npy", "y.npy", "--model", "affine")
-    assert "Note: 1 of the 3 columns of flat.npy hold a single value, or none (column 2)." in outcome.stderr
+    assert "Note: 1 of the 3 columns of flat.npy holds a single value, or none (column 2)." in outcome.stderr
 
 
 @pytest.mark.parametrize(

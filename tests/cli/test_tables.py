@@ -83,7 +83,7 @@ class TestColumns:
         outcome = run("match", "x.csv", "y.csv")
         assert "60 of 60" in answer(outcome)
         assert "'site': category, 0 and 1 for each word; 'year' left out: it holds a single value" in outcome.stderr
-        assert "y.csv hold a single value, or none (column batch)" in outcome.stderr
+        assert "y.csv holds a single value, or none (column batch)" in outcome.stderr
 
     def test_what_one_file_has_is_left_out_of_that_one(self):
         write_table("x.csv", {"site": np.array([f"site {k}" for k in range(60)]), **named(X, "a")})

@@ -133,3 +133,10 @@ def test_clouds_of_other_kinds_are_registered_alike():
 def test_what_is_no_cloud_is_refused(cloud, said):
     with pytest.raises(ParameterError, match=said):
         CloudRegistration().fit(cloud, POINTS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_are_mostly_copies_of_each_other_are_answered(seed):
+    rng = np.random.default_rng(seed)
+    X, Y = (rng.random((2, 200, 8)) < 0.05).astype(float)  # two in three rows are all zeros
+    assert CalibratedMatcher(random_state=0).fit(X, Y).inlier_mask_.sum() <= 2

@@ -59,3 +59,9 @@ def test_joined_as_a_dictionary_would(left, right):
     assert pairing.keys.tolist() == once
     assert pairing.X[:, 0].tolist() == [left.index(key) for key in once]
     assert pairing.Y[:, 0].tolist() == [right.index(key) for key in once]
+
+
+def test_two_tables_with_a_pair_per_column_are_asked_about():
+    X, Y = (Table(np.zeros((d, 200)), None, None, Path(f"{d}.csv")) for d in (5, 6))
+    with pytest.raises(UnusableFileError, match=r"5 rows and 6.csv has 6, but both have 200 columns.*--transpose"):
+        pair_tables(X, Y)

@@ -121,6 +121,12 @@ def test_numbers_that_are_held_as_objects_are_numbers():
     np.testing.assert_array_equal(as_table(frame, "X"), [[1.5, 1], [np.nan, 2], [3, 3]])
 
 
+def test_the_example_is_what_is_no_number():
+    column = [0.5, "1.5", "unknown", 2.0] * 5
+    with pytest.raises(ParameterError, match=r"column .dose. of X does not hold numbers .for example 'unknown'"):
+        RowSumMatcher().fit(pd.DataFrame({"dose": column, "age": range(20)}), np.random.default_rng(0).random((20, 2)))
+
+
 def test_data_sets_of_hugging_face():
     datasets = pytest.importorskip("datasets", reason="pip install datasets")
     features = datasets.Features({"a": datasets.Sequence(datasets.Value("float64"), 6), "t": datasets.Value("string")})

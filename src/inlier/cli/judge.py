@@ -11,7 +11,7 @@ import click
 from inlier.cli._common import NOTHING_FOUND, Job, ReadsFiles, answering, read_both
 from inlier.cli._outputs import BadInput, force_option
 from inlier.cli._progress import stages
-from inlier.cli.register import check_columns, conclude, summary_of
+from inlier.cli.register import conclude, in_space, summary_of
 from inlier.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def judge(
         with stages(quiet=quiet) as stage, job.noting():
             stage(f"reading {source} and {target}")
             matrix = read_motion(motion)
-            tables = read_both(source, target, (), columns)
-            check_columns(tables, job.sources)
+            tables = in_space(read_both(source, target, (), columns), job)
             stage(f"judging {motion}")
             verdict = CloudRegistration(random_state=seed, model=model)
             try:

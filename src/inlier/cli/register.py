@@ -174,13 +174,18 @@ def register(
       inlier register scans/source.ply scans/target.ply --model similarity
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
+      inlier register matches.csv matches.csv --columns x1,y1,z1 --columns x2,y2,z2 --paired
       inlier register scans --merged model.ply -o poses.json
     """
     if is_many(scans, context):
         with answering():
             return register_many(context, scans)
     if len(scans) < 2:
-        raise click.UsageError("Missing argument 'TARGET'.", context)
+        raise click.UsageError(
+            f"Missing argument 'TARGET': only {scans[0]} is named. Name the other file as well; if both points of a "
+            f"match are columns of one file, name it twice: --columns x1,y1,z1 --columns x2,y2,z2 --paired.",
+            context,
+        )
     source, target = scans
     others = [Output("-t", "Transformation", transform, is_transformation)] if transform is not None else []
     others += [Output("--moved", "Moved", moved, never)] if moved is not None else []
@@ -226,7 +231,7 @@ def _register_clouds(
 
     check_no_pair_options(job)
     with stages(quiet=job.quiet) as stage, job.noting():
-        check_columns(tables, job.sources)
+        tables = in_space(tables, job)
         stage(f"registering {len(tables[0]):,} and {len(tables[1]):,} points")
         registration = CloudRegistration(random_state=seed, raise_on_failure=False, model=model)
         registration.fit(tables[0].values, tables[1].values)
@@ -477,11 +482,25 @@ def conclude(job: Job, summary: CloudSummary, written: list[tuple[str, Path]]) -
         say(f"{what}: {path}")
 
 
-def check_columns(tables: tuple[Any, Any], sources: tuple[str, str]) -> None:
-    """Refuse tables that are no points in space."""
-    for table, source in zip(tables, sources, strict=True):
-        if table.values.shape[1] != 3:
-            raise BadInput(
-                f"{source} has {table.values.shape[1]} columns; raw clouds have three coordinates. Choose them with "
-                f"--columns, or say with --paired that row i of both files belongs together."
-            )
+def in_space(tables: tuple[Table, Table], job: Job) -> tuple[Table, Table]:
+    """Both tables as points in space: columns x, y and z, where a table has these among others."""
+    first, second = (_points_of(table, source, job) for table, source in zip(tables, job.sources, strict=True))
+    return first, second
+
+
+def _points_of(table: Table, source: str, job: Job) -> Table:
+    from inlier.io.formats import XYZ
+    from inlier.io.table import listed
+
+    if table.values.shape[1] == 3:
+        return table
+    names = [name.strip().lower() for name in table.columns or ()]
+    if any(names.count(axis) != 1 for axis in XYZ):
+        raise BadInput(
+            f"{source} has {table.values.shape[1]} columns; raw clouds have three coordinates. Choose them with "
+            f"--columns, or say with --paired that row i of both files belongs together."
+        )
+    chosen = [names.index(axis) for axis in XYZ]
+    left = [name for place, name in enumerate(table.columns or ()) if place not in chosen]
+    job.notes.append(f"Points of {source} are its columns x, y and z, without {listed(left)}.")
+    return replace(table, values=table.values[:, chosen], columns=XYZ)

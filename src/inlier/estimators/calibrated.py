@@ -262,7 +262,7 @@ class CalibratedMatcher(LearnedMap):
         X, Y = (without_columns(to_host(table), some) for table, some in zip((near.X, near.Y), copied, strict=True))
         with catch_warnings():
             if copied[0].size:  # of which it has been said that they are left out
-                filterwarnings("ignore", ".*hold a single value", ParameterWarning)
+                filterwarnings("ignore", ".*holds? a single value", ParameterWarning)
             prepared = self.prepare(X, Y)
         labels = pair_labels(X, Y, groups, strata[1])
         data = PreparedPairs(prepared, labels, prepared_rows(prepared, slice(0, len(X))), side.rest(prepared))

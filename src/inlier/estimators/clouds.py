@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from inlier._checks import check_choice, check_flag, warn
@@ -132,6 +133,9 @@ class CloudRegistration(TransformerMixin, BaseEstimator):
 
     success_: bool
     transformation_: SimilarityTransformation | None
+
+    # no side information that a pipeline could hand on, so no set_fit_request
+    __metadata_request__fit: ClassVar = {"source": UNUSED, "target": UNUSED}
 
     def __init__(self, random_state: Any = None, raise_on_failure: bool = True, model: str = "rigid") -> None:
         self.random_state = random_state

@@ -391,7 +391,7 @@ def _check_readable(path: Path, format: Format) -> None:
         marks = [(other, mark) for other in FORMATS for mark in other.starts if len(mark) > 1]
         looks = next((other for other, mark in marks if head.startswith(mark)), None)
         cure = f"It looks like {looks.name}: rename it to end in {looks.suffixes[0]}" if looks else "Check its origin"
-        raise UnusableFileError(f"{path} is not a {format.name} file: its content does not start like one. {cure}.")
+        raise UnusableFileError(f"{path} is no {format.name} file: its content does not start like one. {cure}.")
 
 
 def _head(path: Path, format: Format) -> bytes:

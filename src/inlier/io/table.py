@@ -394,6 +394,13 @@ def pair_tables(X: Table, Y: Table) -> Pairing:
     if X.keys is not None and Y.keys is not None:
         return _join(X, Y, X.keys, Y.keys)
     if len(X) != len(Y):
+        n_columns = X.values.shape[1]
+        if n_columns == Y.values.shape[1] > max(len(X), len(Y)):
+            raise UnusableFileError(
+                f"{X.source} has {len(X):,} rows and {Y.source} has {len(Y):,}, but both have {n_columns:,} columns. "
+                f"If each column belongs with the same one of the other file, turn both over with --transpose; else "
+                f"join the rows on an id with --key COLUMN (key=)."
+            )
         raise UnusableFileError(
             f"{X.source} has {len(X):,} rows and {Y.source} has {len(Y):,}, but row i of one belongs with row i of the "
             f"other. Join them on an id with --key COLUMN (key=), drop the rows without a partner, or let --repair "

@@ -260,8 +260,8 @@ def check_varies(summary: ColumnSummary, name: str) -> None:
         warn(
             ParameterWarning(
                 name,
-                f"hold a single value, or none (column {shown}). "
-                f"They say nothing about which pairs match and are ignored; drop them to silence this.",
+                f"{'holds' if constant.size == 1 else 'hold'} a single value, or none (column {shown}). "
+                f"Such columns say nothing about which pairs match and are ignored; drop them to silence this.",
                 before=f"{constant.size} of the {total} columns of ",
             )
         )

@@ -196,9 +196,18 @@ def _before(label: Any) -> str:
     return "" if label is None else f"column {label!r} of "
 
 
+def _reads_as_number(entry: Any) -> bool:
+    try:
+        float(entry)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _not_numbers(column: Any, label: Any) -> str:
     entries = column.to_pylist() if _is_arrow_column(column) else entries_of(column)
-    example = str(next((entry for entry in entries if not is_missing(entry)), "nothing"))
+    given = [entry for entry in entries if not is_missing(entry)]
+    example = str(next((entry for entry in given if not _reads_as_number(entry)), given[0] if given else "nothing"))
     shown = example if len(example) <= 40 else f"{example[:40]}..."
     cure = "Convert them to numbers first."
     if label is not None:

@@ -235,7 +235,8 @@ def _parts(rows: Array, rng: np.random.RandomState) -> list[tuple[Array, Array]]
 
 def _held_out(data: PreparedPairs, kind: str, own: Array, others: Array, rng: np.random.RandomState) -> float:
     """How far some pairs stand out, each, beside their re-pairings, by what was learned from the others."""
-    learned = KINDS[kind](data, rng.permutation(_apart(others, own, data.labels)), rng)
+    apart = _apart(others, own, data.labels)
+    learned = KINDS[kind](data, rng.permutation(apart), rng) if apart.size else None
     if learned is None:
         return 0.0
     x, y = data.take(own)

@@ -91,10 +91,10 @@ def learn_neighbours(
     """Learn from prepared rows of pairs, in random order, and rows without a partner; ``undo`` gives them back."""
     paired = [rows[:MOST_POOLED] for rows in (x, y)]
     pooled = [some[: max(MOST_POOLED - len(x), 0)] for some in rest]
+    if min(len(own) + len(others) for own, others in zip(paired, pooled, strict=True)) <= NEIGHBOURS:
+        return None  # where most rows are copies of each other, few are left, or none
     pools = Pools.of(*(rows @ back for rows, back in zip((*paired, *pooled), (*undo, *undo), strict=True)))
     i, j = learn_dictionary(pools)
     alignment = Alignment.of(pools.sides, pools.a[i], pools.b[j], np.ones(i.size))
     pool_x, pool_y = alignment.x(pools.a), alignment.y(pools.b)
-    if min(len(pool_x), len(pool_y)) <= NEIGHBOURS:
-        return None
     return NeighbourScorer(undo, pools.sides, alignment, pool_x, pool_y, float(i.size), NOT_COMPARED)
