@@ -135,10 +135,10 @@ def test_the_mark_of_hdf5_may_stand_behind_a_block_of_the_users():
         file["X"] = PROTEINS
     np.testing.assert_array_equal(read_table("u.h5:X").values, PROTEINS)
     Path("no.h5").write_bytes(b"x" * 5000)
-    with pytest.raises(UnusableFileError, match="is not a hdf5 file"):
+    with pytest.raises(UnusableFileError, match="is no hdf5 file"):
         read_table("no.h5")
     Path("near.h5").write_bytes(b"x" * 300 + Path("u.h5").read_bytes()[2048:])
-    with pytest.raises(UnusableFileError, match="is not a hdf5 file"):
+    with pytest.raises(UnusableFileError, match="is no hdf5 file"):
         read_table("near.h5")
 
 

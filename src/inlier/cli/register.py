@@ -174,7 +174,6 @@ def register(
       inlier register scans/source.ply scans/target.ply --model similarity
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv --report report.html
       inlier register scans/source.ply scans/target.ply --pairs scans/pairs.csv -t motion.txt --moved moved.ply
-      inlier register matches.csv matches.csv --columns x1,y1,z1 --columns x2,y2,z2 --paired
       inlier register scans --merged model.ply -o poses.json
     """
     if is_many(scans, context):
